@@ -33,7 +33,7 @@ _EXTRA: Final = 'need the extra "collector": pip install "deniable[collector]"'
 _HELP: Final = f"""usage: deniable device ...
 
 Commands of a device:
-  device  Look at what a device stored and sent, and change consent.
+  device  Show what a device stored and sent, or change consent.
 
 All others {_EXTRA}
 """

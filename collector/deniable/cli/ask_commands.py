@@ -42,7 +42,7 @@ _given_option = click.option(
     help='Group of those who gave these answers, such as "plan: paid".',
 )
 _share_option = click.option(
-    "--share", metavar="ANSWERS", help="Answers whose share is compared, named as for `ask share`."
+    "--share", metavar="ANSWERS", help="Answers whose share to compare, named as for `ask share`."
 )
 
 
@@ -56,9 +56,9 @@ _share_option = click.option(
 @figures_argument
 @click.argument("answers")
 def share(figures: Figures, answers: str, given: str | None, than: str | None) -> None:
-    """Tell the share of ANSWERS together, such as "good, very good".
+    """Show the share of ANSWERS together, such as "good, very good".
 
-    Of several questions such as "plan: free"; of ordered answers also a range, "31..48".
+    With several questions, name each one: "plan: free". Ordered answers allow a range: "31..48".
     """
     from deniable.estimates import compare as compared
 
@@ -90,7 +90,7 @@ def share(figures: Figures, answers: str, given: str | None, than: str | None) -
 )
 @survey_argument
 @click.argument("what", default=PREVIOUS)
-@epoch_option("newest that is closed")
+@epoch_option("newest closed one")
 @level_option
 @form_options
 def compare(
@@ -104,10 +104,10 @@ def compare(
     quantile: float | None,
     across: str | None,
 ) -> None:
-    """Tell the changes in NAME, or its differences from WHAT.
+    """Show the changes in NAME, or its differences from WHAT.
 
-    WHAT is 'previous', the epoch before, which is the default; an epoch or a range; 'older', the
-    survey of the name before it; or another NAME, perhaps with epochs, NAME:0-5.
+    WHAT is 'previous', the epoch before (the default); an epoch or a range; 'older', the previous
+    survey of the name; or another NAME, optionally with epochs: NAME:0-5.
     """
     if share is None and given is not None:
         raise click.UsageError("--given needs --share")
@@ -115,7 +115,7 @@ def compare(
         raise click.UsageError("--share or --quantile, not both")
     if across is not None:
         if what != PREVIOUS or epoch is not None:
-            raise click.UsageError("--across says which epochs are compared: name no others")
+            raise click.UsageError("--across chooses the epochs: name no others")
         what = ACROSS + across
     answers, group = (
         None if text is None else asked_answers(text, survey.manifest) for text in (share, given)
@@ -131,12 +131,12 @@ def compare(
     type=click.Choice(("rows", "columns", "all")),
     default="rows",
     show_default=True,
-    help="Whole of which the shares are.",
+    help="Base of the shares: each row, each column or all devices.",
 )
 @figures_argument
 @click.argument("questions", metavar="QUESTION,QUESTION")
 def cross(figures: Figures, questions: str, of: str) -> None:
-    """Tell how the answers to two questions go together, in a two-way table."""
+    """Show how the answers to two questions are related, in a two-way table."""
     names = [name.strip() for name in questions.split(",")]
     if len(names) != 2:
         raise click.UsageError("name two questions, such as plan,feature")
@@ -152,7 +152,7 @@ def cross(figures: Figures, questions: str, of: str) -> None:
 @click.argument("answer")
 @click.argument("other")
 def ahead(figures: Figures, answer: str, other: str) -> None:
-    """Tell whether ANSWER is ahead of OTHER, and by how much."""
+    """Show whether ANSWER is ahead of OTHER, and by how much."""
     one, another = (figures.answers(text) for text in (answer, other))
     show_table(figures.histogram.ahead(one, another).document(), figures.form)
 
@@ -162,12 +162,14 @@ def ahead(figures: Figures, answer: str, other: str) -> None:
     "--count",
     type=Whole(min=1),
     metavar="N",
-    help="Number of leading answers; by default 3, or all but one of fewer.",
+    help="Number of leading answers; by default 3, or all but one if there are fewer.",
 )
-@click.option("--question", default="", help="Question whose answers are ranked, of several.")
+@click.option(
+    "--question", default="", help="Question whose answers to rank, if there are several."
+)
 @figures_argument
 def leaders(figures: Figures, count: int | None, question: str) -> None:
-    """Tell which answers are the most frequent, as far as that is certain."""
+    """Show the most frequent answers, as far as that is certain."""
     show_table(figures.histogram.leaders(count, question).document(), figures.form)
 
 
@@ -175,7 +177,7 @@ def leaders(figures: Figures, count: int | None, question: str) -> None:
 @figures_argument
 @click.argument("share", type=proportion)
 def quantile(figures: Figures, share: float) -> None:
-    """Tell the answer up to which SHARE lie, of ordered answers: 50% is the median."""
+    """Show the quantile SHARE of ordered answers: 50% is the median."""
     from deniable.presenting.histogram import quantile_document
 
     show_table(quantile_document(figures.histogram, share), figures.form)
@@ -191,9 +193,9 @@ def quantile(figures: Figures, share: float) -> None:
 def trend(
     place: Place, name: str, survey_id: str | None, level: float, form: Form, share: str | None
 ) -> None:
-    """Tell how the figures of NAME developed, epoch by epoch.
+    """Show how the figures of NAME developed, epoch by epoch.
 
-    Surveys of that name that ask the same are shown side by side; --survey picks one.
+    Surveys of that name that ask the same are shown side by side; --survey selects one.
     """
     from deniable.presenting.series import series_document
 
@@ -209,7 +211,7 @@ def trend(
             if len(figures) > _MOST_TABLES:
                 raise click.ClickException(
                     f"{len(figures):,} answers are too many to show: name some with --share, or "
-                    "take --json or --csv"
+                    f"use --json or --csv"
                 )
             return series_document(series, figures, *groups)
 
@@ -224,12 +226,12 @@ def trend(
     type=proportion,
     default="100%",
     show_default=True,
-    help="Share of all devices that is honest.",
+    help="Share of devices assumed to be honest.",
 )
 @survey_argument
 @epoch_option("newest with data")
 @json_option
 def reveals(survey: "SurveyFigures", epoch: str | None, honest: float, *, as_json: bool) -> None:
-    """Tell how much the figures reveal about one device, and on which terms."""
+    """Show how much the figures reveal about one device, and on what assumptions."""
     histogram = survey.histogram(asked_epochs(survey.manifest, epoch))
     show(histogram.revealed(honest=honest).document(), as_json=as_json)

@@ -68,14 +68,13 @@ _LOG = logging.getLogger("deniable.collector")
 @click.argument("directory", type=click.Path(file_okay=False, path_type=Path))
 @click.option(
     "--origin",
-    help="https://host[:port] by which devices will reach the collector; signed into manifests."
+    help="https://host[:port] at which devices will reach the collector; signed into manifests."
     "  [default: http://127.0.0.1:PORT]",
 )
 @click.option(
     "--port",
     type=Whole(0, 65_535),
-    help="Port to listen on.  [default: that of an http --origin, which is this machine's; else "
-    "8377]",
+    help="Port to listen on.  [default: the port of an http --origin, else 8377]",
 )
 @click.option(
     "--authority-key",
@@ -94,7 +93,9 @@ def init(directory: Path, origin: str | None, port: int | None, authority_key: P
         local = re.fullmatch(r"http://.*[^:]:([0-9]{1,5})", origin or "", re.ASCII)
         port = _PORT if local is None else int(local[1])
     if origin is None and port == 0:
-        raise click.BadParameter("with port 0, say how devices reach it", param_hint="--origin")
+        raise click.BadParameter(
+            "with port 0, give the origin at which devices reach it", param_hint="--origin"
+        )
     reached = f"http://127.0.0.1:{port}" if origin is None else origin
     public_key = create_collector(directory, reached, port, key_file, EXAMPLE)
     click.echo(f"settings       {directory / CONFIG_FILE}")
@@ -119,7 +120,7 @@ def init(directory: Path, origin: str | None, port: int | None, authority_key: P
     help="Number of processes that serve the port.  [default: `workers` in collector.toml]",
 )
 def serve(directory: Path, workers: int | None) -> None:
-    """Run the collector until SIGTERM or Ctrl-C; it loses nothing then."""
+    """Run the collector until SIGTERM or Ctrl-C, which lose nothing."""
     # The server takes a second to import: no other command needs it.
     from deniable.server import WorkersFailed, configure_logging, run_in_loop, serve_with_workers
     from deniable.server import serve as serve_alone

@@ -6,7 +6,7 @@ from deniable.cli.options import json_option
 from deniable.cli.screen import progress, show
 
 
-@click.command(short_help="Try whether a device keeps the protocol's rules.")
+@click.command(short_help="Test whether a device keeps the protocol's rules.")
 @click.option("--device", "command", required=True, help="Command that runs the device.")
 @click.option(
     "--rule", "rules", multiple=True, help="Check only this rule, such as D5; repeatable."
@@ -14,11 +14,11 @@ from deniable.cli.screen import progress, show
 @json_option
 @click.pass_context
 def conformance(ctx: click.Context, command: str, rules: tuple[str, ...], *, as_json: bool) -> None:
-    """Be a hostile collector to a device of any language; say which rules it keeps.
+    """Test a device in any language against a hostile collector; show which rules it keeps.
 
-    The device speaks lines of JSON on standard input and output, as docs/conformance.md says; its
-    clocks are the tester's, and the network is this machine's own. The exit status is 1 if a rule
-    fails, or could not be judged.
+    The device exchanges lines of JSON on standard input and output (docs/conformance.md). The
+    tester supplies its clocks, and all traffic stays on this machine. The exit status is 1 if a
+    rule fails or cannot be judged.
     """
     # Imported here: --help does not wait for what the scenarios need.
     from deniable.conformance import (
@@ -33,7 +33,9 @@ def conformance(ctx: click.Context, command: str, rules: tuple[str, ...], *, as_
     )
 
     if unknown := sorted({*rules} - RULES.keys()):
-        raise click.BadParameter(f"{unknown[0]} is none of {', '.join(RULES)}", param_hint="--rule")
+        raise click.BadParameter(
+            f"{unknown[0]} is not one of {', '.join(RULES)}", param_hint="--rule"
+        )
     chosen = [rule for rule in RULES if not rules or rule in rules]
     try:
         said = hello(command)

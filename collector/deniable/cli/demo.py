@@ -178,7 +178,7 @@ def demonstrate(
             needed = other.users * len(answers)
             screen.print(
                 f"\nRandomised response would have needed {needed:,.0f} devices for estimates as "
-                f"exact as these of {len(answers):,}."
+                f"precise as these from {len(answers):,}."
             )
 
 

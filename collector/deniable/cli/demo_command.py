@@ -11,7 +11,7 @@ from deniable.cli.screen import console
 from deniable.directory import Config
 
 
-@click.command(short_help="Run the whole thing on real data, on this machine.")
+@click.command(short_help="Run a complete survey on real data, on this machine.")
 @click.option(
     "--survey",
     type=click.Choice(sorted(DEMO_SURVEYS)),
@@ -22,20 +22,20 @@ from deniable.directory import Config
 @click.option(
     "--by",
     type=click.Choice([by for surveys in DEMO_SURVEYS.values() for by in surveys]),
-    help="Question to ask: of flights the airline, the destination or the delay.",
+    help="Question to ask; for flights, the airline, the destination or the delay.",
 )
 @click.option("--epsilon", default="1", show_default=True, help="Privacy of one report.")
 @click.option(
     "--mechanism",
     type=click.Choice(["auto", "randomised-response", "subset", "affine", "levels"]),
     help="Mechanism that randomises answers.  [default: the one that needs the fewest users for "
-    "shares; for delays levels, whose distribution has quartiles and a curve]",
+    "shares; for delays levels, which give quartiles and a curve]",
 )
 @click.option("--devices", type=Whole(2), help="Number of devices that take part.")
 @click.option(
     "--keep",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Keep the collector in this new directory, to look at it afterwards.",
+    help="Keep the collector in this new directory, to inspect it later.",
 )
 def demo(
     survey: str,
@@ -45,17 +45,17 @@ def demo(
     devices: int | None,
     keep: Path | None,
 ) -> None:
-    """Run the whole thing on real data: devices, collector, debiased histogram.
+    """Run a complete survey on real data: devices, collector, debiased histogram.
 
-    Every person of the data is a device of its own, with its own secret, that randomises, signs and
-    sends over HTTP to a collector process on this machine.
+    Each person in the data is a separate device with its own secret. It randomises and signs a
+    report, and sends it over HTTP to a collector process on this machine.
     """
     from deniable.cli.demo import demonstrate  # with numpy, for which --help does not wait
 
     surveys = DEMO_SURVEYS[survey]
     if by is not None and by not in surveys:
         known = " or ".join(surveys)
-        raise click.BadParameter(f"{survey} can be asked by {known}", param_hint="--by")
+        raise click.BadParameter(f"choose {known} for {survey}", param_hint="--by")
     data = surveys[by or next(iter(surveys))]
     try:
         answers = data.population(devices)

@@ -28,7 +28,7 @@ def _completed(_ctx: click.Context, _: click.Parameter, begun: str) -> list[str]
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, shell_complete=_completed)
 @click.pass_context
 def device(ctx: click.Context, arguments: tuple[str, ...]) -> None:
-    """Look at the reports that a device here stored and sent, and change consent."""
+    """Show the reports that a device here stored and sent, or change consent."""
     ctx.exit(inspect_device(arguments, add_place_options, find_state))
 
 

@@ -11,24 +11,24 @@ from deniable.cli.options import directory_option, json_option
 
 @click.command()
 @directory_option
-@click.option("--online", is_flag=True, help="Ask the origin too, as a device would.")
-@click.option("--ready", is_flag=True, help="Ask only the running server, whether it is ready.")
+@click.option("--online", is_flag=True, help="Query the origin too, as a device would.")
+@click.option("--ready", is_flag=True, help="Check only whether the running server is ready.")
 @json_option
 @click.pass_context
 def doctor(
     ctx: click.Context, directory: Path, *, online: bool, ready: bool, as_json: bool
 ) -> None:
-    """Look at settings, files, machine, store and surveys; say what to do.
+    """Check settings, files, machine, store and surveys; suggest remedies.
 
-    Nothing is changed: a write to the store alters nothing in it. The server may be
-    running. The exit status is 1 if anything is wrong.
+    A test write to the store changes nothing in it. The server may be running. The exit status is 1
+    if anything is wrong.
 
-    With --ready, print in one line whether the server with these settings, on this machine, takes
-    reports. The certificate is not checked, being for the origin's name.
+    With --ready, print one line: whether the server with these settings, on this machine, accepts
+    reports. Its certificate is not checked, since it is for the origin's name.
     """
     if ready:
         if online or as_json:
-            raise click.UsageError("--ready stands alone")
+            raise click.UsageError("--ready allows no other option")
         _ask_if_ready(directory)
         return
     # Imported here: neither --help nor --ready waits for what the checks need.
@@ -57,6 +57,6 @@ def _ask_if_ready(directory: Path) -> None:
             f"{place} does not answer ({reason}); is deniable serve running?"
         ) from error
     if finding.status is Status.FAIL:
-        raise click.ClickException(f"{finding.text}; deniable doctor says more")
+        raise click.ClickException(f"{finding.text}; see deniable doctor")
     warning = f": {finding.text}; its log says why" if finding.status is Status.WARN else ""
     click.echo(f"ready{warning}")

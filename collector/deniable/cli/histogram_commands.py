@@ -98,7 +98,7 @@ _STATUSES: Final = {False: 0, None: 1, True: 2}
 @click.argument("name")
 @reading_options
 @survey_option
-@epoch_option("newest that is closed")
+@epoch_option("newest closed one")
 @click.option("--share", help='Share of these answers together, such as "good, very good".')
 @click.option("--mean", is_flag=True, help="Mean of a numeric survey.")
 @click.option(

@@ -134,7 +134,7 @@ def cosign_log(ctx: click.Context, directory: Path, authority_key: Path | None) 
         if isinstance(answer.refusal, NotCosigned) and answer.refusal.status in {403, 404}:
             click.echo("  ask who runs it to watch the log by its key, which log show prints")
         elif answer.claims_more:
-            click.echo("  it has cosigned what this log does not extend; deniable doctor says more")
+            click.echo("  it has cosigned what this log does not extend; see deniable doctor")
     click.echo(f"cosigned   {cosigned_text(config, held)}")
     if not witnesses_of(config).are_enough(held.newest):
         ctx.exit(1)

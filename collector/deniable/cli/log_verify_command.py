@@ -23,7 +23,7 @@ class _Verifying(FindingCommand):
     usage_status = 2
 
 
-@click.command(cls=_Verifying, short_help="Show and check all that was ever asked.")
+@click.command(cls=_Verifying, short_help="Show and check all questions ever asked.")
 @click.argument("place", metavar="URL")
 @click.option(
     "--policy",

@@ -111,11 +111,14 @@ COMMANDS: Final[Mapping[str, Table]] = {
             "try_command:try_out",
             "Ask simulated devices your own question; see the figures.",
         ),
-        "demo": ("demo_command:demo", "Run the whole thing on real data, on this machine."),
+        "demo": ("demo_command:demo", "Run a complete survey on real data, on this machine."),
     },
     "Plan a survey": {
         "plan": ("planning_commands:plan", "Show how many reports a survey needs."),
-        "simulate": ("planning_commands:simulate", "Show what simulated devices would tell."),
+        "simulate": (
+            "planning_commands:simulate",
+            "Simulate a survey, and compare with the truth.",
+        ),
         "privacy": (
             "root:privacy",
             "What a matrix guarantees, and what several reports reveal.",
@@ -125,7 +128,7 @@ COMMANDS: Final[Mapping[str, Table]] = {
         "init": ("collector_commands:init", "Make a collector in DIRECTORY."),
         "survey": ("root:survey", "Publish surveys, and show what is being asked."),
         "serve": ("collector_commands:serve", "Run the collector."),
-        "doctor": ("doctor_command:doctor", "Look for what is wrong with a collector."),
+        "doctor": ("doctor_command:doctor", "Check a collector, and suggest remedies."),
         "store": (
             "store_commands:store",
             "Check, back up, move or migrate what the collector stores.",
@@ -134,15 +137,15 @@ COMMANDS: Final[Mapping[str, Table]] = {
     },
     "Read figures (analysts)": {
         "hist": ("histogram_commands:hist", "Show the debiased histogram of a survey."),
-        "ask": ("root:ask", "Ask about a survey's figures; each answer has a sentence."),
+        "ask": ("root:ask", "Ask about a survey's figures; get sentences."),
         "watch": (
             "histogram_commands:watch",
-            "Tell by exit status whether a figure is beyond a limit.",
+            "Show by exit status whether a figure is beyond a limit.",
         ),
     },
     "Answer (devices and apps)": {
         "report": ("device:report", "Answer a survey from this shell, as a device."),
-        "device": ("device:device", "Look at what a device stored and sent, and change consent."),
+        "device": ("device:device", "Show what a device stored and sent, or change consent."),
         "conformance": (
             "conformance_command:conformance",
             "Test whether a device keeps the protocol's rules.",
@@ -154,8 +157,8 @@ COMMANDS: Final[Mapping[str, Table]] = {
             "The key that signs surveys, and its rotation.",
         ),
         "issuer": ("issuer_commands:issuer", "Keys of issuers, who vouch for devices."),
-        "gateway": ("key_commands:gateway", "Keys that open what comes through a relay."),
-        "log": ("root:log", "The public log of all that was ever asked."),
+        "gateway": ("key_commands:gateway", "Keys that open requests from a relay."),
+        "log": ("root:log", "The public log of all questions ever asked."),
     },
 }
 """The commands by section, in the order in which they are shown."""
@@ -163,7 +166,7 @@ COMMANDS: Final[Mapping[str, Table]] = {
 ASK_COMMANDS: Final = {
     "ahead": ("ask_commands:ahead", "Whether one answer is ahead of another."),
     "compare": ("ask_commands:compare", "What changed, or differs from another survey."),
-    "cross": ("ask_commands:cross", "How the answers to two questions go together."),
+    "cross": ("ask_commands:cross", "How the answers to two questions are related."),
     "leaders": ("ask_commands:leaders", "Which answers are the most frequent."),
     "quantile": ("ask_commands:quantile", "The median, or another quantile, of ordered answers."),
     "reveals": ("ask_commands:reveals", "What the figures reveal about one device."),
@@ -174,20 +177,20 @@ ASK_COMMANDS: Final = {
 SURVEY_COMMANDS: Final = {
     "distrust-issuer": (
         "life_commands:distrust_issuer",
-        "Take no report that an issuer vouches for.",
+        "Refuse reports that an issuer vouches for.",
     ),
-    "end": ("life_commands:end", "End a survey: it takes no further report."),
+    "end": ("life_commands:end", "End a survey: it accepts no more reports."),
     "epochs": ("survey_list:list_epochs", "List the epochs that have figures."),
     "export": ("survey_commands:export", "Write the file that an app bundles."),
     "link": ("sharing_commands:link", "Make, list or revoke links to the figures of NAME."),
     "list": ("survey_list:list_surveys", "List the published surveys."),
-    "note": ("life_commands:note", "Note what happened, beside the figures of NAME over time."),
+    "note": ("life_commands:note", "Add a note to the figures of NAME over time."),
     "notice": ("survey_commands:notice", "Print what a survey collects, in plain words."),
     "prune": ("life_commands:prune", "Erase the receipts of a sealed epoch."),
     "public": ("sharing_commands:public", "Let anyone read the figures of NAME, or not."),
     "publish": ("survey_commands:publish", "Sign the survey in FILE and publish it."),
-    "seal": ("life_commands:seal", "Seal an epoch: its counts stand."),
-    "seals": ("life_commands:seals", "Show the seals that stand."),
+    "seal": ("life_commands:seal", "Seal an epoch: its counts become final."),
+    "seals": ("life_commands:seals", "Show the sealed epochs."),
     "show": ("survey_commands:show", "Show what NAME asks, and its privacy in words."),
 }
 
@@ -198,7 +201,7 @@ LOG_COMMANDS: Final = {
     "policy": ("log_commands:policy", "Print the policy that an app pins."),
     "recover": ("log_commands:recover_log", "Restore entries that the store's log has lost."),
     "show": ("log_commands:show", "Show the log, and who has cosigned it."),
-    "verify": ("log_verify_command:verify", "Show and check all that was ever asked."),
+    "verify": ("log_verify_command:verify", "Show and check all questions ever asked."),
 }
 
 PRIVACY_COMMANDS: Final = {
@@ -276,6 +279,6 @@ class FindingCommand(click.Command):
                 line = expected_line(error)
                 if line is None:
                     traceback.print_exception(error)
-                failure = click.ClickException(line or "an error that was not foreseen; report it")
+                failure = click.ClickException(line or "an unexpected error; please report it")
             failure.show()
             raise click.exceptions.Exit(UNKNOWN) from error
