@@ -105,7 +105,7 @@ def test_a_file_that_holds_no_matrix_is_named_and_near_sums_need_leave(tmp_path:
         assert expected in message
     assert "--round" in message
     shown = succeed("privacy audit", file, "--round")
-    assert "rows scaled to sum to 1 exactly" in shown
+    assert "rows scaled to sum to exactly 1" in shown
     assert as_json(file, "--round")["note"] is not None
 
 
@@ -190,7 +190,7 @@ def test_a_signature_is_verified_if_the_authority_is_given_and_else_that_is_said
     assert "signature not checked" in succeed("privacy audit", file)
     key = AUTHORITY.public_key
     assert "signature verified" in succeed("privacy audit", file, "--authority", key.hex())
-    none = "no manifest that can be used"
+    none = "is not a usable manifest"
     for another in (bytes(reversed(key)).hex(), "00"):
         assert none in fail("privacy audit", file, "--authority", another)
     for data in (b"\x92", b"\x92\xc4\x01a\xc4\x01b", b"\x92" + b"\x00" * 400):

@@ -128,4 +128,4 @@ def test_an_audit_says_that_it_judges_one_report_and_names_combinations(tmp_path
     assert 'worst set S "plan: free"' in shown
     rows = ", ".join(f'q{i} = ["no", "yes"]' for i in range(70))
     many = signed(**SEVERAL | {"dimensions": f"{{ {rows} }}", "epochs": "1"})
-    assert "more combinations of answers" in fail("privacy audit", many)
+    assert "too many combinations of answers" in fail("privacy audit", many)

@@ -75,7 +75,7 @@ def test_too_few_witnesses_are_said_and_asked_for_again(
     settings = place.settings.read_text("utf-8")
     (named,) = re.findall("^witnesses = (.*)]$", settings, re.MULTILINE)
     place.set(witnesses=f'{named}, "{strange} http://127.0.0.1:9/"]')
-    assert "by 1 of 2 witnesses, of which 2 must" in " ".join(place.publish().split())
+    assert "by 1 of 2 witnesses, of which 2 are required" in " ".join(place.publish().split())
     result = place.run("log cosign")
     assert result.exit_code == 1
     unreached = "http://127.0.0.1:9/add-checkpoint cannot be reached: Connection refused\n"
@@ -180,7 +180,7 @@ def test_a_record_that_is_behind_damaged_or_ahead_is_told(place: Workplace, tmp_
     assert "1 entry, of 2 that were signed" in told(newer)
     shown = place.run("log show")
     assert shown.exit_code == 1
-    assert "is of 2 entries that the store has not: deniable log recover FROM" in shown.stdout
+    assert "is of 2 entries that the store lacks: deniable log recover FROM" in shown.stdout
     assert "deniable log recover FROM" in place.fail("log cosign")
 
 
@@ -191,7 +191,7 @@ def test_no_policy_has_another_name_than_the_collectors(
     settings = place.settings.read_text("utf-8")
     place.settings.write_text(settings.replace('"http://127.0.0.1:', '"https://moved:', 1), "utf-8")
     assert place.settings.read_text("utf-8") != settings
-    assert "goes on under that name" in place.fail("log policy")
+    assert "continues under that name" in place.fail("log policy")
     assert "goes on under the new name" in place.run("doctor").output
     place.publish()
     assert place.succeed("log policy").startswith("log moved:")

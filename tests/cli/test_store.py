@@ -103,7 +103,7 @@ def test_a_moved_store_says_where_to_and_takes_and_shows_nothing(
     assert other.stat().st_mode & 0o777 == 0o600  # so it is from the first moment on
     (warning,) = start_warnings(Config.load(counted.directory), {})
     assert warning.startswith(f"the store was moved to {new}, and takes no report; set `store` to")
-    assert f"at {file_of(counted)} already" in counted.fail("store move", file_of(counted))
+    assert f"already at {file_of(counted)}" in counted.fail("store move", file_of(counted))
     with monkeypatch.context() as changed:
         changed.setenv("DENIABLE_STORE", str(new))
         assert counted.succeed("hist tea --json") == figures

@@ -63,7 +63,7 @@ def test_a_revoked_token_opens_nothing_and_the_others_do(place: Workplace) -> No
 def test_the_beginning_of_an_id_is_enough_if_it_is_one(place: Workplace) -> None:
     digests = sorted(token_digest(make(place)).hex() for _ in range(17))  # two begin alike
     alike = next(a[0] for a, b in pairwise(digests) if a[0] == b[0])
-    assert "give more of it" in place.fail("token revoke", alike)
+    assert "give more digits" in place.fail("token revoke", alike)
     place.succeed("token revoke", digests[0])
     left = json.loads(place.succeed("token list --json"))
     assert sorted(each["id"] for each in left) == [digest[:12] for digest in digests[1:]]
@@ -96,7 +96,7 @@ def test_links_are_made_for_a_time_listed_and_revoked(place: Workplace) -> None:
     assert identifier in shown
     assert "Ana [b]" in shown
     assert place.succeed("survey link --list") == shown
-    assert "only --list goes without" in place.run("survey link").stderr
+    assert "only --list works without" in place.run("survey link").stderr
     assert match[1][:20] not in shown
     (listed,) = json.loads(place.succeed("token list --json"))
     assert (listed["role"], listed["survey"], listed["id"]) == ("reader", "tea", identifier)

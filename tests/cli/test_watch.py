@@ -94,14 +94,14 @@ def test_an_epoch_and_the_mean_can_be_chosen(place: Workplace) -> None:
     [
         ("new", "--share never --above 2%", "no epoch of new that is over"),
         ("coffee", "--share never --above 2%", "no survey 'coffee'"),
-        ("tea", "--share never", "either --above or --below"),
-        ("tea", "--above 2%", "either --share or --mean"),
+        ("tea", "--share never", "give either --above or --below"),
+        ("tea", "--above 2%", "give either --share or --mean"),
         ("tea", "--share never --above 2", "a share is at most 100%"),
         ("tea", "--share never --above much", "must be a number"),
         ("tea", "--share milk --above 2%", "there is no answer 'milk'"),
         ("tea", "--share never --above 2% --epoch 30", "one of the epochs 0 to 29"),
         ("tea", "--mean --above 2", "nothing says which numbers the answers are"),
-        ("cups", "--mean --above 2%", "the mean has no percentages"),
+        ("cups", "--mean --above 2%", "a mean is not a percentage"),
         ("tea", "--shore never", "No such option"),
     ],
 )

@@ -37,16 +37,16 @@ if TYPE_CHECKING:
 @click.option(
     "--view",
     type=click.Choice(VIEWS),
-    help="View of the estimates. All but unbiased show possible frequencies, with a bias.  "
-    "[default: unbiased; projected for more than ten answers of which noise alone makes some "
-    "negative, but not with --json and --csv]",
+    help="View of the estimates. All but unbiased show possible shares, with a bias.  [default: "
+    "unbiased; projected if noise alone makes some of more than ten answers negative, except "
+    "with --json and --csv]",
 )
 @click.option(
     "--top",
     type=Whole(min=1),
     metavar="N",
     help="Number of the largest answers to show, with intervals that hold for all at once.  "
-    f"[default: {MOST_ROWS}, of more answers]",
+    f"[default: {MOST_ROWS} at most]",
 )
 @survey_argument
 @epoch_option("newest with data")
@@ -62,8 +62,8 @@ def hist(
 ) -> None:
     """Show the debiased histogram of the newest survey of NAME, with intervals.
 
-    Surveys of one name but different ids are never pooled. Questions about the figures are
-    commands of `deniable ask`.
+    Surveys of one name but different ids are never pooled. For questions about the figures, see
+    `deniable ask`.
     """
     from deniable.estimates import View
     from deniable.presenting.fields import histogram_csv
@@ -72,7 +72,7 @@ def hist(
         raise click.UsageError("--json and --csv have all answers, with both intervals")
     chosen = View(view or VIEWS[0])
     if chosen is not View.UNBIASED and survey.manifest.values is not None:
-        raise ValueError("a numeric survey is shown unbiased only")
+        raise ValueError("a numeric survey has only the unbiased view")
     older = next((older for older in survey.older if older.epochs()), None)
     hint = "" if older is None else f"--survey {older.manifest.survey_id.hex()[:12]}"
     try:
@@ -94,7 +94,9 @@ def hist(
 _STATUSES: Final = {False: 0, None: 1, True: 2}
 
 
-@click.command(cls=FindingCommand, short_help="Tell whether a figure is beyond a limit.")
+@click.command(
+    cls=FindingCommand, short_help="Show by exit status whether a figure is beyond a limit."
+)
 @click.argument("name")
 @reading_options
 @survey_option
@@ -127,23 +129,23 @@ def watch(
     """Judge whether a share or the mean of NAME lies beyond a limit, and end with a status.
 
     \b
-    0  its whole interval lies on the other side: nothing to do
-    1  the limit is in the interval: too early to say
-    2  its whole interval lies beyond the limit
-    3  nothing is known: no figures, no collector, or a wrong option
+    0  the whole interval is on the safe side: nothing to do
+    1  the limit is in the interval: undecided
+    2  the whole interval is beyond the limit
+    3  unknown: no figures, no collector, or a wrong option
 
-    By default of the newest epoch that is closed, whose figures stay. Who looks at one after
-    another meets chance again and again: see --level.
+    By default it judges the newest closed epoch, whose figures are final. With repeated looks,
+    chance alone crosses the limit sometimes: see --level.
     """  # noqa: D301 - click's mark
     if (share is None) is not mean:
-        raise click.UsageError("either --share or --mean")
+        raise click.UsageError("give either --share or --mean")
     if (above is None) is (below is None):
-        raise click.UsageError("either --above or --below")
+        raise click.UsageError("give either --above or --below")
     edge, percent = above or below or Quantity(0.0)
     if percent and mean:
-        raise click.UsageError("the mean has no percentages: give a number")
+        raise click.UsageError("a mean is not a percentage: give a number")
     if share is not None and not 0 <= edge <= 1:
-        raise click.UsageError("a share is at most 100%: say such as 2% or 0.02")
+        raise click.UsageError("a share is at most 100%: give a limit such as 2% or 0.02")
     with found_survey(place, name, survey_id) as survey:
         answers = None if share is None else asked_answers(share, survey.manifest)
         epochs = asked_epochs(survey.manifest, epoch) or survey.newest_closed()

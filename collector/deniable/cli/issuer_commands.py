@@ -30,8 +30,8 @@ def issuer() -> None:
 def new(file: Path, directory: Path) -> None:
     """Make an issuer's private key in FILE, for the app's backend; print its public half.
 
-    Anyone who holds it can vouch for as many devices as they like. It belongs to the backend that
-    knows accounts, never into a collector's directory.
+    Anyone who holds it can vouch for as many devices as they like. It belongs in the backend that
+    knows the accounts, never in a collector's directory.
     """
     if (directory / CONFIG_FILE).exists():
         check_outside(file, directory)
@@ -48,14 +48,14 @@ def new(file: Path, directory: Path) -> None:
 @click.option(
     "--first",
     type=Whole(0),
-    help="The number of the first epoch.  [default: behind those that are there, else 0]",
+    help="Number of the first epoch.  [default: after the existing ones, else 0]",
 )
 @directory_option
 def make_keys(keys: Path, epochs: int, first: int | None, directory: Path) -> None:
-    """Make a blind issuer's private keys of one survey in the directory KEYS, one an epoch.
+    """Make a blind issuer's private keys for one survey in the directory KEYS, one for each epoch.
 
-    Run it again for the next epochs. The file of public keys beside them grows; give that to
-    anyone who publishes the survey, and nothing else.
+    Run it again for later epochs. The file of public keys beside them grows; give the survey's
+    publisher that file and nothing else.
     """
     if (directory / CONFIG_FILE).exists():
         check_outside(keys, directory)
@@ -66,21 +66,21 @@ def make_keys(keys: Path, epochs: int, first: int | None, directory: Path) -> No
     click.echo(f"public keys   {keys / PUBLIC_FILE}, of epochs {listed}")
     if len(public.moduli) > MAX_BLIND_KEYS:
         click.echo(f"a manifest lists at most {MAX_BLIND_KEYS}; successors list the others")
-    click.echo(f"\nto hand on, and never the directory:\n\n  cp {keys / PUBLIC_FILE} .")
+    click.echo(f"\nto hand on (never the directory):\n\n  cp {keys / PUBLIC_FILE} .")
     click.echo("\nin the survey's file, with that copy beside it:\n")
     click.echo('enrolment = "blind"')
     click.echo('issuer = "issuer.example.org"  # your backend\'s host name')
     click.echo(f'issuer_keys = "{PUBLIC_FILE}"')
 
 
-@issuer.command("erase", short_help="Erase a blind issuer's private keys of epochs that are over.")
+@issuer.command("erase", short_help="Erase a blind issuer's private keys for epochs that are over.")
 @_keys_argument
 @reading_options
 def erase_keys(keys: Path, place: Place) -> None:
     """Erase the private keys in the directory KEYS whose epochs and grace are over.
 
-    The surveys of --collector, or of the collector's directory, say when that is. A backend that
-    runs does the same once a day; this is for one that does not.
+    The times come from the surveys of --collector or of the collector's directory. A running
+    backend does this once a day; use the command if none runs.
     """
     held = EpochKeys(keys)
     erased = held.erase(ended_moduli(_published(place), time.time()))
@@ -94,7 +94,7 @@ def erase_keys(keys: Path, place: Place) -> None:
 def show(file: Path, place: Place) -> None:
     """Show the public half of the issuer's key in FILE, and which published surveys list it.
 
-    FILE may be the directory of a blind issuer's keys. The surveys are those of --collector, or of
+    FILE may be the directory of a blind issuer's keys. Surveys are read from --collector, or from
     the collector's directory if there is one here.
     """
     known = place.collector is not None or (place.directory / CONFIG_FILE).exists()
@@ -107,7 +107,7 @@ def show(file: Path, place: Place) -> None:
         return
     listed = [survey for survey in _published(place) if public_key in survey.enrolment.issuers]
     if not listed:
-        click.echo("no published survey lists it; in a survey's file:\n")
+        click.echo("no published survey lists it; add to a survey's file:\n")
         click.echo(_survey_lines(public_key))
     for manifest in listed:
         click.echo(f"vouches     {_role(manifest, public_key)}")

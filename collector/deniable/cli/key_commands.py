@@ -72,7 +72,7 @@ def _whereabouts(file: Path, public_key: bytes) -> str:
 @click.option(
     "--new-key",
     type=a_file,
-    help="Next private key, made unless it is there.  [default: beside the directory]",
+    help="Next private key; made if it does not exist.  [default: beside the directory]",
 )
 @yes_option
 def rotate_authority(
@@ -104,14 +104,14 @@ def rotate_authority(
     rotation, signed = with_store(config, work)
     if gateway is not None:
         write_gateway_file(config.gateway_keys, gateway)
-        click.echo(f"gateway keys signed again in {config.gateway_keys}; copy it as before")
+        click.echo(f"gateway keys signed again in {config.gateway_keys}; copy the file as before")
     click.echo(f"rotated from   {old.public_key.hex()}")
     click.echo(f"rotated to     {new.public_key.hex()}  (sequence {rotation.sequence})")
     click.echo(f"authority key  {new_file}  (private; back it up, keep it off the server)")
     click.echo(f"signed again   {signed} {'survey' if signed == 1 else 'surveys'}")
     click.echo(f"store          {store_text(config)}")
-    click.echo("\nApps that pin an earlier key follow; let your next version pin the new one.")
-    click.echo("Leave `authority` in collector.toml as it is while older versions are about.")
+    click.echo("\nApps that pin an earlier key follow; pin the new one in your next version.")
+    click.echo("Leave `authority` in collector.toml as it is while older versions are in use.")
 
 
 authority_key_option = click.option(
@@ -123,14 +123,14 @@ authority_key_option = click.option(
 
 @click.group()
 def gateway() -> None:
-    """Keys under which the collector opens what comes through a relay."""
+    """Keys with which the collector opens requests from a relay."""
 
 
-@gateway.command("new", short_help="Make the first key, and so a gateway.")
+@gateway.command("new", short_help="Make the first key, which creates the gateway.")
 @directory_option
 @authority_key_option
 def new_gateway(directory: Path, authority_key: Path | None) -> None:
-    """Make the first gateway key, and sign it; a running server begins to open requests.
+    """Make and sign the first gateway key; a running server then opens requests.
 
     No survey changes. `deniable survey export` puts the signed keys into bundles from now on.
     """
@@ -151,17 +151,17 @@ def new_gateway(directory: Path, authority_key: Path | None) -> None:
 @click.option(
     "--drop-older",
     is_flag=True,
-    help="Erase all older keys, as after a theft: devices that know no newer key are cut off "
-    "until their app brings one.",
+    help="Erase all older keys, for example after a theft: devices that know no newer key are cut "
+    "off until an app update.",
 )
 @yes_option
 def rotate_gateway(
     directory: Path, authority_key: Path | None, drop_older: bool, yes: bool
 ) -> None:
-    """Add a new gateway key, for which devices seal once they know of it.
+    """Add a gateway key; devices use it once they know it.
 
-    The others are kept until all surveys are over, grace included, that were published so far: apps
-    bundle them together. What nothing needs any more is erased.
+    The others are kept until all surveys published so far are over, including grace, since apps
+    bundle them together. Keys that are no longer needed are erased.
     """
     config = Config.load(directory)
     file = read_gateway_file(config.gateway_keys)
@@ -169,7 +169,7 @@ def rotate_gateway(
     listed = file.opened(chain)
     key_file, signer = read_newest_key(directory, authority_key, chain[-1])
     if drop_older:
-        confirm(yes, "Cut off devices that know no newer gateway key than those of now?")
+        confirm(yes, "Cut off devices that know only the present gateway keys?")
         file = GatewayFile(file.signed, file.private_bytes, {})
         surveys = []
     _keep(config, rotated_gateway(file, listed, signer, surveys, time.time()), chain, key_file)
@@ -178,7 +178,7 @@ def rotate_gateway(
 @gateway.command("show", short_help="Show the keys, and how long each is needed.")
 @directory_option
 def show_gateway(directory: Path) -> None:
-    """Show the gateway's keys, the one that devices seal for first, and how long each is needed."""
+    """Show the gateway's keys, the current one first, and how long each is needed."""
     config = Config.load(directory)
     chain, _ = _published(config)
     _show(read_gateway_file(config.gateway_keys), chain)
@@ -216,5 +216,5 @@ def _show(file: GatewayFile, chain: tuple[bytes, ...]) -> None:
     click.echo(f"sequence    {listed.sequence}")
     for key in listed.configurations:
         end = file.needed_until.get(key.key_id)
-        until = "devices seal for it" if end is None else f"needed until {day_text(end)}"
+        until = "devices use it" if end is None else f"needed until {day_text(end)}"
         click.echo(f"key {key.key_id:<7} {key.public_key.hex()}  ({until})")

@@ -34,7 +34,7 @@ from deniable.stores import Note, Seal, Store, check_note
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-_HELD_BACK: Final = "not all are shown: fewer than minimum_reports came after the last step"
+_HELD_BACK: Final = "not all are shown: fewer than minimum_reports came after those shown"
 
 
 def _which_survey(command: Command) -> Command:
@@ -58,9 +58,9 @@ def _now() -> int:
 def seal(
     name: str, survey_id: str | None, directory: Path, epoch: int, early: bool, yes: bool
 ) -> None:
-    """Seal EPOCH of NAME for good: it takes no further report, whatever any clock says.
+    """Seal EPOCH of NAME for good: it accepts no more reports, whatever the clocks show.
 
-    A running server does so by itself when the epoch and its grace are over.
+    A running server does this itself once the epoch and its grace are over.
     """
     config = Config.load(directory)
 
@@ -73,7 +73,7 @@ def seal(
         if _now() < closes and not early:
             raise click.ClickException(
                 f"epoch {epoch} takes reports until {instant_text(closes)}; "
-                "--early refuses those that are still to come"
+                "--early refuses those still to come"
             )
         confirm(yes, f"Seal epoch {epoch} of {_called(manifest)} for good?")
         made = await store.seal(manifest.survey_id, epoch, _now())
@@ -88,7 +88,7 @@ def seal(
 @reading_options
 @json_option
 def seals(name: str, survey_id: str | None, place: Place, *, as_json: bool) -> None:
-    """Show the sealed epochs of NAME, with how many reports each has, and its digest."""
+    """Show the sealed epochs of NAME, each with its number of reports and its digest."""
     with place.source() as source:
         manifest = find_version(name, source.manifests(name), survey_id)
         standing = [epoch.seal for epoch in source.epochs(manifest) if epoch.seal is not None]
@@ -122,7 +122,7 @@ def _plain(made: Seal) -> dict[str, object]:
 def prune(name: str, survey_id: str | None, directory: Path, epoch: int, yes: bool) -> None:
     """Erase the receipts of EPOCH of NAME; its counts stay.
 
-    This is possible 24 hours after its seal at the earliest. A running server does so by itself.
+    This is possible from 24 hours after its seal. A running server does it by itself.
     """
     config = Config.load(directory)
 
@@ -140,10 +140,10 @@ def prune(name: str, survey_id: str | None, directory: Path, epoch: int, yes: bo
 @directory_option
 @yes_option
 def end(name: str, survey_id: str | None, directory: Path, yes: bool) -> None:
-    """End the newest survey of NAME for good: it takes no report of any epoch.
+    """End the newest survey of NAME for good: it accepts no more reports, of any epoch.
 
-    A running server does so by itself when all epochs are sealed. Figures stay. A later survey of
-    the same name is another survey.
+    A running server does this itself when all epochs are sealed. Figures stay. A later survey of
+    the same name is a separate survey.
     """
     config = Config.load(directory)
 
@@ -163,10 +163,10 @@ def end(name: str, survey_id: str | None, directory: Path, yes: bool) -> None:
 @directory_option
 @yes_option
 def distrust_issuer(issuer: str, directory: Path, yes: bool) -> None:
-    """Take no further report that this ISSUER vouches for.
+    """Refuse all further reports that ISSUER vouches for.
 
-    ISSUER is a certifying issuer's public key (64 hex digits), or a blind issuer's host name.
-    This is for good, in every survey. What was counted stays, and histograms say how much it is.
+    ISSUER is a certifying issuer's public key (64 hex digits), or a blind issuer's host name. This
+    is final, in every survey. Counted reports stay; histograms show their number.
     """
     config = Config.load(directory)
     if len(issuer) == 64 and not set(issuer) - set("0123456789abcdef"):
@@ -175,7 +175,7 @@ def distrust_issuer(issuer: str, directory: Path, yes: bool) -> None:
     elif is_host_name(issuer):
         issuer_id = blind_issuer_id(issuer)
     else:
-        text = "must have 64 lower-case hex digits, or be a host name"
+        text = "must be 64 lower-case hex digits or a host name"
         raise click.BadParameter(text, param_hint="ISSUER")
 
     async def work(store: Store) -> list[str]:
@@ -249,9 +249,9 @@ def note(
     remove: bool,
     as_json: bool,
 ) -> None:
-    """Note that TEXT happened: it is shown with the figures of NAME over time.
+    """Add the note TEXT to the figures of NAME over time.
 
-    Anyone who may read these figures reads it, anyone of a public survey.
+    Anyone who may read these figures can read the note.
     """
     if listing == (text is not None) or (listing and (remove or at is not None)):
         raise click.UsageError("give a TEXT, or --list alone")

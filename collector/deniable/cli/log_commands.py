@@ -34,7 +34,7 @@ _FORK = ": docs/public-log.md says under “a fork” how to continue"
 authority_key_option = click.option(
     "--authority-key",
     type=a_file,
-    help="The authority's private key, beside which the log's is.  [default: beside DIRECTORY]",
+    help="The authority's private key; the log's key is beside it.  [default: beside DIRECTORY]",
 )
 
 
@@ -45,7 +45,7 @@ authority_key_option = click.option(
 def show(ctx: click.Context, directory: Path, authority_key: Path | None) -> None:
     """Show how many entries the log has, and which witnesses cosigned its newest checkpoint.
 
-    The exit status is 1 if the store's log has not all that was signed.
+    The exit status is 1 if the store's log lacks anything that was signed.
     """
     config = Config.load(directory)
 
@@ -81,7 +81,7 @@ def show(ctx: click.Context, directory: Path, authority_key: Path | None) -> Non
 def policy(directory: Path, authority_key: Path | None) -> None:
     """Print the policy that an app pins: the log's key, the witnesses and how many must cosign.
 
-    Client(log_policy=…) takes it (C2SP tlog-policy). The witnesses are those of the setting
+    Client(log_policy=…) accepts it (C2SP tlog-policy). The witnesses are those of the setting
     `witnesses`, of which more than half must cosign.
     """
     config = Config.load(directory)
@@ -95,8 +95,9 @@ def policy(directory: Path, authority_key: Path | None) -> None:
         named, origin = held.newest.checkpoint.origin, log_origin(config.origin)
         if named != origin:
             raise click.ClickException(
-                f"the log is {named}, and the collector's origin makes it {origin}: deniable survey"
-                " publish goes on under that name; no app takes a policy with the other"
+                f"the log is named {named}, but the collector's origin requires {origin}: "
+                f"deniable survey publish continues under that name; no app accepts a policy with "
+                f"the old one"
             )
         _, key = find_log_key(await _key_file(store, config, directory, authority_key), held.newest)
         return log_policy(config, verifier_key(held.newest.checkpoint.origin, key))
@@ -111,8 +112,8 @@ def policy(directory: Path, authority_key: Path | None) -> None:
 def cosign_log(ctx: click.Context, directory: Path, authority_key: Path | None) -> None:
     """Ask the witnesses to cosign the newest checkpoint; exit with 1 if too few have.
 
-    It needs no private key; where the log's is, it brings the record beside it up to date. A
-    running server gives out at once what came of it.
+    It needs no private key; if the log's key is here, the record beside it is updated. A running
+    server serves the new cosignatures at once.
     """
     config = Config.load(directory)
 
@@ -132,9 +133,11 @@ def cosign_log(ctx: click.Context, directory: Path, authority_key: Path | None) 
         said = "cosigned" if answer.refusal is None else str(answer.refusal)
         click.echo(f"{name}: {said.removeprefix(f'{name} ')}")
         if isinstance(answer.refusal, NotCosigned) and answer.refusal.status in {403, 404}:
-            click.echo("  ask who runs it to watch the log by its key, which log show prints")
+            click.echo("  ask its operator to watch the log under the key that log show prints")
         elif answer.claims_more:
-            click.echo("  it has cosigned what this log does not extend; see deniable doctor")
+            click.echo(
+                "  it has cosigned a history that this log does not extend; see deniable doctor"
+            )
     click.echo(f"cosigned   {cosigned_text(config, held)}")
     if not witnesses_of(config).are_enough(held.newest):
         ctx.exit(1)
@@ -144,7 +147,10 @@ def cosign_log(ctx: click.Context, directory: Path, authority_key: Path | None) 
 @click.argument("copy", metavar="DIR", type=click.Path(file_okay=False, path_type=Path))
 @directory_option
 def export(copy: Path, directory: Path) -> None:
-    """Write the log's static files into DIR, for a mirror or a web server; again, what is new."""
+    """Write the log's static files into DIR, for a mirror or a web server.
+
+    Run again, it writes only what is new.
+    """
     held = with_store(Config.load(directory), _read)
     written = write_files(held, copy)
     click.echo(
@@ -157,11 +163,11 @@ def export(copy: Path, directory: Path) -> None:
 @directory_option
 @authority_key_option
 def recover_log(source: str, directory: Path, authority_key: Path | None) -> None:
-    """Get back the entries that the store's log has lost, from a URL or a directory FROM.
+    """Restore the entries that the store's log has lost, from a URL or a directory FROM.
 
-    It is for a store that was restored from a backup. Whatever FROM gives must be signed by the
-    log's key and extend what the store, the record beside the key and the witnesses have. Surveys
-    and rotations that come back are offered again.
+    Use it for a store that was restored from a backup. The entries must be signed by the log's key
+    and extend what the store, the record beside the key and the witnesses have. Restored surveys
+    and rotations are offered again.
     """
     config = Config.load(directory)
 
@@ -184,10 +190,10 @@ def recover_log(source: str, directory: Path, authority_key: Path | None) -> Non
 def new_key(directory: Path, authority_key: Path | None, yes: bool) -> None:
     """Replace the log's private key, which is lost or was stolen; the entries stay.
 
-    One that was stolen must be moved away first.
+    Move a stolen key away first.
 
-    Apps that pin the former key refuse what is published from now on, until an update brings the
-    new policy; witnesses need the new key, too.
+    Until an update brings the new policy, apps that pin the former key refuse what is published
+    from now on. Witnesses need the new key, too.
     """
     config = Config.load(directory)
 
@@ -210,7 +216,8 @@ def cosigned_text(config: Config, held: PublicLog) -> str:
     if witnesses.are_enough(held.newest):
         return text
     return (
-        f"{text}, of which {witnesses.quorum} must: apps that pin the log refuse what is new; "
+        f"{text}, of which {witnesses.quorum} are required: apps that pin the log refuse new "
+        f"surveys; "
         "deniable log cosign asks again"
     )
 
@@ -238,7 +245,7 @@ def _record_text(authority_key: Path, held: PublicLog, newest: SignedCheckpoint)
         return "is behind; deniable log cosign brings it up to date" if behind else ""
     size = record.checkpoint.size
     if size > held.size:
-        return f"is of {entries_text(size)} that the store has not{_RECOVER}"
+        return f"is of {entries_text(size)} that the store lacks{_RECOVER}"
     return f"is of another history, of {entries_text(size)}{_FORK}"
 
 

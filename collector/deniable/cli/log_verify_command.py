@@ -41,12 +41,12 @@ class _Verifying(FindingCommand):
 @click.option(
     "--remember",
     type=a_file,
-    help="File that remembers the last visit: compared with this one, which it then remembers.",
+    help="File that holds the last visit; compared with this one, and then updated.",
 )
 @click.option(
     "--acknowledged",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="File of the leaves whose findings you have looked into, one in a line.",
+    help="File of the leaves whose findings you have examined, one per line.",
 )
 @json_option
 def verify(
@@ -60,13 +60,13 @@ def verify(
 ) -> None:
     """Show every question of the collector at URL, and check that none is hidden or undone.
 
-    Instead of a URL, a directory that `deniable log export` wrote does, too.
+    Instead of a URL you may give a directory that `deniable log export` wrote.
 
     \b
     0  nothing was found
-    1  something is proven to be wrong
+    1  something is proven wrong
     2  a wrong option
-    3  a suspicion, or nothing is known: no log, no collector
+    3  a suspicion, or unknown: no log, no collector
     """  # noqa: D301 - click's mark
     from deniable.public_log.audit.checks import audit
     from deniable.public_log.audit.document import audit_document
@@ -100,7 +100,9 @@ def verify(
     notes = []
     if trusted is None:
         if site is None:
-            raise click.UsageError("a directory needs --authority: nobody else says whose it is")
+            raise click.UsageError(
+                "a directory needs --authority, since it does not show whose it is"
+            )
         trusted, notes = site.signer(), [finding("unpinned-authority")]
     read = partial(read_file, Path(place)) if site is None else site.read
     first = read_checkpoint(read)
@@ -117,7 +119,7 @@ def verify(
         offered = replace(offered, signed=[*offered.signed, *own])
     checkpoint = downloaded.checkpoint
     if checkpoint.checkpoint.origin != first.checkpoint.origin:
-        raise NotReached("the log changes its name while it is read")
+        raise NotReached("the log changed its name while it was read")
     trust = Trust(
         key or _listed(read_policy, checkpoint) or (None if visit is None else visit.log_key),
         trusted,
@@ -140,7 +142,7 @@ def verify(
         if visit is None:
             click.echo(f"Remembered in {remember}: the next visit compares with this.", err=True)
     elif remember is not None:
-        click.echo(f"Not remembered in {remember}: see what was found.", err=True)
+        click.echo(f"Not remembered in {remember}: see the findings.", err=True)
     raise click.exceptions.Exit(STATUSES[result.worst])
 
 

@@ -40,7 +40,7 @@ def limit(text: str) -> Quantity:
     percent = (text := text.strip()).endswith("%")
     number = read_number(text.removesuffix("%").rstrip())
     if number is None:
-        raise click.BadParameter("must be a number, such as 2% or 0.02")
+        raise click.BadParameter("must be a number such as 2% or 0.02")
     return Quantity(float(number / 100 if percent else number), percent)
 
 

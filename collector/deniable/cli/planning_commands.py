@@ -33,11 +33,13 @@ _FROM_FILE: Final = "give the survey's file for another epsilon, or another numb
 @click.option(
     "--largest-share",
     type=quantity,
-    help="Largest share that must be so exact.  [default: the file's, or 10%, or with few "
+    help="Largest share that needs this precision.  [default: the file's, or 10%, or with few "
     "answers twice the average]",
 )
 @click.option(
-    "--reports", type=count, help="Show what precision so many reports give, and at what epsilon."
+    "--reports",
+    type=count,
+    help="Show the precision that this many reports give, and at what epsilon.",
 )
 @click.option("--epsilon", help="Epsilon to use instead of the one in FILE.")
 @level_option
@@ -46,14 +48,14 @@ _FROM_FILE: Final = "give the survey's file for another epsilon, or another numb
     type=quantity,
     default="80%",
     show_default=True,
-    help="Probability of finding a difference that is there.",
+    help="Probability of finding a real difference.",
 )
 @click.option(
     "--significance",
     type=quantity,
     default="5%",
     show_default=True,
-    help="Probability of finding a difference that is not there.",
+    help="Probability of finding a difference that does not exist.",
 )
 @click.option(
     "--lifetime",
@@ -79,11 +81,10 @@ def plan(
 ) -> None:
     """Show how many reports the survey in FILE (TOML) needs for figures of a given precision.
 
-    Of a published survey, by its NAME, it also says on which date that is reached.
-    The figure is each share; in a distribution, the share up to any answer. If answers are
-    numbers it is the mean, in their units or in percent of their range. Also shown: the needs of
-    randomised response, of the best mechanisms and of no privacy at all;
-    and what a device spends on the survey in a year.
+    For a published survey, give its NAME to see also the date when that is reached. The figure is
+    each share; in a distribution, the share up to any answer; for numbers, the mean, in their units
+    or in percent of their range. Also shown: the reports needed by randomised response, by the best
+    mechanisms and without privacy, and what a device spends on the survey in a year.
     """
     # They calculate with numpy, for which --help does not wait.
     from deniable.estimates import Accuracy
@@ -117,7 +118,7 @@ def plan(
     shares = has_shares(manifest)
     if largest_share is not None and not shares:
         raise click.UsageError(
-            "--largest-share is of an answer; a numeric survey's figure is its mean"
+            "--largest-share applies to answers; a numeric survey's figure is its mean"
         )
     if size.number >= 1 and shares:
         raise click.ClickException(f"--{what} of a share must be below 1, such as 5%, or 0.05")
@@ -168,10 +169,10 @@ def simulate(
     level: float,
     as_json: bool,
 ) -> None:
-    """Show the figures that the survey in FILE (TOML) would have of simulated devices.
+    """Show the figures that the survey in FILE (TOML) would get from simulated devices.
 
-    Their counts are drawn by the exact law of the mechanism, and the estimates stand beside the
-    truth. Another seed draws them anew.
+    Counts are drawn by the exact law of the mechanism; estimates are shown beside the truth.
+    Another seed draws new counts.
     """
     from deniable.estimates import decoder_of
     from deniable.publishing.numbering import draft
@@ -180,7 +181,7 @@ def simulate(
 
     manifest = draft(file)
     if devices < 2:
-        raise click.BadParameter("one report has no error: 2 or more", param_hint="--devices")
+        raise click.BadParameter("a standard error needs 2 reports or more", param_hint="--devices")
     try:
         questions = [part.categories for part in decoder_of(manifest.mechanism).parts]
         shares = read_truth(truth, manifest.categories, questions)

@@ -35,7 +35,7 @@ _ENVELOPE: Final = b"\x92"
     is_flag=True,
     help="Rescale rows that sum to 1 within 1e-9 so that they sum to exactly 1.",
 )
-@click.option("--authority", metavar="HEX", help="Verify the manifest under this public key.")
+@click.option("--authority", metavar="HEX", help="Verify the manifest with this public key.")
 @json_option
 def audit(
     file: Path,
@@ -47,11 +47,12 @@ def audit(
 ) -> None:
     """Show the tight guarantee of the solution matrix in FILE, and the responses that prove it.
 
-    FILE is CSV, a row for each category and a column for each response. Its cells are decimals,
-    fractions or integer weights, with or without names. Or it is a manifest from a collector.
+    FILE is CSV with a row for each category and a column for each response. Its cells are decimals,
+    fractions or integer weights, with or without names. FILE may also be a manifest from a
+    collector.
 
-    Epsilon is that of one report, rounded up. The proof is a set S of responses and two categories
-    with P(S | first) = e^epsilon P(S | second) + delta: nothing smaller holds.
+    Epsilon is for one report, rounded up. The proof is a set S of responses and two categories with
+    P(S | first) = e^epsilon P(S | second) + delta: nothing smaller holds.
     """
     subject = _read(file, rounding, authority)
     try:
@@ -74,7 +75,7 @@ def _read(file: Path, rounding: bool, authority: str | None) -> AuditSubject:
         named = read_matrix(data, rounding=rounding)
     except InvalidMatrixFile as error:
         raise click.ClickException(f"{file}: {error}") from error
-    note = "rows scaled to sum to 1 exactly; this is judged" if named.rounded else ""
+    note = "for rows scaled to sum to exactly 1" if named.rounded else ""
     return AuditSubject(str(file), named.matrix, named.categories, named.responses, note)
 
 
@@ -89,7 +90,7 @@ def _from_manifest(file: Path, envelope: bytes, authority: str | None) -> AuditS
         else:
             manifest = open_manifest(envelope, _public_key(authority))
     except Refusal as error:
-        raise click.ClickException(f"{file} is no manifest that can be used: {error}") from error
+        raise click.ClickException(f"{file} is not a usable manifest: {error}") from error
     mechanism = manifest.mechanism
     checked = "verified" if authority else "not checked; give --authority to do so"
     one = "" if manifest.repeat == FRESH else "; the matrix is that of one report"
@@ -110,8 +111,8 @@ def _rows_of(manifest: "Manifest") -> Sequence[str]:
         return manifest.categories
     if manifest.mechanism.categories > sys.maxsize:
         raise click.ClickException(
-            f"{manifest.name} has more combinations of answers than can be numbered here; its "
-            "guarantee is that of its questions, each audited as a survey of its own"
+            f"{manifest.name} has too many combinations of answers to audit here; audit each of "
+            f"its questions as a separate survey"
         )
     return CombinationLabels(manifest.dimensions)
 
@@ -140,8 +141,8 @@ def _public_key(text: str) -> bytes:
 
 @click.command(short_help="Add up what several reports reveal.")
 @click.option("--epsilon", help="Privacy of one report.")
-@click.option("--total", help="Epsilon of all reports, instead of one: to be shared out.")
-@click.option("--delta", default="0", show_default=True, help="Delta beside --epsilon.")
+@click.option("--total", help="Total epsilon of all reports, to be divided among them.")
+@click.option("--delta", default="0", show_default=True, help="Delta of one report.")
 @click.option(
     "--times",
     type=Whole(1, 10_000),
@@ -152,7 +153,7 @@ def _public_key(text: str) -> bytes:
     "--slack",
     default="0.000001",
     show_default=True,
-    help="Delta that all reports may have together, beside each one's; 0 for none.",
+    help="Delta allowed for all reports together, besides each one's own; 0 for none.",
 )
 @click.option(
     "--categories",
@@ -171,12 +172,12 @@ def budget(
     categories: int,
     as_json: bool,
 ) -> None:
-    """Add up what several reports of one person reveal, in several ways; or share a total out.
+    """Add up what several reports of one person reveal, in several ways; or divide a total.
 
-    The ways: epsilons that add up; advanced composition (Dwork, Rothblum and Vadhan 2010); the
+    The ways: the sum of epsilons; advanced composition (Dwork, Rothblum and Vadhan 2010); the
     closed form and the optimum of Kairouz, Oh and Viswanath (2015). Randomised response, and the
-    design that "auto" of a survey file may choose, are exact, also if answers change between
-    reports. Every epsilon and delta is rounded up; a report's share of a total, down.
+    design that "auto" may choose in a survey file, are exact, even if answers change between
+    reports. Every epsilon and delta is rounded up; a report's share of a total is rounded down.
     """
     if (epsilon is None) == (total is None):
         raise click.ClickException("give either --epsilon or --total")

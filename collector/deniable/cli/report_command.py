@@ -63,29 +63,27 @@ def report(arguments: Sequence[str]) -> int:
     """Run ``deniable report``; return the exit status."""
     parser = argparse.ArgumentParser(
         prog="deniable report",
-        description="Answer a survey from this shell: asks for the answer, randomises it here, "
-        "and sends only the randomised response.",
+        description="Answer a survey from this shell. The answer is randomised here, and only the "
+        "randomised response is sent.",
     )
     parser.add_argument("name", help="the survey's name")
     add_place_options(parser)
     parser.add_argument(
         "--bundle",
         type=Path,
-        help="a file of `deniable survey export`, to read the collector's origin, authority and "
-        "gateway keys from, instead of --dir",
+        help="a file of `deniable survey export` with the collector's origin, authority and "
+        "gateway keys, instead of --dir",
     )
-    parser.add_argument(
-        "--relay", help="the URL of a relay, through which all goes, sealed; it needs --bundle"
-    )
+    parser.add_argument("--relay", help="relay's URL, for all requests, encrypted; needs --bundle")
     parser.add_argument(
         "--log-policy",
         type=Path,
-        help="a file of `deniable log policy`: answer nothing that its witnesses have not seen",
+        help="a file of `deniable log policy`: answer only what its witnesses have seen",
     )
     parser.add_argument(
         "--max-epsilon",
         default="2",
-        help="the highest epsilon you accept, of a report and of a kept response (default: 2)",
+        help="highest epsilon you accept, for a report and for a kept response (default: 2)",
     )
     options = parser.parse_args(arguments)
     try:
@@ -131,7 +129,7 @@ def _report(options: argparse.Namespace) -> int:
         if problem := client.consent_record.problem:
             raise StateUnavailable(problem)
         if client.uncovered or client.consent is not Consent.ON:
-            question = "Take part in this survey, now and whenever you call this command? [y/N] "
+            question = "Take part in this survey, now and each time you run this command? [y/N] "
             if input(question).lower() != "y":
                 print("Nothing was stored or sent.")
                 return 0
@@ -152,14 +150,17 @@ def _report(options: argparse.Namespace) -> int:
             report.status for report in _reports(client, survey.name) if report.epoch == epoch
         ]
     if repeated:
-        print(f"Epoch {epoch} was answered before, by its one report.")
+        print(f"Epoch {epoch} already has its one report.")
     if delivery.error is not None:
         raise delivery.error
     if "pending" in statuses:
-        print("The collector did not take it yet. It waits in the state file; call again to send.")
+        print(
+            "The collector has not accepted it yet. It is kept in the state file; run this "
+            "again to send it."
+        )
         return 1
     if "dropped" in statuses:
-        print("The collector refused the report for good; this epoch has no other.")
+        print("The collector refused the report for good; this epoch gets no other.")
         return 1
     if delivery.delivered:
         print(f"Sent: one randomised response for epoch {epoch}. Your answer stayed here.")
@@ -212,8 +213,8 @@ def _as_shown(error: NotRecorded) -> NotRecorded:
     """Return the error to show: that another survey is offered now is no survey's fault."""
     if isinstance(error, ManifestRefused) and error.fault is ManifestFault.NOT_PINNED:
         return NotReady(
-            "the collector offers another survey now than the one shown here; nothing was sent. "
-            "Call again to see what it asks"
+            "the collector now offers a different survey from the one shown; nothing was sent. "
+            "Run this again to see it"
         )
     return error
 
@@ -270,7 +271,7 @@ def _get(way: Transport, collector: str, path: str, most: int) -> HttpAnswer:
     except TransportError as error:
         remedy = "is it running?"
         if type(error.__cause__).__name__ == "SSLCertVerificationError":  # spares importing ssl
-            remedy = "if a private authority signed for it, give its certificate by SSL_CERT_FILE"
+            remedy = "set SSL_CERT_FILE if a private authority signed its certificate"
         raise NotReady(f"{collector} cannot be reached ({error}); {remedy}") from error
 
 
@@ -319,16 +320,16 @@ def _ask_among(categories: Sequence[str]) -> str:
     print(*wrapped(listed(categories), first="  "), sep="\n")
     while True:
         # In full, since categories may be numbers themselves.
-        typed = input("\nYour answer in full, or a part to find it: ").strip()
+        typed = input("\nYour answer, or a part of it: ").strip()
         if typed in categories:
             return typed
         matches = [category for category in categories if typed.casefold() in category.casefold()]
         if typed and matches:
             print(*(f"  {printable(category)}" for category in matches[:_MOST_LISTED]), sep="\n")
             if len(matches) > _MOST_LISTED:
-                print(f"  … {len(matches):,} in all: type more of it")
+                print(f"  … {len(matches):,} in all: type more")
         else:
-            print("No answer has this in it. Please type another part.")
+            print("No answer contains this. Please type another part.")
 
 
 def _ask_number(values: Sequence[str]) -> str:
@@ -346,8 +347,8 @@ def add_place_options(parser: argparse.ArgumentParser) -> None:
         "--dir",
         type=Path,
         default=Path(os.environ.get("DENIABLE_DIR", ".")),
-        help="a collector's directory on this machine, to read its origin and authority from "
-        "(default: $DENIABLE_DIR, else the current one)",
+        help="directory of a collector on this machine, for its origin and authority (default: "
+        "$DENIABLE_DIR, else the current one)",
     )
     parser.add_argument("--collector", help="the collector's origin, instead of --dir")
     parser.add_argument("--authority", help="its authority's public key in hex, instead of --dir")

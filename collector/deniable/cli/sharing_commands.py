@@ -38,7 +38,7 @@ _COLUMNS: Final = (
     "--list",
     "listed",
     is_flag=True,
-    help="List the links that were not revoked; without NAME, of all surveys.",
+    help="List the links that were not revoked; without NAME, for all surveys.",
 )
 @click.option("--revoke", metavar="ID", help="Revoke the link whose id begins with ID, at once.")
 @json_option
@@ -52,10 +52,10 @@ def link(
     *,
     as_json: bool,
 ) -> None:
-    """Make a link to the figures of NAME and print it, once; or list the links, or revoke one.
+    """Make a link to the figures of NAME and print it once; or list links, or revoke one.
 
-    Anyone who has it sees the figures of all surveys of this name, as those of public ones, and
-    nothing else. A running server knows it at once.
+    A link shows the figures of all surveys of this name as if they were public, and nothing else. A
+    running server accepts it at once.
     """
     if not label.isprintable():
         raise click.BadParameter("must have no control characters", param_hint="--label")
@@ -67,7 +67,7 @@ def link(
         _list(with_store(config, lambda store: links(store, name)), as_json=as_json)
         return
     if name is None:
-        raise click.UsageError("Missing argument 'NAME': only --list goes without one.")
+        raise click.UsageError("Missing argument 'NAME': only --list works without it.")
     if revoke is not None:
         click.echo(f"revoked   {identifier_of(with_store(config, partial(_end, name, revoke)))}")
         click.echo(f"store     {store_text(config)}")
@@ -116,7 +116,7 @@ def _list(tokens: list[Token], *, as_json: bool) -> None:
 def public(name: str, directory: Path, public: bool | None) -> None:
     """Let anyone read the figures of NAME, or only token holders; a running server follows.
 
-    Whatever is decided here holds, also against the setting `public`.
+    This decision overrides the setting `public`.
     """
     config = Config.load(directory)
 

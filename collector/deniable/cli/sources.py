@@ -102,7 +102,7 @@ class Place:
         if self.authority is None:
             raise click.UsageError(
                 "--collector needs --authority: the public key that `deniable authority show` "
-                "shows the operator, or a file of `deniable survey export`"
+                "prints, or a file of `deniable survey export`"
             )
         file = Path(self.authority)
         token = None

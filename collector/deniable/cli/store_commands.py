@@ -32,8 +32,8 @@ def store() -> None:
 def check(ctx: click.Context, directory: Path) -> None:
     """Recount the receipts; print every discrepancy, and exit with 1 if there is any.
 
-    The server may be running. Counts must be those of the receipts where these are kept, and of the
-    seals; and what figures show was counted.
+    The server may be running. Counts must match the receipts that are kept and the seals; shown
+    figures must have been counted.
     """
     faults = with_store(Config.load(directory), lambda store: store.check())
     for fault in faults:
@@ -47,10 +47,10 @@ def check(ctx: click.Context, directory: Path) -> None:
 @click.argument("file", type=a_file)
 @directory_option
 def backup(file: Path, directory: Path) -> None:
-    """Copy the whole store, as of one moment, into FILE, which must be new; the server may run.
+    """Copy the whole store, as of one moment, into the new FILE; the server may run.
 
-    It is checked, and appears when it is whole; a schema that is older stays as it is. It holds the
-    receipts that the store erases later: keep it as safely, and no longer than you need it.
+    FILE appears once it is complete and checked; an older schema stays as it is. It holds receipts
+    that the store erases later: keep it as safe as the store, and no longer than you need it.
     """
     config = Config.load(directory)
     if isinstance(config.store, Path):
@@ -69,12 +69,11 @@ def backup(file: Path, directory: Path) -> None:
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @directory_option
 def restore_store(file: Path, directory: Path) -> None:
-    """Fill the collector's store, which must hold nothing, with what a backup FILE holds.
+    """Fill the collector's store, which must be empty, from the backup FILE.
 
-    It is for a store that was lost. What came after the backup is not in it: reports that devices
-    take for counted and will not send again, seals, ends, distrust, and that a token was
-    revoked. Repeat what must hold. To change to another place or kind of store without loss,
-    use deniable store move.
+    Use it after the loss of a store. The backup lacks everything that came after it: reports, which
+    devices will not send again, seals, ends, distrust and revoked tokens. Repeat what must hold. To
+    change to another place or kind of store without loss, use deniable store move.
     """
     config = Config.load(directory)
 
@@ -97,16 +96,16 @@ def restore_store(file: Path, directory: Path) -> None:
 @click.argument("target")
 @directory_option
 def move_store(target: str, directory: Path) -> None:
-    """Move the store to TARGET: the path of a new file, or postgresql:// and so on.
+    """Move the store to TARGET: the path of a new file, or a postgresql:// URL.
 
-    Collectors may run. From the first moment on they take nothing, and answer 503, so that devices
-    send later; restart them with TARGET as their store once it is done. If it fails they go on
-    where they were; if it was killed, do it again.
+    Collectors may run. From the start they accept nothing and answer 503, so devices send later.
+    When the move is done, restart them with TARGET as their store. If it fails, they continue as
+    before; if it was killed, run it again.
     """
     config = Config.load(directory)
     to = place_text(target)
     if to == place_text(config.store):
-        raise click.ClickException(f"the store is at {to} already")
+        raise click.ClickException(f"the store is already at {to}")
 
     async def work(source: Store) -> None:
         new = await open_store(target, create=True)
@@ -124,14 +123,14 @@ def move_store(target: str, directory: Path) -> None:
 @directory_option
 @yes_option
 def cancel_move(directory: Path, yes: bool) -> None:
-    """Have a store that was moved away take reports again, without what came to the other since."""
+    """Let a store that was moved away accept reports again, without any that the other took."""
     config = Config.load(directory)
 
     async def work(store: Store) -> None:
         to = await store.moved_to()
         if to is None:
             raise click.ClickException("the store was not moved away")
-        confirm(yes, f"Does no collector use {to}? What it counted since would be missing here.")
+        confirm(yes, f"Is no collector using {to}? Reports counted there would be missing here.")
         await store.cancel_move()
 
     with_store(config, work)
@@ -141,7 +140,7 @@ def cancel_move(directory: Path, yes: bool) -> None:
 @store.command(short_help="Bring the schema to this version.")
 @directory_option
 def migrate(directory: Path) -> None:
-    """Bring the store's schema to this version of deniable, and say which it has.
+    """Bring the store's schema to this version of deniable, and show it.
 
     Back it up first: older versions cannot read it afterwards.
     """

@@ -50,12 +50,12 @@ _MOST_ANSWERS: Final = 200
     type=Whole(-1),
     default=-1,
     metavar="EPOCH",
-    help="Number epochs from behind this one, the last that a lost store's surveys reached.",
+    help="Number epochs after this one, the last that a lost store's surveys reached.",
 )
 @click.option(
     "--hardly-private",
     is_flag=True,
-    help="Publish an epsilon above 10 as well, of which one report hides hardly anything.",
+    help="Allow an epsilon above 10, at which one report hides hardly anything.",
 )
 @click.option("--dry-run", is_flag=True, help="Show what would be published; store nothing.")
 def publish(
@@ -69,8 +69,8 @@ def publish(
 ) -> None:
     """Sign the survey in FILE (TOML) and publish it; a running server offers it at once.
 
-    Publishing a name again makes a successor: another survey, whose figures are kept apart. The
-    one before goes on for apps whose declaration the new one does not fit.
+    Publishing a name again makes a successor: a separate survey with its own figures. The previous
+    one continues for apps whose declaration the new one does not fit.
     """
     # It calculates with numpy, for which --help does not wait.
     from deniable.publishing.publish import publish as sign_and_publish
@@ -195,7 +195,7 @@ def _in_python(value: object) -> str:
 @click.option(
     "--relayed",
     is_flag=True,
-    help="Describe an app that reports through a relay.  [default: as relayed_from in --dir says]",
+    help="Describe an app that reports through a relay.  [default: by relayed_from in --dir]",
 )
 @program_option("--html", "as_html", "Print a page that stands alone, not Markdown.")
 def notice(name: str, survey_id: str | None, place: Place, *, relayed: bool, as_html: bool) -> None:

@@ -62,7 +62,7 @@ def new(directory: Path, role: str, label: str) -> None:
 @directory_option
 @json_option
 def list_tokens(directory: Path, *, as_json: bool) -> None:
-    """List the tokens, the oldest first, by how their SHA-256 begins."""
+    """List the tokens, oldest first, by the first digits of their SHA-256."""
     tokens = with_store(Config.load(directory), lambda store: store.tokens())
     rows = [
         {
@@ -83,7 +83,7 @@ def list_tokens(directory: Path, *, as_json: bool) -> None:
 @click.argument("identifier", metavar="ID")
 @directory_option
 def revoke(identifier: str, directory: Path) -> None:
-    """Revoke the token whose id, as `token list` shows it, begins with ID; at once, for good."""
+    """Revoke the token whose id, as in `token list`, begins with ID, at once and for good."""
 
     async def work(store: Store) -> Token:
         token = find_token(await store.tokens(), identifier)
@@ -105,7 +105,7 @@ def find_token(tokens: Iterable[Token], identifier: str) -> Token:
         raise click.ClickException("there is no such token; see: deniable token list")
     if len(matches) > 1:
         raise click.ClickException(
-            f"{len(matches)} ids begin so; give more of it, as deniable token list shows it"
+            f"{len(matches)} ids begin with this; give more digits (deniable token list)"
         )
     return matches[0]
 

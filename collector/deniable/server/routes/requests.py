@@ -154,6 +154,6 @@ def asked_limit(request: web.BaseRequest, *, percent: bool) -> float | None:
 def check_view(manifest: Manifest, view: str) -> None:
     """Refuse (bad-query) a view that a survey cannot be shown in, or only in minutes."""
     if view != VIEWS[0] and manifest.values is not None:
-        raise Refusal(RefusalCode.BAD_QUERY, "a numeric survey is shown unbiased only")
+        raise Refusal(RefusalCode.BAD_QUERY, "a numeric survey has only the unbiased view")
     if view == VIEWS[2] and len(manifest.categories) > _MOST_LIKELY:
         raise Refusal(RefusalCode.BAD_QUERY, f"for more than {_MOST_LIKELY} {CALCULATE}")
