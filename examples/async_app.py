@@ -1,8 +1,7 @@
 """An app on asyncio: the client's calls never block the event loop.
 
 Run it: python examples/async_app.py
-It comes with a collector of its own; with --collector, --authority and --state it is one device of
-yours.
+It starts its own collector. With --collector, --authority and --state, it is a device of yours.
 """
 
 import argparse
@@ -35,11 +34,11 @@ async def report(collector: str, authority: str, state: Path, done: asyncio.Even
     """Report one answer and send it, beside other work."""
     client = Client(collector, authority=authority, surveys=[THEME], state=state, background=False)
     async with client:
-        # An app asks its user first, and again after an update that asks for more. The decision is
-        # stored, and may be changed at any time.
+        # Ask the user first, and again after an update that asks for more. The decision is
+        # stored and may be changed at any time.
         if await asyncio.to_thread(lambda: client.uncovered):
             await asyncio.to_thread(client.set_consent, "on", "first start")
-        await client.arefresh()  # with background=True a thread does this and sends by itself
+        await client.arefresh()  # with background=True, a thread does this and sends
         outcome = await client.areport("preferred-theme", "dark")
         print(outcome.status, outcome.error or "")
         print(await client.aflush(timeout=5))

@@ -2,8 +2,8 @@
 
     deniable conformance --device "python examples/conformance_device.py"
 
-Commands come as lines of JSON on standard input; each has one line as its answer. Both clocks are
-the tester's, and stand still while a command is carried out.
+Commands arrive as lines of JSON on standard input; each gets a one-line answer. The tester controls
+both clocks, which stand still while a command runs.
 """
 
 import json

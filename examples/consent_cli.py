@@ -1,7 +1,7 @@
-"""A command-line tool that asks for consent, and lets its user look and decide again.
+"""A command-line tool that asks for consent and lets its user review and change it.
 
-Start a collector, publish its example survey and export it (see the README), then run this where
-the exported file is, with the ``authority`` of collector.toml:
+Start a collector, publish its example survey and export it (see the README), then run this beside
+the exported file, with the ``authority`` from collector.toml:
 
     python examples/consent_cli.py AUTHORITY rate good
     python examples/consent_cli.py AUTHORITY privacy explain
@@ -15,7 +15,7 @@ from pathlib import Path
 from deniable.client import Client, Consent, StateUnavailable, Survey, device_commands
 
 VERSION = "1.0"  # of this tool
-BUNDLE = Path("rating-of-marriage.json")  # a real tool has it beside its code
+BUNDLE = Path("rating-of-marriage.json")  # a real tool keeps it beside its code
 
 
 def ask(client: Client) -> None:
@@ -33,7 +33,7 @@ def ask(client: Client) -> None:
     print(client.explain().brief(), end="\n\n")
     try:
         typed = input("Take part? You can change it by `privacy consent`. [y/N] ")
-    except EOFError:  # nobody is there to ask: it stays undecided, and nothing is reported
+    except EOFError:  # nobody to ask: consent stays undecided, and nothing is reported
         return
     agrees = typed.strip().lower() == "y"
     try:
@@ -65,14 +65,14 @@ def telemetry(authority: str, survey: Survey) -> Client:
         authority=authority,
         surveys=[survey],
         state=state_file(),
-        background=False,  # a tool that ends at once sends by itself, with flush()
+        background=False,  # a short-lived tool sends with flush()
     )
 
 
 def rate(authority: str, answer: str) -> int:
     """Report an answer, if its user agrees; return the exit status."""
     survey = rating()
-    if answer not in survey.categories:  # report() raises for what the app never declared
+    if answer not in survey.categories:  # report() raises for anything undeclared
         print(f"The answers are: {', '.join(survey.categories)}.", file=sys.stderr)
         return 2
     with telemetry(authority, survey) as client:
@@ -80,7 +80,7 @@ def rate(authority: str, answer: str) -> int:
         outcome = client.report(survey, answer)
         print(outcome.status, outcome.error or "")
         client.flush(timeout=5)
-        client.refresh()  # for the next run: is there a successor of the survey?
+        client.refresh()  # for the next run: look for a successor survey
     return 0
 
 

@@ -1,6 +1,6 @@
-"""An app with deniable in it.
+"""A minimal app with deniable.
 
-Run a collector as the README says, then this, with the public key that `deniable init` printed:
+Run a collector as in the README, then this, with the authority key that `deniable init` printed:
 python examples/embed_client.py AUTHORITY good
 """
 
@@ -23,9 +23,9 @@ def main(authority: str, answer: str) -> None:
     with Client(
         "http://127.0.0.1:8377", authority=authority, surveys=[RATING], state=state
     ) as client:
-        if client.uncovered:  # at first, and after an update that asks for more: ask the user
-            client.set_consent("on")  # who agreed; it is remembered
-        client.refresh()  # a background thread does this by itself in an app that stays
+        if client.uncovered:  # on first start, and after an update that asks for more: ask the user
+            client.set_consent("on")  # if the user agreed; this is stored
+        client.refresh()  # in an app that stays open, a background thread does this
         outcome = client.report("rating-of-marriage", answer)
         print(outcome.status, outcome.error or "")
         print(client.flush(timeout=5))

@@ -1,8 +1,8 @@
 """An app's backend that vouches for its accounts, and devices that ask it before they report.
 
 Run it where the extra "collector" is installed: python examples/issuer_backend.py
-It comes with a collector of its own, and ends by itself. docs/operations/issuers.md says how a
-backend runs beside a real one.
+It starts its own collector and ends by itself. docs/operations/issuers.md explains how to run a
+backend with a real one.
 """
 
 import asyncio
@@ -67,7 +67,7 @@ def asks(address: str, session: str) -> Enrol:
     """Return what the client calls at the start of each epoch, on a thread of its own."""
 
     def enrol(request: EnrolmentRequest) -> bytes | None:
-        # As the app talks to its backend anyway. Nothing here depends on an answer.
+        # The app calls its backend as usual. Nothing here depends on an answer.
         headers = {"Content-Type": "application/msgpack", "Authorization": f"Bearer {session}"}
         post = urllib.request.Request(f"{address}/v1/enrolments", request.body, headers)  # noqa: S310
         try:
@@ -75,7 +75,7 @@ def asks(address: str, session: str) -> Enrol:
                 return request.read_answer(answer.read(200))
         except urllib.error.HTTPError as error:
             error.close()
-            if error.code == 409:  # this account has another key in this epoch
+            if error.code == 409:  # this account has used another key in this epoch
                 return None
             raise
 
@@ -90,9 +90,9 @@ def device(collector: FakeCollector, enrol: Enrol, state: Path, answer: str) -> 
         surveys=[THEME],
         state=state,
         enrol=enrol,
-        background=False,  # an app that stays needs no refresh and no flush: a thread does them
+        background=False,  # in an app that stays open, a thread refreshes and sends
     ) as client:
-        if client.uncovered:  # an app asks its user first, and after an update that asks for more
+        if client.uncovered:  # ask the user first, and after an update that asks for more
             client.set_consent("on", "first start")
         client.refresh()
         outcome = client.report(THEME.name, answer)

@@ -1,8 +1,8 @@
-"""An app with pages in the browser, on its user's machine: synchronous, standard library only.
+"""A local app with pages in the browser: synchronous, standard library only.
 
 Run it and open the address that it prints: python examples/web_app.py
-It comes with a collector of its own; with --collector, --authority and --state it is one device of
-yours. (A service for many users would still be one device: its users' browsers are not.)
+It starts its own collector. With --collector, --authority and --state, it is a device of yours.
+(A service for many users would still be a single device.)
 """
 
 import argparse
@@ -55,16 +55,16 @@ class App:
         elif environ["PATH_INFO"] == "/consent":
             wants = form.get("consent") == ["on"]
             stored = self._client.set_consent("on" if wants else "off", origin="settings page")
-            if wants:  # so that the next answer counts; the thread asks at a time drawn at random
+            if wants:  # so that the next answer counts; the thread refreshes at a random time
                 self._client.refresh()
             said = "Thank you." if wants else "Nothing is sent, and what waited is erased."
-            if not stored:  # a refusal holds while the app runs
+            if not stored:  # a refusal lasts while the app runs
                 said = "Your decision could not be stored. Please try again."
         elif environ["PATH_INFO"] == "/rate":
             answer = form.get("answer", [""])[0]
-            if answer in RATING.categories:  # what the app never declared is its bug, and raises
+            if answer in RATING.categories:  # an undeclared answer is a bug in the app, and raises
                 said = _said(self._client.report(RATING.name, answer))
-        if self._client.uncovered:  # at first, and after an update that asks for more
+        if self._client.uncovered:  # on first start, and after an update that asks for more
             said = f"{said} Please decide whether you take part."
         page = PAGE.format(
             said=html.escape(said),
@@ -81,7 +81,7 @@ def _is_own(environ: dict[str, Any]) -> bool:
 
 
 def _said(outcome: Outcome) -> str:
-    # Nothing here may tell the answer: it is not stored anywhere, in no log and no session.
+    # Nothing here may reveal the answer: no log or session stores it.
     return "Thank you." if outcome.ok else f"Nothing was recorded: {outcome.error}"
 
 

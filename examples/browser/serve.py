@@ -1,7 +1,7 @@
-"""A page that asks: a collector with a survey, and this folder's page beside it.
+"""A demonstration: a collector with a survey, and this folder's page.
 
 Run it: python examples/browser/serve.py [--port PORT] [--epoch SECONDS]
-Then open the address that it prints. All of it is in a temporary directory, and ends with Ctrl-C.
+Then open the address that it prints. Everything is in a temporary directory; Ctrl-C ends it.
 """
 
 import argparse
@@ -95,7 +95,7 @@ def serving(folder: Path, port: int, epoch: int) -> Iterator[ThreadingHTTPServer
     deniable("survey", "export", "theme", "--dir", directory, "--out", bundle)
     handler = partial(Page, bundle=read_bundle(bundle.read_bytes()))
     with ThreadingHTTPServer(("127.0.0.1", port), handler) as server:
-        # Only of this origin may pages report; it is not the collector's.
+        # Only pages from this origin may report; it is not the collector's.
         origin = f"http://127.0.0.1:{server.server_port}"
         with running_collector(directory, upload_origins=origin):
             yield server
@@ -108,7 +108,9 @@ def main() -> None:
     parser.add_argument("--epoch", type=int, default=60, help="seconds; for real users a day")
     options = parser.parse_args()
     print("making a collector …", file=sys.stderr, flush=True)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: nobody runs on
+    signal.signal(
+        signal.SIGTERM, signal.default_int_handler
+    )  # like Ctrl-C: no process keeps running
     with (
         tempfile.TemporaryDirectory(prefix="deniable-browser-") as scratch,
         serving(Path(scratch), options.port, options.epoch) as server,

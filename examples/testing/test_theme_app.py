@@ -1,4 +1,4 @@
-"""The app's own tests: `python -m pytest examples/testing`, wherever deniable and pytest are."""
+"""The app's own tests: `python -m pytest examples/testing`, with deniable and pytest installed."""
 
 from pathlib import Path
 

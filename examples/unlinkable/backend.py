@@ -1,4 +1,4 @@
-"""The app's backend, which knows accounts: it signs a token for each, and cannot read it."""
+"""The app's backend, which knows accounts. It signs a token for each without reading it."""
 
 import asyncio
 import threading
@@ -26,7 +26,7 @@ def backend(
     """Serve the backend; its URL comes with all that it sees."""
     seen: list[str] = []
 
-    class Watched(BlindIssuer):  # an app mounts a BlindIssuer as it is
+    class Watched(BlindIssuer):  # an app mounts a BlindIssuer unchanged
         def issue(self, account: str, survey: str, epoch: int, request: bytes, now: float) -> bytes:
             seen.append(f"{account}: …{request[3:10].hex()}…, {len(request)} bytes, blinded")
             return super().issue(account, survey, epoch, request, now)

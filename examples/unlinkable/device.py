@@ -1,4 +1,4 @@
-"""The app on a device: it takes part by a token, and by a relay."""
+"""The app on a device, which reports with a token and through a relay."""
 
 import urllib.error
 import urllib.request
@@ -11,7 +11,7 @@ def asks(backend: str, account: str) -> Enrol:
     """Return what the client calls in the first half of each epoch."""
 
     def enrol(request: EnrolmentRequest) -> bytes | None:
-        # As the app talks to its backend anyway. Nothing here depends on an answer.
+        # The app calls its backend as usual. Nothing here depends on an answer.
         headers = {**request.headers, "Authorization": f"Bearer {account}"}
         post = urllib.request.Request(f"{backend}{request.path}", request.body, headers)  # noqa: S310
         try:
@@ -19,7 +19,7 @@ def asks(backend: str, account: str) -> Enrol:
                 return request.read_answer(answer.read(1000))
         except urllib.error.HTTPError as error:
             error.close()
-            if error.code == 409:  # this account has another token in this epoch
+            if error.code == 409:  # this account has used another token in this epoch
                 return None
             raise
 
@@ -28,7 +28,9 @@ def asks(backend: str, account: str) -> Enrol:
 
 def device(bundle: Path, state: Path, backend: str, relay: str, account: str) -> Client:
     """Return a device's client, whose user agreed."""
-    survey = Survey.bundled(bundle, enrolment="blind", min_epoch_seconds=1)  # a demo's short epochs
+    survey = Survey.bundled(
+        bundle, enrolment="blind", min_epoch_seconds=1
+    )  # for the demo's short epochs
     assert survey.bundle is not None
     client = Client(
         survey.bundle.origin,
@@ -37,7 +39,7 @@ def device(bundle: Path, state: Path, backend: str, relay: str, account: str) ->
         state=state,
         enrol=asks(backend, account),
         relay=relay,
-        background=False,  # an app that stays needs no refresh and no flush: a thread does them
+        background=False,  # in an app that stays open, a thread refreshes and sends
     )
-    client.set_consent("on", "first start")  # an app shows client.explain().brief(), and asks
+    client.set_consent("on", "first start")  # show client.explain().brief() and ask first
     return client

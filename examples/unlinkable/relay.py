@@ -1,7 +1,7 @@
-"""A relay, which somebody else than the collector runs: nginx, which passes on what it cannot read.
+"""A relay, run by somebody other than the collector: nginx passes on requests that it cannot read.
 
-It is examples/operations/relay-nginx.conf, without TLS since all is on one machine. This one writes
-down what any relay could, to show it.
+It uses examples/operations/relay-nginx.conf without TLS, since everything is on one machine. To
+demonstrate what a relay could record, it records that.
 """
 
 import re
@@ -69,7 +69,7 @@ def relay(folder: Path, origin: str) -> Iterator[str]:
     command = [nginx(), "-p", str(folder), "-e", "start.log", "-c", "nginx.conf"]
     with subprocess.Popen(command) as process:  # noqa: S603
         try:
-            while not (folder / "nginx.pid").exists():  # it listens before it writes that
+            while not (folder / "nginx.pid").exists():  # it listens before it writes this file
                 assert process.poll() is None, (folder / "start.log").read_text("utf-8")
                 time.sleep(0.05)
             yield f"http://127.0.0.1:{port}/"

@@ -1,8 +1,8 @@
 """Unlinkable reports: an issuer, a relay, a collector and ten devices on one machine.
 
 Run it: python examples/unlinkable/run.py
-It takes two minutes and nginx, and prints what each party saw, and then the histogram. For
-real users they are three operators (docs/tutorials/unlinkable.md).
+It needs nginx and takes two minutes. It prints what each party saw, and then the histogram.
+For real users, use three operators (docs/tutorials/unlinkable.md).
 """
 
 import socket
@@ -60,7 +60,7 @@ def publish(folder: Path, keys: Path) -> float:
         settings.write('relays = ["127.0.0.1"]\nrelayed_from = "2026-01-01"\n')
     deniable("gateway", "new", "--dir", here)
     deniable("issuer", "keys", keys, "--epochs", "1")
-    start = int(time.time()) + 20  # until all parties are up
+    start = int(time.time()) + 20  # until all parties are running
     public = keys / "issuer-keys.json"
     written = SURVEY.format(
         seconds=EPOCH_SECONDS,
@@ -104,7 +104,7 @@ def show(party: str, seen: list[str]) -> None:
 
 def main(folder: Path) -> None:
     """Run all parties through one epoch."""
-    nginx()  # without it there is no relay
+    nginx()  # the relay needs it
     keys, directory, way = folder / "keys", folder / "collector", folder / "relay"
     start = publish(folder, keys)
     bundle = read_bundle((folder / "theme.json").read_bytes())
@@ -119,12 +119,14 @@ def main(folder: Path) -> None:
             for account in ACCOUNTS
         ]
         time.sleep(max(0, start - time.time()))
-        for number, client in enumerate(clients):  # the epoch's first half: a token, an answer
+        for number, client in enumerate(
+            clients
+        ):  # in the epoch's first half: a token and an answer
             client.refresh()
             client.report("theme", ANSWERS[number % len(ANSWERS)], strict=True)
         time.sleep(max(0, start + 3 * EPOCH_SECONDS / 4 - time.time()))
         tokens_asked = len(seen_by(way))
-        # Each has drawn a time of its own in the third quarter, which is over.
+        # Each drew its own time in the third quarter, which has passed.
         SystemRandom().shuffle(clients)
         for client in clients:
             client.flush(timeout=20)
