@@ -17,7 +17,9 @@ from typing import Final
 from benchmarks.surveys import AUTHORITY, ORIGIN, START, declaration, signed_survey
 from deniable.client import Client, ClientSettings, HttpAnswer
 from deniable.client.client import engine_of
-from deniable.messages import Schedule, UploadAnswer, pack_manifests, sign_manifest
+from deniable.counterparts.bodies import pack_manifests
+from deniable.counterparts.signing import sign_manifest
+from deniable.messages import Schedule, UploadAnswer
 
 SESSIONS: Final = (0.3, 10.0, 60.0, 300.0, 1800.0)
 A_DAY: Final = 5

@@ -17,6 +17,7 @@ from benchmarks.servers import Server, collector, run_command
 from benchmarks.surveys import ORIGIN
 from benchmarks.table import Row, show
 from benchmarks.uploads import SURVEY_NAME, make_collector
+from deniable.counterparts.gateway import open_request
 from deniable.directory.gateway_file import read_gateway_file
 from deniable.messages import (
     ENCAPSULATED_REQUEST_BYTES,
@@ -33,7 +34,6 @@ from deniable.oblivious_http import (
     BinaryResponse,
     KeyConfiguration,
     PrivateKey,
-    open_request,
     seal_request,
 )
 

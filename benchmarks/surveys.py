@@ -3,7 +3,8 @@
 import os
 
 from deniable.client import Survey
-from deniable.messages import Enrolment, Manifest, Schedule, SigningKey, sign_manifest
+from deniable.counterparts.signing import sign_manifest
+from deniable.messages import Enrolment, Manifest, Schedule, SigningKey
 
 AUTHORITY = SigningKey(os.urandom(32))
 ORIGIN = "http://127.0.0.1:8377"  # nobody connects to it

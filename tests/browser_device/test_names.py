@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from deniable.messages import Schedule, sign_manifest
+from deniable.counterparts.signing import sign_manifest
+from deniable.messages import Schedule
 from tests.browser_device.places import Tried
 from tests.support.surveys import AUTHORITY, CATEGORIES, DAY, ORIGIN, QUESTION, START, manifest
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from deniable.counterparts.signing import sign_manifest
 from deniable.mechanisms.block_design import DesignMechanism
-from deniable.messages import Manifest, Specification, sign_manifest
+from deniable.messages import Manifest, Specification
 from tests.cli.commands import fail, run, succeed
 from tests.support.kinds import KINDS
 from tests.support.surveys import AUTHORITY, MANIFEST, manifest

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from deniable.messages import sign_manifest
+from deniable.counterparts.signing import sign_manifest
 from deniable.publishing.numbering import next_manifest
 from deniable.publishing.survey_file import SurveyFile
 from tests.cli.commands import Workplace, changed, fail, succeed, without_places

@@ -9,8 +9,9 @@ from typing import TypeVar
 import pytest
 
 from deniable.cli import life_commands
+from deniable.counterparts.signing import sign_manifest
 from deniable.directory import Config, with_store
-from deniable.messages import Enrolment, SigningKey, sign_manifest
+from deniable.messages import Enrolment, SigningKey
 from deniable.stores import KEPT_SECONDS, Store, Verdict
 from tests.cli.commands import Workplace
 from tests.support.reports import report

@@ -13,6 +13,8 @@ import pytest
 
 from deniable.cli import report_command
 from deniable.client import HttpAnswer, TransportError, client_settings
+from deniable.counterparts.bodies import pack_manifests
+from deniable.counterparts.signing import sign_manifest, sign_rotation
 from deniable.messages import (
     Manifest,
     RefusalCode,
@@ -20,9 +22,6 @@ from deniable.messages import (
     Rotation,
     Schedule,
     SigningKey,
-    pack_manifests,
-    sign_manifest,
-    sign_rotation,
     split_manifests,
 )
 from deniable.messages.bundle import make_bundle

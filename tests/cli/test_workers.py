@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from deniable.counterparts.signing import sign_manifest
 from deniable.directory import Config, read_authority_key
-from deniable.messages import Schedule, UploadAnswer, pack_upload, sign_manifest
+from deniable.messages import Schedule, UploadAnswer, pack_upload
 from deniable.server import workers as supervising
 from deniable.stores import SqliteStore
 from tests.cli.commands import Workplace

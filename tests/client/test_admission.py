@@ -17,6 +17,7 @@ from deniable.client.ledger.admission import (
     check_addressee,
     open_trusted,
 )
+from deniable.counterparts.signing import sign_manifest
 from deniable.messages import (
     Enrolment,
     Manifest,
@@ -24,7 +25,6 @@ from deniable.messages import (
     Schedule,
     SigningKey,
     Specification,
-    sign_manifest,
     simulated_name,
 )
 from tests.support.kinds import KINDS

@@ -12,7 +12,8 @@ import pytest
 
 from deniable.client import Client, Delivery, ManifestFault, NotReady, OutcomeStatus, Survey
 from deniable.client.client import engine_of
-from deniable.messages import Schedule, SigningKey, sign_manifest
+from deniable.counterparts.signing import sign_manifest
+from deniable.messages import Schedule, SigningKey
 from deniable.messages.bundle import InvalidBundle, make_bundle
 from tests.support.devices import NAME, Bench, FakeTransport, fault_of, read_upload, why
 from tests.support.surveys import AUTHORITY, DAY, DECLARED, MANIFEST, ORIGIN, START, manifest

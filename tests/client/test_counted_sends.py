@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 
 from deniable.client import Client, Delivery, HttpAnswer, ReportEntry, TransportError
 from deniable.client.client import engine_of
+from deniable.counterparts.bodies import split_upload
 from deniable.fakes import FakeIssuer
-from deniable.messages import Enrolment, RefusalCode, Schedule, SignedReport, split_upload
+from deniable.messages import Enrolment, RefusalCode, Schedule, SignedReport
 from tests.support.clock import FakeClock
 from tests.support.devices import (
     ACCEPTED,

@@ -19,6 +19,7 @@ from deniable.client import (
     NotReady,
     OutcomeStatus,
 )
+from deniable.counterparts.signing import sign_manifest
 from deniable.enrolment.issuer import pack_credential
 from deniable.fakes import FakeIssuer
 from deniable.messages import (
@@ -27,7 +28,6 @@ from deniable.messages import (
     SigningKey,
     derive_report_key,
     enrolment_statement,
-    sign_manifest,
 )
 from deniable.messages.ed25519 import CONTEXT_ENROL
 from tests.support.devices import ACCEPTED, NAME, UNREACHABLE, Bench, fault_of, plain, refused

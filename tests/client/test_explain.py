@@ -22,16 +22,9 @@ from deniable.client import (
     Terms,
     catalogue,
 )
+from deniable.counterparts.signing import sign_manifest
 from deniable.mechanisms import TwoRound
-from deniable.messages import (
-    FRESH,
-    Enrolment,
-    Manifest,
-    Repeat,
-    Schedule,
-    Specification,
-    sign_manifest,
-)
+from deniable.messages import FRESH, Enrolment, Manifest, Repeat, Schedule, Specification
 from deniable.terms.sentences import LANGUAGES, summary
 from tests.accounting.curves import kept_law
 from tests.client.test_plain_text import width

@@ -17,13 +17,8 @@ from deniable.client import (
 )
 from deniable.client.client import engine_of
 from deniable.client.ledger import following as following_module
-from deniable.messages import (
-    InvalidManifest,
-    Manifest,
-    Schedule,
-    open_manifest_of_chain,
-    sign_manifest,
-)
+from deniable.counterparts.signing import sign_manifest
+from deniable.messages import InvalidManifest, Manifest, Schedule, open_manifest_of_chain
 from tests.support.devices import NAME, UNREACHABLE, Bench, fault_of, read_upload
 from tests.support.surveys import AUTHORITY, CATEGORIES, DAY, DECLARED, MANIFEST, START, manifest
 

@@ -17,6 +17,8 @@ from deniable.client import (
     RotationEntry,
     Survey,
 )
+from deniable.counterparts.bodies import split_upload
+from deniable.counterparts.signing import sign_rotation
 from deniable.fakes import FakeIssuer
 from deniable.messages import (
     RefusalCode,
@@ -26,8 +28,6 @@ from deniable.messages import (
     Schedule,
     SigningKey,
     open_manifest,
-    sign_rotation,
-    split_upload,
 )
 from tests.client.test_plain_text import width
 from tests.support.devices import NAME, PORTAL, Bench, lie, read_upload, refused

@@ -9,7 +9,8 @@ import pytest
 
 from deniable.client import Client, ManifestEntry, ManifestFault, OutcomeStatus
 from deniable.client.optional.pins import LogPin
-from deniable.messages import pack_logged, sign_manifest
+from deniable.counterparts.bodies import pack_logged
+from deniable.counterparts.signing import sign_manifest
 from deniable.messages.bundle import make_bundle
 from tests.support.devices import NAME, Bench, fault_of
 from tests.support.effort import some

@@ -11,9 +11,10 @@ from deniable.client import Client, EventEntry, ManifestFault, OutcomeStatus
 from deniable.client.client import engine_of
 from deniable.client.explaining.explain import explain_stored
 from deniable.client.optional.relay import Keyring
+from deniable.counterparts.bodies import pack_logged
 from deniable.fakes import FakeCollector
 from deniable.logs import LogPolicy, LogProof
-from deniable.messages import SigningKey, pack_logged
+from deniable.messages import SigningKey
 from deniable.messages.bundle import make_bundle
 from deniable.messages.gateway import GATEWAY_KEYS_PATH
 from tests.support.devices import NAME, Bench, fault_of

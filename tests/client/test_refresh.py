@@ -10,7 +10,9 @@ from deniable.client import ConsentMissing, HttpAnswer, ManifestFault, NotReady,
 from deniable.client.client import engine_of
 from deniable.client.ledger import admission
 from deniable.client.ledger.admission import open_trusted
-from deniable.messages import SigningKey, pack_manifests, sign_manifest
+from deniable.counterparts.bodies import pack_manifests
+from deniable.counterparts.signing import sign_manifest
+from deniable.messages import SigningKey
 from tests.support.devices import NAME, PORTAL, Bench, FakeTransport, fault_of
 from tests.support.effort import THOROUGH
 from tests.support.surveys import AUTHORITY, DAY, DECLARED, MANIFEST, START, manifest

@@ -12,7 +12,8 @@ import pytest
 from deniable.client import HttpAnswer, OutcomeStatus, ReportEntry, Survey, TransportError
 from deniable.client.optional.relay import Relay as RelayAddress
 from deniable.client.optional.relay import RelayTransport
-from deniable.messages import Enrolment, Manifest, RefusalCode, Schedule, SigningKey, sign_manifest
+from deniable.counterparts.signing import sign_manifest
+from deniable.messages import Enrolment, Manifest, RefusalCode, Schedule, SigningKey
 from deniable.messages.bundle import make_bundle
 from deniable.messages.gateway import GATEWAY_KEYS_PATH
 from deniable.oblivious_http import KeyConfiguration

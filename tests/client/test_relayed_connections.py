@@ -13,9 +13,11 @@ from typing import Any
 import pytest
 
 from deniable.client import HttpAnswer
+from deniable.counterparts.bodies import pack_problem
+from deniable.counterparts.signing import sign_gateway_keys, sign_manifest
 from deniable.fakes import FakeCollector, FakeRelay
-from deniable.messages import PROBLEM_JSON, RefusalCode, Schedule, pack_problem, sign_manifest
-from deniable.messages.gateway import GatewayKeys, sign_gateway_keys
+from deniable.messages import PROBLEM_JSON, RefusalCode, Schedule
+from deniable.messages.gateway import GatewayKeys
 from deniable.oblivious_http import KeyConfiguration, PrivateKey
 from tests.support.surveys import AUTHORITY, DAY, DECLARED, manifest
 

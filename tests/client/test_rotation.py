@@ -15,7 +15,9 @@ from deniable.client import (
     TransportError,
 )
 from deniable.client.client import Client, engine_of
-from deniable.messages import Manifest, SigningKey, pack_rotations, sign_manifest
+from deniable.counterparts.bodies import pack_rotations
+from deniable.counterparts.signing import sign_manifest
+from deniable.messages import Manifest, SigningKey
 from tests.support.devices import NAME, PORTAL, UNREACHABLE, Bench, FakeTransport, fault_of, why
 from tests.support.surveys import AUTHORITY, DAY, MANIFEST, START, manifest, rotation
 

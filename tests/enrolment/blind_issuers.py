@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_der_private_key,
 )
 
+from deniable.counterparts.signing import sign_manifest
 from deniable.enrolment import BlindIssuer, EpochKeys, IssuanceRecord, PublicKeys
 from deniable.enrolment.epoch_keys import PUBLIC_FILE
 from deniable.messages import (
@@ -21,7 +22,6 @@ from deniable.messages import (
     blind_request,
     check_token,
     derive_report_key,
-    sign_manifest,
 )
 from tests.enrolment.issuers import RECORD_KEY
 from tests.support.rsa_keys import RSA_KEYS, RsaKey

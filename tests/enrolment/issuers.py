@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from deniable.counterparts.signing import sign_manifest
 from deniable.enrolment import IssuanceRecord, Issuer, SqliteIssuanceRecord
 from deniable.messages import (
     Enrolment,
@@ -11,7 +12,6 @@ from deniable.messages import (
     check_credential,
     derive_report_key,
     enrolment_statement,
-    sign_manifest,
 )
 from tests.support.surveys import AUTHORITY, MANIFEST, START
 

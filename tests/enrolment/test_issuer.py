@@ -8,17 +8,9 @@ from typing import Any
 
 import pytest
 
+from deniable.counterparts.signing import sign_manifest, sign_rotation
 from deniable.enrolment import AnotherKey, Issuer, NotListed, SqliteIssuanceRecord, WrongRecordKey
-from deniable.messages import (
-    EARLY_SECONDS,
-    Enrolment,
-    Refusal,
-    RefusalCode,
-    Rotation,
-    SigningKey,
-    sign_manifest,
-    sign_rotation,
-)
+from deniable.messages import EARLY_SECONDS, Enrolment, Refusal, RefusalCode, Rotation, SigningKey
 from tests.enrolment.issuers import (
     CERTIFIED,
     ISSUER_KEY,

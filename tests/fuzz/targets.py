@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Final
 
 from deniable import messages
+from deniable.counterparts.bodies import split_upload
 from deniable.intake import judge_report
 from tests.fuzz.mutations import BLIND, BLIND_DEVICES, DEVICES, token
 from tests.support.reports import envelope, secret
@@ -40,7 +41,7 @@ def decode(data: bytes) -> None:
 def split(data: bytes) -> None:
     """What is split can be joined again."""
     try:
-        envelopes = list(messages.split_upload(data))
+        envelopes = list(split_upload(data))
     except messages.Refusal as refusal:
         if refusal.code not in _OF_THE_WHOLE:
             raise
@@ -51,7 +52,7 @@ def split(data: bytes) -> None:
 def judge(data: bytes) -> None:
     """What is admissible was signed: nobody else's bytes are, however near to it."""
     try:
-        envelopes = list(messages.split_upload(data))
+        envelopes = list(split_upload(data))
     except messages.Refusal:
         envelopes = [data]
     for each in envelopes:

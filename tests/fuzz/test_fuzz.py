@@ -9,7 +9,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from deniable.messages import Refusal, SignedReport, split_upload
+from deniable.counterparts.bodies import split_upload
+from deniable.messages import Refusal, SignedReport
 from tests.fuzz.mutations import (
     BLIND,
     BLIND_DEVICES,

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from deniable.counterparts.cosigning import cosign, sign_checkpoint
 from deniable.logs import (
     COSIGNER,
     LOG,
@@ -13,9 +14,7 @@ from deniable.logs import (
     SignedCheckpoint,
     TransparencyLogError,
     VerifierKey,
-    cosign,
     log_origin,
-    sign_checkpoint,
 )
 from deniable.messages import SigningKey, verify
 

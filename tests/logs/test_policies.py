@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deniable.counterparts.cosigning import cosign, sign_checkpoint
 from deniable.logs import (
     COSIGNER,
     LOG,
@@ -20,9 +21,7 @@ from deniable.logs import (
     TransparencyLogError,
     VerifierKey,
     Witness,
-    cosign,
     leaf_hash,
-    sign_checkpoint,
 )
 from deniable.messages import SigningKey
 from deniable.public_log.publish.tree import (

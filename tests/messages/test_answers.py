@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable.messages import PROBLEM_JSON, RefusalCode, UploadAnswer, pack_problem, read_problem
+from deniable.counterparts.bodies import pack_problem
+from deniable.messages import PROBLEM_JSON, RefusalCode, UploadAnswer, read_problem
 from tests.support.effort import effort
 from tests.support.refusal_table import TABLE
 

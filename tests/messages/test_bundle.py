@@ -8,6 +8,7 @@ import pytest
 
 from deniable.cli.survey_commands import declared_in_python
 from deniable.client import Survey
+from deniable.counterparts.signing import sign_gateway_keys, sign_manifest
 from deniable.messages import (
     Enrolment,
     GatewayKeys,
@@ -16,8 +17,6 @@ from deniable.messages import (
     Schedule,
     SigningKey,
     Specification,
-    sign_gateway_keys,
-    sign_manifest,
 )
 from deniable.messages.bundle import InvalidBundle, declaration_of, make_bundle, read_bundle
 from deniable.oblivious_http import KeyConfiguration

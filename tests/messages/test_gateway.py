@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from deniable.counterparts.signing import sign_gateway_keys
 from deniable.messages import (
     ENCAPSULATED_REQUEST_BYTES,
     MAX_MANIFESTS_BYTES,
@@ -15,7 +16,6 @@ from deniable.messages import (
     SigningKey,
     encapsulated_answer_bytes,
     open_gateway_keys,
-    sign_gateway_keys,
 )
 from deniable.messages.codec import encode
 from deniable.messages.ed25519 import CONTEXT_GATEWAY

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from deniable.counterparts.bodies import split_upload
 from deniable.messages import (
     MAX_UPLOAD_BYTES,
     RefusalCode,
@@ -12,7 +13,6 @@ from deniable.messages import (
     derive_report_key,
     pack_upload,
     sign_report,
-    split_upload,
 )
 from tests.support.effort import effort
 from tests.support.refusals import code_of

@@ -4,6 +4,8 @@ from itertools import pairwise, permutations
 
 import pytest
 
+from deniable.counterparts.bodies import pack_rotations
+from deniable.counterparts.signing import sign_rotation
 from deniable.messages import (
     MAX_PROOF_BYTES,
     MAX_ROTATIONS,
@@ -14,8 +16,6 @@ from deniable.messages import (
     Rotation,
     SigningKey,
     follow_rotations,
-    pack_rotations,
-    sign_rotation,
     split_rotations,
 )
 

@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from deniable.counterparts.bodies import pack_logged, pack_manifests
+from deniable.counterparts.signing import sign_manifest
 from deniable.messages import (
     MAX_MANIFEST_BYTES,
     MAX_MANIFESTS,
@@ -17,9 +19,6 @@ from deniable.messages import (
     codec,
     open_manifest,
     open_manifest_of_chain,
-    pack_logged,
-    pack_manifests,
-    sign_manifest,
     split_manifests,
 )
 from tests.support.effort import effort

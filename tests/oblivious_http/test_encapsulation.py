@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deniable.counterparts.gateway import open_request
 from deniable.oblivious_http import (
     REQUEST_OVERHEAD_BYTES,
     RESPONSE_OVERHEAD_BYTES,
@@ -14,7 +15,6 @@ from deniable.oblivious_http import (
     KeyConfiguration,
     ObliviousHttpError,
     PrivateKey,
-    open_request,
     seal_request,
 )
 from deniable.oblivious_http.encapsulation import MAX_LIST_BYTES, decode_list, encode_list

@@ -4,8 +4,9 @@ import pickle
 
 import pytest
 
+from deniable.counterparts.gateway import Receiver
 from deniable.oblivious_http import ObliviousHttpError, PrivateKey
-from deniable.oblivious_http.hpke import Receiver, Sender
+from deniable.oblivious_http.hpke import Sender
 
 h = bytes.fromhex
 INFO = b"Ode on a Grecian Urn"

@@ -8,6 +8,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
+from deniable.counterparts.bodies import read_token_request
 from deniable.privacy_pass import (
     MODULUS_BYTES,
     InvalidToken,
@@ -17,7 +18,6 @@ from deniable.privacy_pass import (
     finalise,
     pack_token_request,
     public_key_info,
-    read_token_request,
     token_input,
     token_key_id,
     verify,

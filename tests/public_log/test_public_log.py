@@ -4,16 +4,10 @@ from hashlib import sha256
 
 import pytest
 
+from deniable.counterparts.cosigning import cosign
 from deniable.doctor.diagnosis import Status
 from deniable.doctor.survey_checks import judge_log
-from deniable.logs import (
-    LogPolicy,
-    LogProof,
-    SignedCheckpoint,
-    TransparencyLogError,
-    cosign,
-    leaf_hash,
-)
+from deniable.logs import LogPolicy, LogProof, SignedCheckpoint, TransparencyLogError, leaf_hash
 from deniable.messages import MAX_MANIFEST_BYTES, log_entry
 from deniable.public_log.publish import PublicLog, Witnesses, large_path
 from deniable.public_log.publish.tree import TILE_WIDTH, read_entry_bundle, root_hash

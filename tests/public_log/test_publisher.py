@@ -11,9 +11,10 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
+from deniable.counterparts.cosigning import sign_checkpoint
 from deniable.directory.log_publishing import all_signed, begin_publishing, log_policy, witnesses_of
 from deniable.key_files import KeyFileError, read_key_file
-from deniable.logs import LogPolicy, LogProof, SignedCheckpoint, sign_checkpoint
+from deniable.logs import LogPolicy, LogProof, SignedCheckpoint
 from deniable.messages import InvalidManifest, log_entry
 from deniable.public_log.publish import (
     LogForked,
@@ -310,8 +311,8 @@ async def test_an_older_directory_gets_a_key_and_its_log_all_that_it_has(site: S
 
 
 async def test_what_the_store_has_and_the_log_has_not_comes_first(site: Site) -> None:
+    from deniable.counterparts.signing import sign_manifest
     from deniable.directory import read_authority_key, signed_surveys
-    from deniable.messages import sign_manifest
 
     first = await site.publish("first")
     unlogged = replace(first, name="unlogged")
@@ -345,9 +346,10 @@ async def test_a_key_that_is_gone_is_missed_and_replaced_with_the_same_log(site:
 
 
 async def test_a_hand_over_logs_nothing_that_another_authority_signed(site: Site) -> None:
+    from deniable.counterparts.signing import sign_manifest
     from deniable.directory import read_authority_key
     from deniable.directory.authority_keys import hand_over
-    from deniable.messages import SigningKey, sign_manifest
+    from deniable.messages import SigningKey
 
     first = replace(await site.publish("first"), name="another")
     old, new = read_authority_key(site.key_file), SigningKey(b"n" * 32)

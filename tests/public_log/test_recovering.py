@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from deniable.counterparts.cosigning import sign_checkpoint
 from deniable.directory import read_authority_key
 from deniable.directory.authority_keys import hand_over
 from deniable.directory.log_publishing import begin_publishing, offer_logged, witnesses_of
 from deniable.key_files import create_key_file
-from deniable.logs import Checkpoint, TransparencyLogError, log_origin, sign_checkpoint
+from deniable.logs import Checkpoint, TransparencyLogError, log_origin
 from deniable.public_log.publish import (
     LogForked,
     LogRolledBack,

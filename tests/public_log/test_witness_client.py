@@ -11,15 +11,8 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from deniable.logs import (
-    LOG,
-    Checkpoint,
-    SignedCheckpoint,
-    VerifierKey,
-    cosign,
-    leaf_hash,
-    sign_checkpoint,
-)
+from deniable.counterparts.cosigning import cosign, sign_checkpoint
+from deniable.logs import LOG, Checkpoint, SignedCheckpoint, VerifierKey, leaf_hash
 from deniable.messages import SigningKey
 from deniable.public_log.publish.public_log import NoAnswer, NotCosigned
 from deniable.public_log.publish.tree import root_hash

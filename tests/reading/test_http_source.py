@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from deniable.counterparts.signing import sign_manifest
 from deniable.estimates import estimate_histogram
-from deniable.messages import Enrolment, SigningKey, sign_manifest
+from deniable.messages import Enrolment, SigningKey
 from deniable.messages.bundle import Bundle, make_bundle
 from deniable.presenting import Surveys, connect
 from deniable.reading import (

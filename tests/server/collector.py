@@ -11,15 +11,9 @@ from aiohttp import ClientResponse, web
 from aiohttp.test_utils import BaseTestServer, TestClient
 from yarl import URL
 
+from deniable.counterparts.signing import sign_manifest
 from deniable.directory import Config, new_token, token_digest
-from deniable.messages import (
-    PROBLEM_JSON,
-    Manifest,
-    UploadAnswer,
-    pack_upload,
-    read_problem,
-    sign_manifest,
-)
+from deniable.messages import PROBLEM_JSON, Manifest, UploadAnswer, pack_upload, read_problem
 from deniable.server import build_server
 from deniable.server.connections import CollectorServer
 from deniable.server.listening import listen

@@ -5,14 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from deniable.messages import (
-    Rotation,
-    SigningKey,
-    pack_rotations,
-    sign_manifest,
-    sign_rotation,
-    split_rotations,
-)
+from deniable.counterparts.bodies import pack_rotations
+from deniable.counterparts.signing import sign_manifest, sign_rotation
+from deniable.messages import Rotation, SigningKey, split_rotations
 from deniable.stores import SqliteStore
 from tests.server.collector import Collector
 from tests.support.surveys import AUTHORITY, MANIFEST, manifest

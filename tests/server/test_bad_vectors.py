@@ -3,7 +3,9 @@
 from dataclasses import replace
 from pathlib import Path
 
-from deniable.messages import Refusal, Report, sign_manifest, sign_report, split_upload
+from deniable.counterparts.bodies import split_upload
+from deniable.counterparts.signing import sign_manifest
+from deniable.messages import Refusal, Report, sign_report
 from tests.server.collector import Collector, problem, running
 from tests.support.reports import secret
 from tests.vectors import scene

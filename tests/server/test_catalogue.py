@@ -8,7 +8,8 @@ from typing import Any, cast
 
 import pytest
 
-from deniable.messages import pack_upload, sign_manifest
+from deniable.counterparts.signing import sign_manifest
+from deniable.messages import pack_upload
 from deniable.server import connection_slots
 from deniable.server.connections import Connection
 from deniable.server.gauges import Gauges

@@ -16,8 +16,9 @@ from typing import Any
 
 import pytest
 
+from deniable.counterparts.signing import sign_manifest
 from deniable.directory import Config
-from deniable.messages import pack_upload, sign_manifest
+from deniable.messages import pack_upload
 from deniable.server import configure_logging, serve
 from deniable.server.logging_setup import LoopErrors
 from deniable.stores import SqliteStore

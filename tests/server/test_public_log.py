@@ -3,7 +3,8 @@
 import pytest
 from yarl import URL
 
-from deniable.messages import sign_manifest, split_manifests
+from deniable.counterparts.signing import sign_manifest
+from deniable.messages import split_manifests
 from deniable.public_log.publish import PublicLog
 from deniable.server.problems import answer_headers
 from tests.server.collector import Collector, problem

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from deniable.counterparts.signing import sign_manifest
 from deniable.mechanisms import KINDS
-from deniable.messages import Manifest, SigningKey, open_manifest, sign_manifest, split_manifests
+from deniable.messages import Manifest, SigningKey, open_manifest, split_manifests
 from tests.server.collector import Collector, problem
 from tests.server.test_pages import SURVEYS
 from tests.support.surveys import AUTHORITY, DAY, MANIFEST, START, manifest

@@ -5,7 +5,8 @@ from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from deniable.messages import Manifest, Rotation, SigningKey, sign_rotation
+from deniable.counterparts.signing import sign_rotation
+from deniable.messages import Manifest, Rotation, SigningKey
 from deniable.stores import KEPT_SECONDS, LogExtension, Note, Role, SqliteStore, Store, Token
 from deniable.stores.rules.copying import StoredRow
 from tests.stores.places import ISSUER, NOW, OTHER_ISSUER, counts, publish, reports

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from deniable.messages import Manifest, sign_manifest
+from deniable.counterparts.signing import sign_manifest
+from deniable.messages import Manifest
 from deniable.stores import PostgresStore, SqliteStore, Store, Verdict
 from deniable.stores.values import Receipt
 from tests.support.postgres import postgres_server

@@ -2,7 +2,8 @@
 
 import pytest
 
-from deniable.messages import MAX_ROTATIONS, Rotation, SigningKey, sign_manifest, sign_rotation
+from deniable.counterparts.signing import sign_manifest, sign_rotation
+from deniable.messages import MAX_ROTATIONS, Rotation, SigningKey
 from deniable.stores import (
     LogConflict,
     LogExtension,

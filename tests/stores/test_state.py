@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
 import pytest
 
-from deniable.messages import Rotation, SigningKey, sign_rotation
+from deniable.counterparts.signing import sign_rotation
+from deniable.messages import Rotation, SigningKey
 from deniable.stores import KEPT_SECONDS, LogExtension, Note, Role, Store, StoreMoved, Token
 from deniable.stores.rules.copying import ReceiptRow, StoredRow
 from tests.stores.databases import many

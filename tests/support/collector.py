@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from deniable.client import IN_MEMORY, Client, Survey
-from deniable.messages import SignedReport, split_upload
+from deniable.counterparts.bodies import split_upload
+from deniable.messages import SignedReport
 from deniable.stores.values import RECEIPT_KEY_BYTES
 from tests.support.clients import client_of
 from tests.support.postgres import connected

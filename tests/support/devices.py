@@ -22,6 +22,8 @@ from deniable.client import (
     TransportError,
 )
 from deniable.client.state import state_file
+from deniable.counterparts.bodies import pack_manifests, pack_problem, pack_rotations, split_upload
+from deniable.counterparts.signing import sign_manifest
 from deniable.mechanisms import RandomisedResponse, os_random_word
 from deniable.messages import (
     PROBLEM_JSON,
@@ -30,11 +32,6 @@ from deniable.messages import (
     SignedReport,
     SigningKey,
     UploadAnswer,
-    pack_manifests,
-    pack_problem,
-    pack_rotations,
-    sign_manifest,
-    split_upload,
 )
 from tests.support.clients import client_of
 from tests.support.clock import FakeClock

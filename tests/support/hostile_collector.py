@@ -6,15 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from deniable.client import HttpAnswer, TransportError
-from deniable.messages import (
-    Manifest,
-    RefusalCode,
-    SignedReport,
-    SigningKey,
-    pack_manifests,
-    sign_manifest,
-    split_upload,
-)
+from deniable.counterparts.bodies import pack_manifests, split_upload
+from deniable.counterparts.signing import sign_manifest
+from deniable.messages import Manifest, RefusalCode, SignedReport, SigningKey
 from tests.support.clock import FakeClock
 from tests.support.devices import PORTAL, dated, judged, problem
 from tests.support.surveys import AUTHORITY

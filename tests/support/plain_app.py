@@ -10,7 +10,8 @@ from functools import partial
 from typing import Any
 
 from deniable.client import Client, ClientSettings, HttpAnswer, HttpTransport, engine
-from deniable.messages import Schedule, sign_manifest
+from deniable.counterparts.signing import sign_manifest
+from deniable.messages import Schedule
 from tests.support.devices import NAME
 from tests.support.surveys import AUTHORITY, CATEGORIES, DAY, DECLARED, manifest
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from deniable.logs import COSIGNER, Checkpoint, VerifierKey, cosign, leaf_hash, sign_checkpoint
+from deniable.counterparts.cosigning import cosign, sign_checkpoint
+from deniable.logs import COSIGNER, Checkpoint, VerifierKey, leaf_hash
 from deniable.messages import SigningKey, log_entry
 from deniable.public_log.publish.tree import root_hash
 from deniable.stores import LogExtension, StoredLog

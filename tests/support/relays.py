@@ -8,13 +8,15 @@ from dataclasses import replace
 from typing import Final
 
 from deniable.client import HttpAnswer, TransportError
-from deniable.messages import PROBLEM_JSON, RefusalCode, SigningKey, pack_logged, pack_problem
+from deniable.counterparts.bodies import pack_logged, pack_problem
+from deniable.counterparts.gateway import open_request
+from deniable.counterparts.signing import sign_gateway_keys
+from deniable.messages import PROBLEM_JSON, RefusalCode, SigningKey
 from deniable.messages.gateway import (
     ENCAPSULATED_REQUEST_BYTES,
     GATEWAY_KEYS_PATH,
     GatewayKeys,
     encapsulated_answer_bytes,
-    sign_gateway_keys,
 )
 from deniable.oblivious_http import (
     KEY_PROBLEM,
@@ -26,7 +28,6 @@ from deniable.oblivious_http import (
     KeyConfiguration,
     ObliviousHttpError,
     PrivateKey,
-    open_request,
 )
 from tests.support.devices import OFFLINE, PORTAL, UNREACHABLE
 from tests.support.surveys import AUTHORITY, ORIGIN

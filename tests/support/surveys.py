@@ -5,7 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 from deniable.client import Survey
-from deniable.messages import Enrolment, Manifest, Rotation, Schedule, SigningKey, sign_rotation
+from deniable.counterparts.signing import sign_rotation
+from deniable.messages import Enrolment, Manifest, Rotation, Schedule, SigningKey
 
 AUTHORITY = SigningKey(b"authority seed of the tests 0001")
 ORIGIN = "http://127.0.0.1:8377"

@@ -5,9 +5,10 @@ from typing import Any
 from deniable.client import Client, ManifestRefused
 from deniable.client.client import engine_of
 from deniable.client.optional.enrolling import Enrolling
+from deniable.counterparts.bodies import split_upload
 from deniable.fakes import FakeIssuer
 from deniable.intake.judge import check_report
-from deniable.messages import Enrolment, Schedule, SignedReport, split_upload
+from deniable.messages import Enrolment, Schedule, SignedReport
 from deniable.privacy_pass import token_key_id
 from tests.support.devices import Bench
 from tests.support.rsa_keys import RSA_KEYS

@@ -5,6 +5,8 @@ from typing import Any, Final
 
 from deniable.client import Client, ManifestFault, ManifestRefused, OutcomeStatus
 from deniable.client.client import engine_of
+from deniable.counterparts.cosigning import cosign, sign_checkpoint
+from deniable.counterparts.signing import sign_manifest
 from deniable.logs import (
     COSIGNER,
     LOG,
@@ -12,12 +14,10 @@ from deniable.logs import (
     LogProof,
     SignedCheckpoint,
     VerifierKey,
-    cosign,
     leaf_hash,
     log_origin,
-    sign_checkpoint,
 )
-from deniable.messages import SigningKey, log_entry, sign_manifest
+from deniable.messages import SigningKey, log_entry
 from deniable.public_log.publish.tree import inclusion_path, root_hash
 from tests.support.devices import NAME, Bench
 from tests.support.surveys import AUTHORITY, DECLARED, MANIFEST, ORIGIN, START

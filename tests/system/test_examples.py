@@ -12,7 +12,8 @@ from urllib.parse import urlencode
 
 import pytest
 
-from deniable.messages import Manifest, sign_manifest
+from deniable.counterparts.signing import sign_manifest
+from deniable.messages import Manifest
 from deniable.messages.bundle import make_bundle
 from tests.support.collector import CollectorProcess
 from tests.support.nginx import nginx

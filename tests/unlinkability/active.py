@@ -5,8 +5,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from deniable.messages import SignedReport, split_upload
-from deniable.oblivious_http import BinaryRequest, PrivateKey, open_request
+from deniable.counterparts.bodies import split_upload
+from deniable.counterparts.gateway import open_request
+from deniable.messages import SignedReport
+from deniable.oblivious_http import BinaryRequest, PrivateKey
 
 UNANSWERED: Final = b"HTTP/1.1 503 Unavailable\r\nContent-Length: 0\r\n\r\n"
 """No answer that a device recognises: as from a network that is down."""

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from deniable.counterparts.gateway import open_request
 from deniable.messages import GATEWAY_PATH
 from deniable.oblivious_http import (
     REQUEST_TYPE,
@@ -11,7 +12,6 @@ from deniable.oblivious_http import (
     BinaryResponse,
     PrivateKey,
     ResponseOpener,
-    open_request,
 )
 from tests.system.simulation.wire import Wire
 from tests.unlinkability.active import UNANSWERED

@@ -8,11 +8,12 @@ from typing import Any, Final
 
 from aiohttp import web
 
+from deniable.counterparts.signing import sign_manifest
 from deniable.directory import Config
 from deniable.directory.gateway_file import GatewayFile, write_gateway_file
 from deniable.enrolment import BlindIssuer, EpochKeys, SqliteIssuanceRecord
 from deniable.enrolment.routes import token_route
-from deniable.messages import Manifest, sign_manifest
+from deniable.messages import Manifest
 from deniable.server import build_server
 from deniable.stores import SqliteStore
 from tests.enrolment.issuers import RECORD_KEY

@@ -11,7 +11,8 @@ from itertools import permutations
 from math import inf
 from typing import Final
 
-from deniable.messages import ENCAPSULATED_REQUEST_BYTES, Manifest, SignedReport, split_upload
+from deniable.counterparts.bodies import split_upload
+from deniable.messages import ENCAPSULATED_REQUEST_BYTES, Manifest, SignedReport
 from deniable.oblivious_http import REQUEST_OVERHEAD_BYTES
 from deniable.privacy_pass import token_key_id
 from tests.unlinkability.logs import Entry

@@ -23,9 +23,10 @@ from deniable.client import Client, ClientSettings, EnrolmentRequest, Survey
 from deniable.client.client import engine_of
 from deniable.client.optional import credential_rows
 from deniable.client.state import state_file
+from deniable.counterparts.signing import sign_manifest
 from deniable.directory.gateway_file import GatewayFile, first_gateway
 from deniable.enrolment.epoch_keys import create_epoch_keys
-from deniable.messages import Enrolment, Manifest, Schedule, sign_manifest
+from deniable.messages import Enrolment, Manifest, Schedule
 from tests.support.clock import FakeClock
 from tests.support.devices import connect_carelessly
 from tests.support.surveys import AUTHORITY, MANIFEST, ORIGIN, START

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from deniable.messages import Manifest, sign_manifest
+from deniable.counterparts.signing import sign_manifest
+from deniable.messages import Manifest
 from tests.vectors import scene
 from tests.vectors.layout import Case, case, group
 from tests.vectors.mechanisms import matrix_digest

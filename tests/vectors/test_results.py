@@ -7,18 +7,14 @@ import pytest
 
 from deniable import messages
 from deniable.client.optional.credential_rows import chosen_survey
+from deniable.counterparts.bodies import split_upload
+from deniable.counterparts.gateway import open_request
 from deniable.enrolment.issuer import read_enrolment_statement
 from deniable.fakes.behaviour import Receipts
 from deniable.intake import judge_report
 from deniable.logs import LogPolicy, LogProof, TransparencyLogError
 from deniable.messages.logged import log_entry
-from deniable.oblivious_http import (
-    KeyConfiguration,
-    ObliviousHttpError,
-    PrivateKey,
-    open_request,
-    seal_request,
-)
+from deniable.oblivious_http import KeyConfiguration, ObliviousHttpError, PrivateKey, seal_request
 from tests.vectors.layout import plain
 from tests.vectors.mechanisms import matrix_digest
 from tests.vectors.stored import BY_ID, SURVEYS, name_of, vectors_of
@@ -118,7 +114,7 @@ def report(test: dict[str, Any]) -> Outcome:
 
 def upload(test: dict[str, Any]) -> Outcome:
     body = data(test, "body")
-    messages.split_upload(body)
+    split_upload(body)
     return {"answer": Receipts(BY_ID.get).upload(body, test["now"]).to_json().decode()}
 
 

@@ -36,6 +36,7 @@ from deniable.client.parts import NoPin
 from deniable.client.sending.http_transport import HttpTransport
 from deniable.client.sending.transport import HttpAnswer, Transport, TransportError
 from deniable.client.survey import Answer, Survey
+from deniable.counterparts.bodies import pack_logged
 from deniable.mechanisms import KINDS
 from deniable.messages import (
     MAX_MANIFESTS_BYTES,
@@ -47,7 +48,6 @@ from deniable.messages import (
     open_manifest,
     open_manifest_of_chain,
     open_rotation,
-    pack_logged,
     split_manifests,
     split_rotations,
 )

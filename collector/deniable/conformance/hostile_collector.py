@@ -11,6 +11,8 @@ from itertools import count
 from typing import Any, Final, NamedTuple
 
 from deniable.conformance.observations import Log, Request, read_upload
+from deniable.counterparts.bodies import pack_manifests, pack_problem
+from deniable.counterparts.signing import sign_manifest
 from deniable.messages import (
     PROBLEM_JSON,
     Enrolment,
@@ -19,9 +21,6 @@ from deniable.messages import (
     Schedule,
     SigningKey,
     UploadAnswer,
-    pack_manifests,
-    pack_problem,
-    sign_manifest,
 )
 
 _POLL_SECONDS: Final = 0.02

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from deniable.messages import Manifest, Refusal, SignedReport, check_token, day_text, split_upload
+from deniable.counterparts.bodies import split_upload
+from deniable.messages import Manifest, Refusal, SignedReport, check_token, day_text
 
 UPLOAD_PATH = "/v1/reports"
 

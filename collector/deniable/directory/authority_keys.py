@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from deniable.counterparts.signing import sign_manifest, sign_rotation
 from deniable.key_files import KeyFileError, read_key_file
 from deniable.messages import (
     Refusal,
@@ -18,8 +19,6 @@ from deniable.messages import (
     follow_rotations,
     open_manifest_of_chain,
     open_rotation,
-    sign_manifest,
-    sign_rotation,
 )
 from deniable.stores import Store
 

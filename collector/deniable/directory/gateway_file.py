@@ -14,15 +14,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
+from deniable.counterparts.signing import sign_gateway_keys
 from deniable.key_files import KeyFileError, replace_file
-from deniable.messages import (
-    GatewayKeys,
-    Manifest,
-    Refusal,
-    SigningKey,
-    open_gateway_keys,
-    sign_gateway_keys,
-)
+from deniable.messages import GatewayKeys, Manifest, Refusal, SigningKey, open_gateway_keys
 from deniable.messages.gateway import MAX_GATEWAY_KEYS
 from deniable.oblivious_http import KeyConfiguration, PrivateKey
 

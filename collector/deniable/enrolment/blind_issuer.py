@@ -10,6 +10,7 @@ import logging
 from collections.abc import Collection, Iterable
 from typing import Final, Unpack
 
+from deniable.counterparts.bodies import read_token_request
 from deniable.enrolment.account_issuer import (
     AccountIssuer,
     SurveysOfIssuer,
@@ -20,7 +21,7 @@ from deniable.enrolment.epoch_keys import EpochKeys
 from deniable.enrolment.record import IssuanceRecord, NotListed
 from deniable.key_files import KeyFileError
 from deniable.messages import Manifest, Refusal, RefusalCode
-from deniable.privacy_pass import InvalidToken, read_token_request, token_key_id
+from deniable.privacy_pass import InvalidToken, token_key_id
 
 _LOG = logging.getLogger("deniable.issuer")
 _HOLDER: Final = b"deniable/issuance-blind-holder/v1\0"

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, Unpack
 
+from deniable.counterparts.bodies import pack_problem
 from deniable.enrolment.account_issuer import (
     AccountIssuer,
     SurveysOfIssuer,
@@ -29,7 +30,6 @@ from deniable.messages import (
     check_public_key,
     codec,
     enrolment_statement,
-    pack_problem,
 )
 from deniable.messages.ed25519 import CONTEXT_ENROL, KEY_BYTES
 from deniable.messages.refusals import Remedy

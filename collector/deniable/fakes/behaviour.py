@@ -12,6 +12,9 @@ from enum import StrEnum
 from typing import ClassVar, Final, Literal
 
 from deniable.client import HttpAnswer
+from deniable.counterparts.bodies import pack_logged, pack_problem, split_upload
+from deniable.counterparts.cosigning import cosign, sign_checkpoint
+from deniable.counterparts.signing import sign_gateway_keys, sign_manifest, sign_rotation
 from deniable.intake.judge import check_report
 from deniable.logs import (
     COSIGNER,
@@ -22,10 +25,8 @@ from deniable.logs import (
     LogProof,
     VerifierKey,
     Witness,
-    cosign,
     leaf_hash,
     log_origin,
-    sign_checkpoint,
 )
 from deniable.messages import (
     PROBLEM_JSON,
@@ -37,13 +38,8 @@ from deniable.messages import (
     SigningKey,
     UploadAnswer,
     log_entry,
-    pack_logged,
-    pack_problem,
-    sign_manifest,
-    sign_rotation,
-    split_upload,
 )
-from deniable.messages.gateway import GatewayKeys, sign_gateway_keys
+from deniable.messages.gateway import GatewayKeys
 from deniable.public_log.publish.tree import inclusion_path, root_hash
 
 _WITNESSES: Final = ("one.example", "two.example", "three.example")

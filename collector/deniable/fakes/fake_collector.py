@@ -12,6 +12,7 @@ from typing import Final
 from deniable.budget import NANO, epsilon_to_nano
 from deniable.client import DAY, HttpAnswer, Survey
 from deniable.client.clock import Clock, SystemClock
+from deniable.counterparts.bodies import pack_manifests, pack_rotations, split_upload
 from deniable.fakes.behaviour import (
     AnyMisbehaviour,
     FakeAuthority,
@@ -36,9 +37,6 @@ from deniable.messages import (
     RefusalCode,
     Repeat,
     Schedule,
-    pack_manifests,
-    pack_rotations,
-    split_upload,
 )
 from deniable.messages.gateway import GATEWAY_KEYS_PATH, GatewayKeys
 from deniable.planning.calibration import calibrated

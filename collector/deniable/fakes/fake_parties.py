@@ -13,6 +13,8 @@ from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
 
 from deniable.client import Enrol, EnrolmentRequest, HttpAnswer
 from deniable.client.sending.transport import REQUEST_SECONDS
+from deniable.counterparts.bodies import read_token_request
+from deniable.counterparts.gateway import open_request
 from deniable.fakes.loopback import LoopbackDouble, ReceivedRequest, pack_answer
 from deniable.messages import PROBLEM_JSON, Enrolment, SigningKey
 from deniable.messages.ed25519 import CONTEXT_ENROL
@@ -31,9 +33,8 @@ from deniable.oblivious_http import (
     KeyConfiguration,
     ObliviousHttpError,
     PrivateKey,
-    open_request,
 )
-from deniable.privacy_pass import EXPONENT, MODULUS_BYTES, read_token_request, token_key_id
+from deniable.privacy_pass import EXPONENT, MODULUS_BYTES, token_key_id
 
 
 class FakeIssuer:

@@ -5,10 +5,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from deniable.counterparts.signing import sign_manifest
 from deniable.directory import Config, authority_chain, read_authority_key
 from deniable.directory.log_publishing import begin_publishing
 from deniable.key_files import KeyFileError
-from deniable.messages import InvalidManifest, Manifest, SigningKey, sign_manifest
+from deniable.messages import InvalidManifest, Manifest, SigningKey
 from deniable.planning.words import MOST_EPSILON, too_strong_text
 from deniable.public_log.publish import PublicLog, keep_record
 from deniable.publishing.blind_keys import check_grid, check_unshared

@@ -7,8 +7,9 @@ from typing import Final
 
 from aiohttp import web
 
+from deniable.counterparts.bodies import pack_problem
 from deniable.directory import Config
-from deniable.messages import PROBLEM_JSON, RefusalCode, pack_problem
+from deniable.messages import PROBLEM_JSON, RefusalCode
 from deniable.messages.refusals import Remedy
 
 STATUSES_TO_RETRY: Final = frozenset(

@@ -9,9 +9,7 @@ from deniable.logs.checkpoints import HASH_BYTES as HASH_BYTES
 from deniable.logs.checkpoints import MAX_CHECKPOINT_BYTES as MAX_CHECKPOINT_BYTES
 from deniable.logs.checkpoints import Checkpoint as Checkpoint
 from deniable.logs.checkpoints import SignedCheckpoint as SignedCheckpoint
-from deniable.logs.checkpoints import cosign as cosign
 from deniable.logs.checkpoints import log_origin as log_origin
-from deniable.logs.checkpoints import sign_checkpoint as sign_checkpoint
 from deniable.logs.notes import COSIGNER as COSIGNER
 from deniable.logs.notes import LOG as LOG
 from deniable.logs.notes import NoteSignature as NoteSignature

@@ -21,7 +21,7 @@ from deniable.logs.notes import (
     decode_base64,
     note_text,
 )
-from deniable.messages.ed25519 import SIGNATURE_BYTES, SigningKey, verify
+from deniable.messages.ed25519 import SIGNATURE_BYTES, verify
 from deniable.messages.refusals import Refusal
 
 HASH_BYTES: Final = 32
@@ -33,8 +33,8 @@ MAX_CHECKPOINT_BYTES: Final = 131_072
 MAX_SIGNATURES: Final = 100
 """The most signature lines of a note."""
 
-_BEYOND: Final = 2**63  # sizes and times are below
-_TIME_BYTES: Final = 8
+BEYOND: Final = 2**63  # sizes and times are below
+TIME_BYTES: Final = 8
 _DECIMAL: Final = re.compile("0|[1-9][0-9]{0,18}")
 _LINE: Final = re.compile(r"[^\x00-\x1f\ud800-\udfff]+")
 
@@ -54,7 +54,7 @@ class Checkpoint:
             raise TransparencyLogError(
                 "a checkpoint's origin and further lines are texts of a line"
             )
-        if not 0 <= self.size < _BEYOND or len(self.root) != HASH_BYTES:
+        if not 0 <= self.size < BEYOND or len(self.root) != HASH_BYTES:
             raise TransparencyLogError("a checkpoint has a size below 2^63 and a hash as its root")
 
     @property
@@ -140,11 +140,11 @@ class SignedCheckpoint:
             if key.algorithm != COSIGNER:
                 raise TransparencyLogError(f"the key of {key.name} is no cosigner's")
             for signature in self._of(key):
-                timestamp = int.from_bytes(signature.signature[:_TIME_BYTES], "big")
-                if timestamp >= _BEYOND:
+                timestamp = int.from_bytes(signature.signature[:TIME_BYTES], "big")
+                if timestamp >= BEYOND:
                     raise TransparencyLogError(f"{key.name} cosigned at no time")
-                message = _cosigned_message(self.checkpoint, timestamp)
-                _verify(key, message, signature.signature[_TIME_BYTES:])
+                message = cosigned_message(self.checkpoint, timestamp)
+                _verify(key, message, signature.signature[TIME_BYTES:])
                 times[key] = max(timestamp, times.get(key, 0))
         return times
 
@@ -158,30 +158,9 @@ def log_origin(collector_origin: str) -> str:
     return collector_origin.partition("://")[2] + "/log"
 
 
-def sign_checkpoint(checkpoint: Checkpoint, signing_key: SigningKey) -> SignedCheckpoint:
-    """Return the checkpoint signed by its log, whose key has the origin's name."""
-    key = VerifierKey(checkpoint.origin, LOG, signing_key.public_key)
-    signature = signing_key.sign(b"", checkpoint.body.encode())
-    return SignedCheckpoint(checkpoint, (NoteSignature(key.name, key.key_id, signature),))
-
-
-def cosign(checkpoint: Checkpoint, name: str, signing_key: SigningKey, timestamp: int) -> str:
-    """Return a witness's signature line, with its newline (C2SP tlog-cosignature, Ed25519).
-
-    It says that at that time, in Unix seconds, this was the newest checkpoint the witness had seen
-    of the log, and that all it saw before are its beginnings.
-    """
-    if not 0 < timestamp < _BEYOND:
-        raise TransparencyLogError("a cosignature has a time, in Unix seconds")
-    key = VerifierKey(name, COSIGNER, signing_key.public_key)
-    signature = signing_key.sign(b"", _cosigned_message(checkpoint, timestamp))
-    signed = timestamp.to_bytes(_TIME_BYTES, "big") + signature
-    return NoteSignature(name, key.key_id, signed).line
-
-
 def read_size(text: str) -> int:
     """Return a decimal number below 2^63 without needless zeros."""
-    if not _DECIMAL.fullmatch(text) or int(text) >= _BEYOND:
+    if not _DECIMAL.fullmatch(text) or int(text) >= BEYOND:
         raise TransparencyLogError("a size is a decimal number below 2^63")
     return int(text)
 
@@ -201,7 +180,8 @@ def _read_body(body: str) -> Checkpoint:
     return Checkpoint(origin, read_size(rest[0]), read_hash(rest[1]), tuple(rest[2:]))
 
 
-def _cosigned_message(checkpoint: Checkpoint, timestamp: int) -> bytes:
+def cosigned_message(checkpoint: Checkpoint, timestamp: int) -> bytes:
+    """Return what a witness signs."""
     return f"cosignature/v1\ntime {timestamp}\n{checkpoint.body}".encode()
 
 

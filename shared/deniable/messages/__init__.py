@@ -20,7 +20,6 @@ from deniable.messages.enrolment import read_credential as read_credential
 from deniable.messages.logged import MAX_PROOF_BYTES as MAX_PROOF_BYTES
 from deniable.messages.logged import LoggedEnvelope as LoggedEnvelope
 from deniable.messages.logged import log_entry as log_entry
-from deniable.messages.logged import pack_logged as pack_logged
 from deniable.messages.logged import split_logged as split_logged
 from deniable.messages.manifest import MAX_MANIFEST_BYTES as MAX_MANIFEST_BYTES
 from deniable.messages.manifest import MAX_MANIFESTS as MAX_MANIFESTS
@@ -29,8 +28,6 @@ from deniable.messages.manifest import Manifest as Manifest
 from deniable.messages.manifest import check_name as check_name
 from deniable.messages.manifest import open_manifest as open_manifest
 from deniable.messages.manifest import open_manifest_of_chain as open_manifest_of_chain
-from deniable.messages.manifest import pack_manifests as pack_manifests
-from deniable.messages.manifest import sign_manifest as sign_manifest
 from deniable.messages.manifest import split_manifests as split_manifests
 from deniable.messages.refusals import ERROR_TYPE_PREFIX as ERROR_TYPE_PREFIX
 from deniable.messages.refusals import MAX_ANSWER_BYTES as MAX_ANSWER_BYTES
@@ -41,7 +38,6 @@ from deniable.messages.refusals import Refusal as Refusal
 from deniable.messages.refusals import RefusalCode as RefusalCode
 from deniable.messages.refusals import UploadAnswer as UploadAnswer
 from deniable.messages.refusals import media_type as media_type
-from deniable.messages.refusals import pack_problem as pack_problem
 from deniable.messages.refusals import read_problem as read_problem
 from deniable.messages.report import MAX_UPLOAD_BYTES as MAX_UPLOAD_BYTES
 from deniable.messages.report import MAX_UPLOAD_REPORTS as MAX_UPLOAD_REPORTS
@@ -50,15 +46,12 @@ from deniable.messages.report import SignedReport as SignedReport
 from deniable.messages.report import pack_upload as pack_upload
 from deniable.messages.report import replace_credential as replace_credential
 from deniable.messages.report import sign_report as sign_report
-from deniable.messages.report import split_upload as split_upload
 from deniable.messages.rotation import MAX_ROTATIONS as MAX_ROTATIONS
 from deniable.messages.rotation import MAX_ROTATIONS_BYTES as MAX_ROTATIONS_BYTES
 from deniable.messages.rotation import AuthorityFork as AuthorityFork
 from deniable.messages.rotation import Rotation as Rotation
 from deniable.messages.rotation import follow_rotations as follow_rotations
 from deniable.messages.rotation import open_rotation as open_rotation
-from deniable.messages.rotation import pack_rotations as pack_rotations
-from deniable.messages.rotation import sign_rotation as sign_rotation
 from deniable.messages.rotation import split_rotations as split_rotations
 from deniable.messages.schedule import EARLY_SECONDS as EARLY_SECONDS
 from deniable.messages.schedule import FRESH as FRESH
@@ -94,12 +87,11 @@ if TYPE_CHECKING:  # none of this is loaded for an open survey without a relay
     from deniable.messages.gateway import GatewayKeys as GatewayKeys
     from deniable.messages.gateway import encapsulated_answer_bytes as encapsulated_answer_bytes
     from deniable.messages.gateway import open_gateway_keys as open_gateway_keys
-    from deniable.messages.gateway import sign_gateway_keys as sign_gateway_keys
 else:
     _BLIND = ("BlindRequest", "blind_request", "blind_token_input", "check_token")
     _GATEWAY = (
         *("ENCAPSULATED_REQUEST_BYTES", "GATEWAY_KEYS_PATH", "GATEWAY_PATH", "GatewayKeys"),
-        *("encapsulated_answer_bytes", "open_gateway_keys", "sign_gateway_keys"),
+        *("encapsulated_answer_bytes", "open_gateway_keys"),
     )
     __getattr__ = on_demand(
         __name__, dict.fromkeys(_BLIND, "blind") | dict.fromkeys(_GATEWAY, "gateway")

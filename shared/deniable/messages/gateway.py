@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Final
 
 from deniable.messages import codec
-from deniable.messages.ed25519 import CONTEXT_GATEWAY, SIGNATURE_BYTES, SigningKey, verify_by_chain
+from deniable.messages.ed25519 import CONTEXT_GATEWAY, SIGNATURE_BYTES, verify_by_chain
 from deniable.messages.logged import MAX_PROOF_BYTES
 from deniable.messages.refusals import InvalidManifest, Refusal, RefusalCode
 from deniable.messages.texts import check_origin
@@ -94,11 +94,6 @@ class GatewayKeys:
         if encode_list(configurations) != encoded:
             raise Refusal(RefusalCode.MALFORMED, "a gateway key has other algorithms than ours")
         return cls(codec.text(origin), codec.uint(sequence), configurations)
-
-
-def sign_gateway_keys(keys: GatewayKeys, authority: SigningKey) -> bytes:
-    """Return the signed envelope ``[payload, signature]``."""
-    return codec.encode([keys.payload, authority.sign(CONTEXT_GATEWAY, keys.payload)])
 
 
 def open_gateway_keys(envelope: bytes, chain: Sequence[bytes]) -> GatewayKeys:

@@ -4,9 +4,7 @@ A proof is the text of a tlog-proof (C2SP), or empty. An app that pins witnesses
 none; all others need none, and look at none.
 """
 
-from collections.abc import Iterable, Sequence
 from hashlib import sha256
-from itertools import zip_longest
 from typing import Final, NamedTuple
 
 from deniable.messages import codec
@@ -37,16 +35,6 @@ def log_entry(envelope: bytes) -> bytes:
     if len(envelope) <= _MAX_ENTRY_BYTES:
         return envelope
     return DIGEST + sha256(envelope).digest()
-
-
-def pack_logged(envelope: bytes, proof: bytes = b"") -> bytes:
-    """Return the pair of an envelope and its proof."""
-    return codec.array_header(2) + envelope + codec.encode(proof)
-
-
-def pack_all_logged(envelopes: Iterable[bytes], proofs: Sequence[bytes]) -> list[bytes]:
-    """Return the pairs of envelopes and their proofs, of which some or all may be left out."""
-    return [pack_logged(*pair) for pair in zip_longest(envelopes, proofs, fillvalue=b"")]
 
 
 def split_logged(pair: bytes) -> LoggedEnvelope:

@@ -25,9 +25,9 @@ from deniable.mechanisms import (
 )
 from deniable.mechanisms.answering import Dimensions, answer_labels
 from deniable.messages import codec
-from deniable.messages.ed25519 import CONTEXT_MANIFEST, SIGNATURE_BYTES, SigningKey, verify_by_chain
+from deniable.messages.ed25519 import CONTEXT_MANIFEST, SIGNATURE_BYTES, verify_by_chain
 from deniable.messages.enrolment import Enrolment
-from deniable.messages.logged import LoggedEnvelope, pack_all_logged, split_logged
+from deniable.messages.logged import LoggedEnvelope, split_logged
 from deniable.messages.refusals import InvalidManifest, Refusal, RefusalCode
 from deniable.messages.schedule import FRESH, MAX_MEMOISED_CATEGORIES, Repeat, Schedule
 from deniable.messages.specification import RANDOMISED_RESPONSE, Specification
@@ -255,12 +255,6 @@ def check_name(name: str) -> None:
         )
 
 
-def sign_manifest(manifest: Manifest, authority: SigningKey) -> bytes:
-    """Return the signed envelope ``[payload, signature]``."""
-    signature = authority.sign(CONTEXT_MANIFEST, manifest.payload)
-    return codec.encode([manifest.payload, signature])
-
-
 def open_manifest(envelope: bytes, authority: bytes) -> Manifest:
     """Verify a manifest's envelope under the authority's public key, and then read it."""
     return open_manifest_of_chain(envelope, (authority,))[0]
@@ -275,19 +269,6 @@ def open_manifest_of_chain(envelope: bytes, chain: Sequence[bytes]) -> tuple[Man
     payload, signature = _split(envelope)
     signer = verify_by_chain(chain, CONTEXT_MANIFEST, payload, signature)
     return Manifest.from_payload(payload), signer
-
-
-def pack_manifests(envelopes: Sequence[bytes], proofs: Sequence[bytes] = ()) -> bytes:
-    """Return the array of ``[envelope, proof]``, the newest first, that a collector offers.
-
-    That is of as many as fit. Proofs may be left out.
-    """
-    packed, pairs = b"", pack_all_logged(envelopes, proofs)
-    for most in range(min(len(pairs), MAX_MANIFESTS), -1, -1):
-        packed = codec.array_header(most) + b"".join(pairs[:most])
-        if len(packed) <= MAX_MANIFESTS_BYTES:
-            break
-    return packed
 
 
 def split_manifests(body: bytes) -> list[LoggedEnvelope]:

@@ -158,18 +158,6 @@ def _listed_refusals(listed: object, sent: int) -> list[tuple[int, RefusalCode]]
     return refused
 
 
-def pack_problem(code: RefusalCode, detail: str, status: int | None = None) -> bytes:
-    """Return an RFC 9457 problem; its detail says what to do next, and never repeats the input."""
-    return json.dumps(
-        {
-            "type": ERROR_TYPE_PREFIX + code.value,
-            "title": code.value.replace("-", " "),
-            "status": code.http_status if status is None else status,
-            "detail": detail,
-        }
-    ).encode()
-
-
 def read_problem(body: bytes, content_type: str, status: int) -> RefusalCode | None:
     """Return the code of a problem document whose type and status belong together, else None."""
     if media_type(content_type) != PROBLEM_JSON:

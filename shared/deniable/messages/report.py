@@ -1,6 +1,6 @@
 """The report: one response for one survey and epoch, signed under a key of its own."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -103,10 +103,3 @@ def pack_upload(envelopes: list[bytes]) -> bytes:
     if not 1 <= len(envelopes) <= MAX_UPLOAD_REPORTS:
         raise ValueError(f"an upload has 1 to {MAX_UPLOAD_REPORTS} reports")
     return codec.array_header(len(envelopes)) + b"".join(envelopes)
-
-
-def split_upload(body: bytes) -> Iterator[bytes]:
-    """Split an upload's body into the bytes of its envelopes, which may be defective each."""
-    if len(body) > MAX_UPLOAD_BYTES:
-        raise Refusal(RefusalCode.TOO_LARGE, f"at most {MAX_UPLOAD_BYTES} bytes a request")
-    return codec.split_array(body, MAX_UPLOAD_REPORTS)

@@ -4,7 +4,7 @@ Both keys sign: the old one says whom to trust from now on, the new one that som
 key hands over once; what it signed before stays signed.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -15,11 +15,10 @@ from deniable.messages.ed25519 import (
     CONTEXT_AUTHORITY_ACCEPT,
     KEY_BYTES,
     SIGNATURE_BYTES,
-    SigningKey,
     check_public_key,
     verify,
 )
-from deniable.messages.logged import MAX_PROOF_BYTES, LoggedEnvelope, pack_all_logged, split_logged
+from deniable.messages.logged import MAX_PROOF_BYTES, LoggedEnvelope, split_logged
 from deniable.messages.refusals import Refusal, RefusalCode
 
 MAX_ROTATIONS: Final = 64
@@ -75,15 +74,6 @@ class AuthorityFork(Refusal):
         self.second = second
 
 
-def sign_rotation(rotation: Rotation, old: SigningKey, new: SigningKey) -> bytes:
-    """Return the envelope ``[payload, old signature, new signature]``."""
-    if (old.public_key, new.public_key) != (rotation.old_key, rotation.new_key):
-        raise ValueError("a rotation is signed by its own two keys")
-    payload = rotation.payload
-    accepted = new.sign(CONTEXT_AUTHORITY_ACCEPT, payload)
-    return codec.encode([payload, old.sign(CONTEXT_AUTHORITY, payload), accepted])
-
-
 def open_rotation(envelope: bytes) -> Rotation:
     """Verify both signatures of an envelope and read it."""
     if len(envelope) > _MAX_ROTATION_BYTES:
@@ -97,11 +87,6 @@ def open_rotation(envelope: bytes) -> Rotation:
     verify(rotation.old_key, CONTEXT_AUTHORITY, payload, old_signature)
     verify(rotation.new_key, CONTEXT_AUTHORITY_ACCEPT, payload, new_signature)
     return rotation
-
-
-def pack_rotations(envelopes: Sequence[bytes], proofs: Sequence[bytes] = ()) -> bytes:
-    """Return the array of ``[envelope, proof]``, oldest first, that a collector publishes."""
-    return codec.array_header(len(envelopes)) + b"".join(pack_all_logged(envelopes, proofs))
 
 
 def split_rotations(body: bytes) -> tuple[LoggedEnvelope, ...]:

@@ -15,7 +15,5 @@ from deniable.oblivious_http.encapsulation import RESPONSE_OVERHEAD_BYTES as RES
 from deniable.oblivious_http.encapsulation import RESPONSE_TYPE as RESPONSE_TYPE
 from deniable.oblivious_http.encapsulation import KeyConfiguration as KeyConfiguration
 from deniable.oblivious_http.encapsulation import ResponseOpener as ResponseOpener
-from deniable.oblivious_http.encapsulation import ResponseSealer as ResponseSealer
-from deniable.oblivious_http.encapsulation import open_request as open_request
 from deniable.oblivious_http.encapsulation import seal_request as seal_request
 from deniable.oblivious_http.hpke import PrivateKey as PrivateKey

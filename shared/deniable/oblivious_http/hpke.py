@@ -70,7 +70,7 @@ class PrivateKey:
         raise TypeError("a private key is not pickled; pass its file instead")
 
 
-class _Context:
+class Context:
     """One direction of a session, whose messages are numbered from 0 (RFC 9180, section 5.2)."""
 
     __slots__ = ("_aead", "_base_nonce", "_exporter_secret", "_sequence")
@@ -100,7 +100,7 @@ class _Context:
         raise TypeError("a session's keys are not pickled")
 
 
-class Sender(_Context):
+class Sender(Context):
     """The context of whoever seals for a public key; ``encapsulated`` is sent along with it."""
 
     __slots__ = ("encapsulated",)
@@ -108,33 +108,13 @@ class Sender(_Context):
     def __init__(self, public_key: bytes, info: bytes, ephemeral: PrivateKey) -> None:
         self.encapsulated: Final = ephemeral.public_key
         agreed = ephemeral.agree(public_key)
-        super().__init__(_shared_secret(agreed, self.encapsulated, public_key), info)
+        super().__init__(derive_shared_secret(agreed, self.encapsulated, public_key), info)
 
     def seal(self, message: bytes, associated: bytes = b"") -> bytes:
         """Return the next message, sealed: 16 bytes longer."""
         sealed = self._aead.encrypt(self._nonce(), message, associated)
         self._sequence += 1
         return sealed
-
-
-class Receiver(_Context):
-    """The context of whoever holds the private key.
-
-    Raises:
-        ObliviousHttpError: if ``encapsulated`` is no public key, or one of small order.
-    """
-
-    __slots__ = ()
-
-    def __init__(self, key: PrivateKey, encapsulated: bytes, info: bytes) -> None:
-        agreed = key.agree(encapsulated)
-        super().__init__(_shared_secret(agreed, encapsulated, key.public_key), info)
-
-    def open(self, sealed: bytes, associated: bytes = b"") -> bytes:
-        """Return the next message; ObliviousHttpError if it is not what was sealed."""
-        message = open_sealed(self._aead, self._nonce(), sealed, associated)
-        self._sequence += 1
-        return message
 
 
 def open_sealed(aead: AESGCM, nonce: bytes, sealed: bytes, associated: bytes = b"") -> bytes:
@@ -169,8 +149,8 @@ def _labeled_expand(suite: bytes, key: bytes, label: bytes, info: bytes, length:
     return expand(key, length.to_bytes(2, "big") + _VERSION + suite + label + info, length)
 
 
-def _shared_secret(agreed: bytes, encapsulated: bytes, public_key: bytes) -> bytes:
-    # RFC 9180, section 4.1: ExtractAndExpand.
+def derive_shared_secret(agreed: bytes, encapsulated: bytes, public_key: bytes) -> bytes:
+    """Return ExtractAndExpand of RFC 9180, section 4.1."""
     key = _labeled_extract(_KEM_SUITE, b"", b"eae_prk", agreed)
     context = encapsulated + public_key
     return _labeled_expand(_KEM_SUITE, key, b"shared_secret", context, _SECRET_BYTES)

@@ -216,14 +216,3 @@ def token_input(nonce: bytes, challenge_digest: bytes, key_id: bytes) -> bytes:
 def pack_token_request(key_id: bytes, blinded: bytes) -> bytes:
     """Return the request's bytes: the type, the last byte of the key's id, the blinded message."""
     return _TYPE + key_id[-1:] + blinded
-
-
-def read_token_request(body: bytes) -> tuple[int, bytes]:
-    """Return the last byte of the key's id and the blinded message, neither judged.
-
-    Raises:
-        InvalidToken: if the bytes are no request for a token of this type.
-    """
-    if len(body) != REQUEST_BYTES or body[:2] != _TYPE:
-        raise InvalidToken("no request for a token of type 2")
-    return body[2], body[3:]

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
+from deniable.counterparts.signing import sign_manifest
 from deniable.logs import LOG, LogPolicy, SignedCheckpoint, VerifierKey
-from deniable.messages import LoggedEnvelope, Schedule, SigningKey, sign_manifest
+from deniable.messages import LoggedEnvelope, Schedule, SigningKey
 from deniable.public_log.audit.checks import Audit, audit
 from deniable.public_log.audit.entries import Downloaded, Offered, Trust
 from deniable.public_log.audit.visiting import download, read_checkpoint

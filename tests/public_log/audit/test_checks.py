@@ -7,20 +7,14 @@ from typing import Any
 
 import pytest
 
+from deniable.counterparts.cosigning import cosign, sign_checkpoint
+from deniable.counterparts.signing import sign_gateway_keys, sign_rotation
 from deniable.documents import Level
 from deniable.documents.programs import document_json
 from deniable.documents.terminal import document_text
-from deniable.logs import Checkpoint, SignedCheckpoint, cosign, sign_checkpoint
+from deniable.logs import Checkpoint, SignedCheckpoint
 from deniable.logs.notes import NoteSignature
-from deniable.messages import (
-    GatewayKeys,
-    LoggedEnvelope,
-    Rotation,
-    SigningKey,
-    log_entry,
-    sign_gateway_keys,
-    sign_rotation,
-)
+from deniable.messages import GatewayKeys, LoggedEnvelope, Rotation, SigningKey, log_entry
 from deniable.oblivious_http import KeyConfiguration
 from deniable.public_log.audit.checks import audit
 from deniable.public_log.audit.document import audit_document

@@ -9,7 +9,7 @@ from socket import SHUT_WR, socket
 import pytest
 
 from deniable.client.sending.http_transport import HttpTransport
-from deniable.messages import pack_manifests, pack_rotations
+from deniable.counterparts.bodies import pack_manifests, pack_rotations
 from deniable.messages.bundle import Bundle, make_bundle
 from deniable.public_log.publish import PublicLog
 from deniable.reading import iso_time

@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
+from deniable.counterparts.signing import sign_manifest
 from deniable.directory.gateway_file import first_gateway, rotated_gateway
 from deniable.documents import Level
 from deniable.logs import leaf_hash
-from deniable.messages import Enrolment, Manifest, Schedule, sign_manifest
+from deniable.messages import Enrolment, Manifest, Schedule
 from deniable.public_log.audit.checks import audit
 from deniable.public_log.audit.entries import History, Trust
 from deniable.public_log.audit.history_checks import crowd_findings

@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from deniable.messages import GatewayKeys, Rotation, SigningKey, sign_gateway_keys, sign_rotation
+from deniable.counterparts.signing import sign_gateway_keys, sign_rotation
+from deniable.messages import GatewayKeys, Rotation, SigningKey
 from deniable.oblivious_http import KeyConfiguration
 from deniable.public_log.audit import entries, history_checks
 from deniable.public_log.audit.entries import History

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from deniable.messages import sign_manifest
+from deniable.counterparts.signing import sign_manifest
 from deniable.stores import PostgresStore, SqliteStore, Store
 from tests.support.effort import some
 from tests.support.postgres import postgres_server

@@ -6,7 +6,8 @@ from contextlib import suppress
 from typing import Any
 from unittest import mock
 
-from deniable.messages import RefusalCode, UploadAnswer, sign_manifest
+from deniable.counterparts.signing import sign_manifest
+from deniable.messages import RefusalCode, UploadAnswer
 from deniable.server.routes.catalogue import Catalogue
 from deniable.server.upkeep import Upkeep
 from deniable.stores import Store, StoreError

@@ -11,6 +11,7 @@ import msgpack
 from deniable.conformance.hostile_collector import CATEGORIES, DAY, declared
 from deniable.conformance.observations import Conviction
 from deniable.conformance.stage import Stage, scenario
+from deniable.counterparts.cosigning import cosign, sign_checkpoint
 from deniable.logs import (
     COSIGNER,
     LOG,
@@ -20,10 +21,8 @@ from deniable.logs import (
     LogProof,
     VerifierKey,
     Witness,
-    cosign,
     leaf_hash,
     log_origin,
-    sign_checkpoint,
 )
 from deniable.messages import Manifest, Repeat, Schedule, SigningKey, Specification, log_entry
 from deniable.messages.ed25519 import CONTEXT_MANIFEST

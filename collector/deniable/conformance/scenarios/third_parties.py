@@ -24,6 +24,9 @@ from deniable.conformance.hostile_collector import (
 from deniable.conformance.observations import Conviction
 from deniable.conformance.scenarios.noise import FALSE_ALARM, binomial_tail
 from deniable.conformance.stage import Stage, Unjudgeable, scenario
+from deniable.counterparts.bodies import read_token_request
+from deniable.counterparts.gateway import open_request
+from deniable.counterparts.signing import sign_gateway_keys
 from deniable.messages import (
     ENCAPSULATED_REQUEST_BYTES,
     Enrolment,
@@ -31,7 +34,6 @@ from deniable.messages import (
     RefusalCode,
     Schedule,
     encapsulated_answer_bytes,
-    sign_gateway_keys,
 )
 from deniable.oblivious_http import (
     REQUEST_TYPE,
@@ -42,15 +44,8 @@ from deniable.oblivious_http import (
     KeyConfiguration,
     ObliviousHttpError,
     PrivateKey,
-    open_request,
 )
-from deniable.privacy_pass import (
-    EXPONENT,
-    MODULUS_BYTES,
-    InvalidToken,
-    read_token_request,
-    token_key_id,
-)
+from deniable.privacy_pass import EXPONENT, MODULUS_BYTES, InvalidToken, token_key_id
 from deniable.privacy_pass import REQUEST_TYPE as TOKEN_REQUEST_TYPE
 from deniable.privacy_pass import RESPONSE_TYPE as TOKEN_RESPONSE_TYPE
 

@@ -23,6 +23,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from deniable.counterparts.cosigning import sign_checkpoint
 from deniable.key_files import KeyFileError, create_key_file, read_key_file, replace_file
 from deniable.logs import (
     LOG,
@@ -31,7 +32,6 @@ from deniable.logs import (
     TransparencyLogError,
     VerifierKey,
     leaf_hash,
-    sign_checkpoint,
 )
 from deniable.messages import SigningKey, log_entry
 from deniable.public_log.publish.public_log import (

@@ -17,6 +17,7 @@ from typing import Final
 
 from aiohttp import web
 
+from deniable.counterparts.gateway import ResponseSealer, open_request
 from deniable.directory import Config
 from deniable.directory.gateway_file import read_gateway_file
 from deniable.key_files import KeyFileError
@@ -39,8 +40,6 @@ from deniable.oblivious_http import (
     BinaryResponse,
     ObliviousHttpError,
     PrivateKey,
-    ResponseSealer,
-    open_request,
 )
 from deniable.oblivious_http.encapsulation import encode_list
 from deniable.server.connections import read_body

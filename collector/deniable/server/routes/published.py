@@ -6,16 +6,8 @@ from typing import Final
 
 from aiohttp import web
 
-from deniable.messages import (
-    GATEWAY_KEYS_PATH,
-    MAX_MANIFESTS,
-    Manifest,
-    Refusal,
-    RefusalCode,
-    pack_logged,
-    pack_manifests,
-    pack_rotations,
-)
+from deniable.counterparts.bodies import pack_logged, pack_manifests, pack_rotations
+from deniable.messages import GATEWAY_KEYS_PATH, MAX_MANIFESTS, Manifest, Refusal, RefusalCode
 from deniable.messages.bundle import declaration_of
 from deniable.oblivious_http import BinaryRequest
 from deniable.planning.words import described

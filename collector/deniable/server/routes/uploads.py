@@ -10,6 +10,7 @@ from aiohttp import web
 from nacl.bindings import crypto_sign_open
 from nacl.exceptions import CryptoError
 
+from deniable.counterparts.bodies import split_upload
 from deniable.directory import Config
 from deniable.intake import judge_report
 from deniable.messages import (
@@ -20,7 +21,6 @@ from deniable.messages import (
     Schedule,
     UploadAnswer,
     media_type,
-    split_upload,
 )
 from deniable.messages.ed25519 import KEY_BYTES, SIGNATURE_BYTES
 from deniable.oblivious_http import BinaryRequest

@@ -1,0 +1,76 @@
+"""Bodies that collectors and issuers send, and those that they read."""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
+
+from deniable.messages import (
+    ERROR_TYPE_PREFIX,
+    MAX_MANIFESTS,
+    MAX_MANIFESTS_BYTES,
+    MAX_UPLOAD_BYTES,
+    MAX_UPLOAD_REPORTS,
+    Refusal,
+    RefusalCode,
+    codec,
+)
+
+
+def pack_logged(envelope: bytes, proof: bytes = b"") -> bytes:
+    """Return the pair of an envelope and its proof."""
+    return codec.array_header(2) + envelope + codec.encode(proof)
+
+
+def pack_all_logged(envelopes: Iterable[bytes], proofs: Sequence[bytes]) -> list[bytes]:
+    """Return the pairs of envelopes and their proofs, of which some or all may be left out."""
+    return [pack_logged(*pair) for pair in zip_longest(envelopes, proofs, fillvalue=b"")]
+
+
+def pack_manifests(envelopes: Sequence[bytes], proofs: Sequence[bytes] = ()) -> bytes:
+    """Return the array of ``[envelope, proof]``, the newest first, that a collector offers.
+
+    That is of as many as fit. Proofs may be left out.
+    """
+    packed, pairs = b"", pack_all_logged(envelopes, proofs)
+    for most in range(min(len(pairs), MAX_MANIFESTS), -1, -1):
+        packed = codec.array_header(most) + b"".join(pairs[:most])
+        if len(packed) <= MAX_MANIFESTS_BYTES:
+            break
+    return packed
+
+
+def pack_rotations(envelopes: Sequence[bytes], proofs: Sequence[bytes] = ()) -> bytes:
+    """Return the array of ``[envelope, proof]``, oldest first, that a collector publishes."""
+    return codec.array_header(len(envelopes)) + b"".join(pack_all_logged(envelopes, proofs))
+
+
+def pack_problem(code: RefusalCode, detail: str, status: int | None = None) -> bytes:
+    """Return an RFC 9457 problem; its detail says what to do next, and never repeats the input."""
+    return json.dumps(
+        {
+            "type": ERROR_TYPE_PREFIX + code.value,
+            "title": code.value.replace("-", " "),
+            "status": code.http_status if status is None else status,
+            "detail": detail,
+        }
+    ).encode()
+
+
+def split_upload(body: bytes) -> Iterator[bytes]:
+    """Split an upload's body into the bytes of its envelopes, which may be defective each."""
+    if len(body) > MAX_UPLOAD_BYTES:
+        raise Refusal(RefusalCode.TOO_LARGE, f"at most {MAX_UPLOAD_BYTES} bytes a request")
+    return codec.split_array(body, MAX_UPLOAD_REPORTS)
+
+
+def read_token_request(body: bytes) -> tuple[int, bytes]:
+    """Return the last byte of the key's id and the blinded message, neither judged.
+
+    Raises:
+        InvalidToken: if the bytes are no request for a token of this type.
+    """
+    from deniable.privacy_pass import REQUEST_BYTES, TOKEN_TYPE, InvalidToken  # for issuers alone
+
+    if len(body) != REQUEST_BYTES or body[:2] != TOKEN_TYPE.to_bytes(2):
+        raise InvalidToken("no request for a token of type 2")
+    return body[2], body[3:]

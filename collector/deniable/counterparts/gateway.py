@@ -1,0 +1,72 @@
+"""A gateway's half of Oblivious HTTP: requests opened, and answers sealed (RFC 9458, RFC 9180)."""
+
+import os
+from collections.abc import Mapping
+
+from deniable.oblivious_http import ObliviousHttpError, PrivateKey
+from deniable.oblivious_http.encapsulation import (
+    ALGORITHMS,
+    HEADER_BYTES,
+    REQUEST_LABEL,
+    REQUEST_OVERHEAD_BYTES,
+    RESPONSE_NONCE_BYTES,
+    Exchange,
+)
+from deniable.oblivious_http.hpke import KEY_BYTES, Context, derive_shared_secret, open_sealed
+
+
+class Receiver(Context):
+    """The context of whoever holds the private key.
+
+    Raises:
+        ObliviousHttpError: if ``encapsulated`` is no public key, or one of small order.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, key: PrivateKey, encapsulated: bytes, info: bytes) -> None:
+        agreed = key.agree(encapsulated)
+        super().__init__(derive_shared_secret(agreed, encapsulated, key.public_key), info)
+
+    def open(self, sealed: bytes, associated: bytes = b"") -> bytes:
+        """Return the next message; ObliviousHttpError if it is not what was sealed."""
+        message = open_sealed(self._aead, self._nonce(), sealed, associated)
+        self._sequence += 1
+        return message
+
+
+class ResponseSealer(Exchange):
+    """A gateway that opened a request, and seals its response."""
+
+    __slots__ = ()
+
+    def seal(self, response: bytes, *, nonce: bytes | None = None) -> bytes:
+        """Return the encapsulated response, of 32 bytes more; the nonce is random, but in tests."""
+        nonce = os.urandom(RESPONSE_NONCE_BYTES) if nonce is None else nonce
+        aead, aead_nonce = self._keys(nonce)
+        return nonce + aead.encrypt(aead_nonce, response, None)
+
+
+def open_request(
+    keys: Mapping[int, PrivateKey], encapsulated: bytes
+) -> tuple[bytes, ResponseSealer]:
+    """Return the binary request, and who seals its response.
+
+    Args:
+        keys: The private keys by their identifiers.
+        encapsulated: What the relay passed on.
+
+    Raises:
+        ObliviousHttpError: if it is no encapsulated request, is for another key or other
+            algorithms, or was altered.
+    """
+    header = encapsulated[:HEADER_BYTES]
+    enc = encapsulated[HEADER_BYTES : HEADER_BYTES + KEY_BYTES]
+    if len(encapsulated) < REQUEST_OVERHEAD_BYTES or header[1:] != ALGORITHMS:
+        raise ObliviousHttpError("not an encapsulated request with these algorithms")
+    key = keys.get(header[0])
+    if key is None:
+        raise ObliviousHttpError("sealed for a key that is not here")
+    receiver = Receiver(key, enc, REQUEST_LABEL + header)
+    request = receiver.open(encapsulated[HEADER_BYTES + KEY_BYTES :])
+    return request, ResponseSealer(receiver, enc)
