@@ -1,4 +1,4 @@
-"""A device's counterparts: what the other parties of the protocol do, beside what devices do.
+"""Counterparts of a device: its authority, collector, gateway and issuer, and its log's witnesses.
 
 Authorities, logs and witnesses sign, collectors and issuers read and write bodies, gateways open.
 """

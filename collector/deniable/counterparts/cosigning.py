@@ -1,4 +1,4 @@
-"""What logs and their witnesses sign."""
+"""Checkpoints signed by logs, and cosigned by their witnesses."""
 
 from deniable.logs import Checkpoint, SignedCheckpoint, TransparencyLogError
 from deniable.logs.checkpoints import BEYOND, TIME_BYTES, cosigned_message

@@ -1,4 +1,4 @@
-"""What authorities sign: manifests, gateway keys, and who signs next."""
+"""Signatures of authorities: on manifests, gateway keys and rotations."""
 
 from typing import TYPE_CHECKING
 

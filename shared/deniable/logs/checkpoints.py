@@ -181,7 +181,7 @@ def _read_body(body: str) -> Checkpoint:
 
 
 def cosigned_message(checkpoint: Checkpoint, timestamp: int) -> bytes:
-    """Return what a witness signs."""
+    """Return the message of a cosignature."""
     return f"cosignature/v1\ntime {timestamp}\n{checkpoint.body}".encode()
 
 
