@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from deniable.audit import SolutionMatrix
+from deniable.audit import SolutionMatrix, tight_delta, tight_epsilon
 from deniable.audit.solution_matrix import certified_rows, largest_remainder
 from deniable.mechanisms import GridTooCoarse, InvalidPrivacyParameter
 from tests.audit.matrices import of_weights
@@ -88,7 +88,7 @@ def certified_as_it_should_be(
 
 def tight(matrix: SolutionMatrix, delta: Fraction) -> Fraction:
     """Return the smallest epsilon of 12 places at which the matrix is private."""
-    return Fraction(matrix.privacy.epsilon_at(delta) if delta else matrix.privacy.epsilon)
+    return Fraction(tight_epsilon(matrix, delta).epsilon)
 
 
 def private_somewhere(matrix: SolutionMatrix) -> SolutionMatrix:
@@ -115,7 +115,7 @@ def test_a_matrix_private_with_delta_is_certified_at_its_tight_delta(
 ) -> None:
     epsilon = Fraction(tenths, 10)
     # Its own delta there, an irrational number at epsilon > 0, and rounded up to six places.
-    tightest = matrix.privacy.delta_at(epsilon)
+    tightest = tight_delta(matrix, epsilon).delta
     delta = Fraction(-int(-tightest * 10**6 // 1), 10**6) or Fraction(hundredths, 100)
     assume(delta < 1)
     certified_as_it_should_be(matrix, epsilon, delta, 1 << bits)

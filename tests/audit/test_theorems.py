@@ -31,6 +31,7 @@ from deniable.audit import (
     odds_of_lie,
     parent_matrix,
     pure_odds,
+    tight_epsilon,
 )
 from deniable.mechanisms import InvalidPrivacyParameter, RandomisedResponse
 from tests.mechanisms.laws import entries, matrices
@@ -230,10 +231,9 @@ def test_the_devices_integers_are_the_theorems_optimum_rounded_towards_privacy(
     assert lowest <= implemented.lie <= highest
     privacy = implemented.privacy
     assert privacy.odds == exponent_of_lie(categories, implemented.lie)
-    assert privacy.odds_at(delta) == odds_of_lie(categories, implemented.lie, delta)
+    assert tight_epsilon(implemented, delta).odds == odds_of_lie(categories, implemented.lie, delta)
     odds = odds_below(epsilon)
     assert privacy.delta_at_odds(odds) == delta_of_lie(categories, implemented.lie, odds)
-    assert privacy.delta_at(epsilon) == privacy.delta_at_odds(odds)
     assert Fraction(privacy.epsilon) == epsilon_above(exponent_of_lie(categories, implemented.lie))
 
 

@@ -160,7 +160,7 @@ def test_a_pair_that_is_worse_by_less_than_floats_can_tell_is_found() -> None:
         worse = (order.index(2), order.index(1))
         for finding in (tight_epsilon(matrix, "0.1"), tight_delta_at_odds(matrix, 2)):
             assert (witness_of(finding).category, witness_of(finding).other) == worse
-        assert tight_epsilon(matrix, "0.1").odds == matrix.privacy.odds_at("0.1")
+        assert tight_epsilon(matrix, "0.1").odds == PrivacyLoss.of_mechanism(matrix).odds_at("0.1")
 
 
 def test_a_tie_at_exactly_the_odds_is_no_excess() -> None:
@@ -182,7 +182,7 @@ def test_where_integers_cannot_look_at_all_ties_the_result_still_holds_and_says_
     mechanism = RandomisedResponse(30, "1")
     matrix = SolutionMatrix.of(mechanism)  # every pair is as bad as every other
     true_delta = mechanism.privacy.delta_at_odds(Fraction(2))
-    true_odds = mechanism.privacy.odds_at("0.01")
+    true_odds = PrivacyLoss.of_mechanism(mechanism).odds_at("0.01")
     assert tight_delta_at_odds(matrix, 2) == tight_delta_at_odds(mechanism, 2)
     assert tight_epsilon(matrix, "0.01") == tight_epsilon(mechanism, "0.01")
     monkeypatch.setattr(tight_module, "_MOST_EXACT", budget)

@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable.audit import SolutionMatrix
+from deniable.accounting import PrivacyLoss
+from deniable.accounting.lattice import pair_apart
+from deniable.audit import SolutionMatrix, tight_delta, tight_epsilon
 from deniable.mechanisms import TwoValuedPrivacy
 from tests.mechanisms.laws import delta_by_subsets, entries, matrices, odds_by_subsets, worst_ratio
 from tests.mechanisms.taylor import exp_bounds
@@ -24,12 +26,12 @@ epsilons = st.one_of(st.just(Fraction(0)), st.integers(0, 40_000).map(lambda n: 
 def test_the_published_check_values_hold_exactly() -> None:
     # By hand: at delta 0, column 2 has .5 against .1; at 1/20, .5 - .1 E <= .05 there. At E = 1 and
     # 2, delta is .5 - .1 E in column 2 of rows 2 and 0, and with E = 1 nothing else is larger.
-    assert G.privacy.odds == G.privacy.odds_at("0") == 5
-    assert G.privacy.odds_at("0.05") == Fraction(9, 2)
-    assert G.privacy.delta_at_odds(Fraction(1)) == G.privacy.delta_at("0") == Fraction(2, 5)
+    assert G.privacy.odds == tight_epsilon(G, "0").odds == 5
+    assert tight_epsilon(G, "0.05").odds == Fraction(9, 2)
+    assert G.privacy.delta_at_odds(Fraction(1)) == tight_delta(G, "0").delta == Fraction(2, 5)
     assert G.privacy.delta_at_odds(Fraction(2)) == Fraction(3, 10)
     assert G.privacy.epsilon == Decimal("1.609437912435")  # ln 5 = 1.609437912434100…
-    assert G.privacy.epsilon_at("0.05") == Decimal("1.504077396777")  # ln 4.5 = 1.504077396776…
+    assert tight_epsilon(G, "0.05").epsilon == Decimal("1.504077396777")  # ln 4.5 = 1.504077396776…
 
 
 @PROPERTY
@@ -45,9 +47,9 @@ def test_delta_at_odds_is_that_of_the_worst_set_of_responses(
 def test_odds_at_is_the_least_that_covers_every_set_of_responses(
     matrix: SolutionMatrix, delta: Fraction
 ) -> None:
-    assert matrix.privacy.odds == worst_ratio(matrix) == matrix.privacy.odds_at("0")
+    assert matrix.privacy.odds == worst_ratio(matrix) == tight_epsilon(matrix, "0").odds
     assert (matrix.privacy.epsilon == Decimal("Infinity")) == (matrix.privacy.odds is None)
-    odds = matrix.privacy.odds_at(delta)
+    odds = tight_epsilon(matrix, delta).odds
     assert odds == odds_by_subsets(entries(matrix), delta)
     # And both ways back: it is enough, and anything less is not.
     if odds is None:
@@ -64,7 +66,7 @@ def test_odds_at_is_the_least_that_covers_every_set_of_responses(
 def test_epsilon_at_is_the_smallest_step_that_holds_and_satisfies_says_so(
     matrix: SolutionMatrix, delta: Fraction
 ) -> None:
-    level, odds = matrix.privacy.epsilon_at(delta), matrix.privacy.odds_at(delta)
+    level, odds = tight_epsilon(matrix, delta).epsilon, tight_epsilon(matrix, delta).odds
     if odds is None:
         assert level == Decimal("Infinity")
         assert not matrix.privacy.satisfies("40", delta)
@@ -83,7 +85,7 @@ def test_delta_at_is_never_too_small_and_at_most_2_to_the_minus_128_too_large(
     matrix: SolutionMatrix, epsilon: Fraction, delta: Fraction
 ) -> None:
     below, above = exp_bounds(epsilon)
-    stated, rows = matrix.privacy.delta_at(epsilon), entries(matrix)
+    stated, rows = tight_delta(matrix, epsilon).delta, entries(matrix)
     assert delta_by_subsets(rows, above) <= stated
     assert stated <= delta_by_subsets(rows, below) + Fraction(1, 2**128)
     assert matrix.privacy.satisfies(epsilon, delta) == (stated <= delta)
@@ -92,13 +94,13 @@ def test_delta_at_is_never_too_small_and_at_most_2_to_the_minus_128_too_large(
 def test_a_response_that_excludes_a_category_has_no_pure_level_however_rare_it_is() -> None:
     rare = SolutionMatrix([[2**64 - 1, 1], [2**64, 0]], 2**64)
     assert rare.privacy.odds is None
-    assert rare.privacy.odds_at("0") is None
-    assert rare.privacy.epsilon == rare.privacy.epsilon_at("0") == Decimal("Infinity")
+    assert tight_epsilon(rare, "0").odds is None
+    assert rare.privacy.epsilon == tight_epsilon(rare, "0").epsilon == Decimal("Infinity")
     assert not rare.privacy.satisfies("40", "0")
     # With a delta of that rarity, hardly any epsilon is left; with less, none is enough.
-    assert rare.privacy.odds_at(Fraction(1, 2**64)) == 1
+    assert tight_epsilon(rare, Fraction(1, 2**64)).odds == 1
     assert rare.privacy.satisfies("0", Fraction(1, 2**64))
-    assert rare.privacy.odds_at(Fraction(1, 2**64 + 1)) is None
+    assert tight_epsilon(rare, Fraction(1, 2**64 + 1)).odds is None
     assert not rare.privacy.satisfies("40", Fraction(1, 2**64 + 1))
 
 
@@ -118,7 +120,9 @@ def test_two_valued_matrices_have_the_guarantee_of_theorem_8(
     assert written.privacy.odds == closed.odds == (designed + m * slack) / (1 - slack)
     assert written.privacy.delta_at_odds(odds) == closed.delta_at_odds(odds)
     assert closed.delta_at_odds(odds) == max(Fraction(0), 1 - (odds + m) * lie)
-    assert written.privacy.odds_at(delta) == closed.odds_at(delta)
+    assert tight_epsilon(written, delta).odds == PrivacyLoss(*pair_apart(closed.apart)).odds_at(
+        delta
+    )
     assert closed.delta_at_odds(designed) == slack
 
 

@@ -143,6 +143,4 @@ def test_an_answer_outside_the_domain_raises_without_draw_and_without_echo() -> 
 def test_a_guarantee_is_asked_for_in_exact_numbers_too(epsilon: Number) -> None:
     privacy = TwoValuedPrivacy(Fraction(3, 4), Fraction(1, 4))
     with pytest.raises((TypeError, InvalidPrivacyParameter)):
-        privacy.delta_at(epsilon)
-    with pytest.raises((TypeError, InvalidPrivacyParameter)):
         privacy.satisfies(epsilon, "0")

@@ -32,11 +32,11 @@ from deniable.mechanisms import (
     Privacy,
     TwoValuedPrivacy,
     ceil_div,
+    epsilon_of_odds,
     exact_delta,
     exact_number,
     odds_floor,
 )
-from deniable.mechanisms.privacy import odds_of_masses
 
 _PLACES: Final = 12
 DEFAULT_STEPS: Final = 1 << 14
@@ -52,6 +52,26 @@ def total_epsilon(value: Number) -> Fraction:
     if not 0 <= epsilon <= MAX_TOTAL_EPSILON:
         raise InvalidPrivacyParameter(f"epsilon must be in [0, {MAX_TOTAL_EPSILON}]")
     return epsilon
+
+
+def odds_of_masses(
+    certain: int, masses: Iterable[tuple[int, int]], slack: Fraction
+) -> Fraction | None:
+    """Return the smallest E >= 1 with certain + sum (p - E q)_+ <= slack, None if none is.
+
+    The masses are pairs (p, q) of positive integers, by falling ratio p/q.
+    """
+    # The sum is convex, decreasing and piecewise linear in E. Down from infinity, masses join it at
+    # their ratios: A - E B with A, B the sums over those above E. The first piece that exceeds the
+    # slack at its lower end contains the solution E = (A - slack)/B.
+    above, below = certain, 0
+    if above > slack:
+        return None
+    for (p, q), (w, z) in pairwise([*masses, (0, 1)]):
+        above, below = above + p, below + q
+        if (above - slack) * z > w * below:
+            return max(Fraction(1), (above - slack) / below)
+    return Fraction(1)
 
 
 def epsilon_ceiling(epsilon: Fraction) -> Decimal:
@@ -165,6 +185,10 @@ class PrivacyLoss(Privacy):
         """Return the smallest e^epsilon that holds with this delta; None if none does."""
         infinite = self.grid - sum(p for p, _ in self.atoms)
         return odds_of_masses(infinite, self.atoms, exact_delta(delta) * self.grid)
+
+    def epsilon_at(self, delta: Number) -> Decimal:
+        """Return the smallest epsilon that holds with this delta, rounded up to 12 places."""
+        return epsilon_of_odds(self.odds_at(delta))
 
     def delta_at_odds(self, odds: Fraction) -> Fraction:
         """Return the smallest delta that holds with e^epsilon = ``odds``, any odds >= 0."""

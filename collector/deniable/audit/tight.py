@@ -25,9 +25,11 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
+from math import lcm
 from typing import TYPE_CHECKING, Final, overload
 
 from deniable.accounting import PrivacyLoss
+from deniable.accounting.privacy_loss import odds_of_masses
 from deniable.audit.solution_matrix import MatrixTooLarge
 from deniable.audit.theorems import odds_below
 from deniable.mechanisms import (
@@ -41,7 +43,7 @@ from deniable.mechanisms import (
     exact_epsilon,
     exact_number,
 )
-from deniable.mechanisms.privacy import pair_excess, pair_odds
+from deniable.mechanisms.privacy import pair_excess
 
 if TYPE_CHECKING:
     from deniable.audit.all_pairs import PairBounds
@@ -282,7 +284,11 @@ def tight_epsilon(matrix: Mechanism, delta: Number) -> Finding:
 
 def _told_epsilon(matrix: Mechanism, slack: Fraction) -> Finding:
     """Return the smallest odds where any two rows show all, by the first two."""
-    odds = matrix.privacy.odds_at(slack)
+    apart = matrix.privacy.apart or ()
+    falling = sorted(apart, key=lambda part: part.more / part.less, reverse=True)
+    grid = lcm(*(mass.denominator for part in falling for mass in part[:2]))
+    masses = ((int(part.more * grid), int(part.less * grid)) for part in falling)
+    odds = odds_of_masses(0, masses, slack * grid)
     assert odds is not None  # some factor lies between any two rows
     return Finding(odds, slack, telling_witness(matrix, odds) if odds > 1 else None)
 
@@ -385,7 +391,12 @@ def _odds_enough(
 
 def _pair_odds(matrix: Rows, pair: _Pair, slack: Fraction) -> Fraction:
     """Return the smallest odds at which this pair needs no more than the slack, if any are."""
-    odds = pair_odds(matrix.row(pair[0]), matrix.row(pair[1]), slack * matrix.grid)
+    one, other = map(matrix.row, pair)
+    certain = sum(w for w, z in zip(one, other, strict=True) if z == 0)
+    # Ratios of 1 and less never enter: E >= 1.
+    rest = [(w, z) for w, z in zip(one, other, strict=True) if w > z > 0]
+    falling = sorted(rest, key=lambda masses: Fraction(*masses), reverse=True)
+    odds = odds_of_masses(certain, falling, slack * matrix.grid)
     assert odds is not None
     return odds
 

@@ -293,6 +293,7 @@ def certified_settings(
             from whose responses shares cannot be estimated.
     """
     from deniable.audit.solution_matrix import SolutionMatrix
+    from deniable.audit.tight import tight_epsilon
 
     if len(rows) != categories:
         raise InvalidManifest("matrix", "needs a row for each category, in their order")
@@ -304,7 +305,7 @@ def certified_settings(
     try:
         matrix = exact.certified(epsilon, delta)
     except ValueError as error:
-        own = exact.privacy.epsilon_at(delta)
+        own = tight_epsilon(exact, delta).epsilon
         raise InvalidManifest(
             "epsilon", f"{error}; its own epsilon is {own} at delta {delta}"
         ) from error

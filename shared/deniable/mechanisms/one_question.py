@@ -33,10 +33,9 @@ from deniable.mechanisms.answering import (
     sizes_of,
 )
 from deniable.mechanisms.block_design import MAX_RESPONSES
-from deniable.mechanisms.exact import Number, exact_delta
 from deniable.mechanisms.kind import InvalidParameter, Parameters, at_fault
 from deniable.mechanisms.mechanism import Draw, category_index, os_random_word, uniform_below
-from deniable.mechanisms.privacy import Apart, Privacy, TwoValuedPrivacy, odds_of_masses
+from deniable.mechanisms.privacy import Apart, Privacy, TwoValuedPrivacy
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +72,6 @@ class MeanPrivacy(Privacy):
     def furthest(self) -> tuple[int, int]:
         """Return two categories whose rows differ so."""
         return 0, self.other
-
-    def odds_at(self, delta: Number) -> Fraction | None:
-        """Return the smallest e^epsilon that holds with this delta."""
-        falling = sorted(self.apart, key=lambda atom: atom.more / atom.less, reverse=True)
-        grid = lcm(*(mass.denominator for atom in falling for mass in atom[:2]))
-        masses = ((int(atom.more * grid), int(atom.less * grid)) for atom in falling)
-        return odds_of_masses(0, masses, exact_delta(delta) * grid)
 
     def delta_at_odds(self, odds: Fraction) -> Fraction:
         """Return the smallest delta that holds with e^epsilon = ``odds`` >= 1."""

@@ -1,12 +1,12 @@
 """The guarantee of a solution matrix: its tight (epsilon, delta), read off its exact entries."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from itertools import pairwise, permutations
+from itertools import permutations
 from typing import NamedTuple, Protocol
 
 from deniable.mechanisms.exact import Number, exact_delta, exact_epsilon, log_ceiling, odds_floor
@@ -41,10 +41,6 @@ class Privacy(ABC):
         """
 
     @abstractmethod
-    def odds_at(self, delta: Number) -> Fraction | None:
-        """Return the smallest e^epsilon that holds with this delta; None if none does."""
-
-    @abstractmethod
     def delta_at_odds(self, odds: Fraction) -> Fraction:
         """Return the smallest delta that holds with e^epsilon = ``odds`` >= 1."""
 
@@ -73,15 +69,6 @@ class Privacy(ABC):
     def epsilon(self) -> Decimal:
         """Return the pure level epsilon' = ln(odds), rounded up to 12 places, or infinity."""
         return epsilon_of_odds(self.odds)
-
-    def epsilon_at(self, delta: Number) -> Decimal:
-        """Return the smallest epsilon that holds with this delta, rounded up to 12 places."""
-        return epsilon_of_odds(self.odds_at(delta))
-
-    def delta_at(self, epsilon: Number) -> Fraction:
-        """Return the smallest delta that holds with this epsilon, at most 2^-128 too large."""
-        # A lower bound of e^epsilon makes delta larger, never smaller.
-        return self.delta_at_odds(odds_floor(exact_epsilon(epsilon)))
 
     def satisfies(self, epsilon: Number, delta: Number) -> bool:
         """Tell whether the matrix is (epsilon, delta)-private, certified in integers."""
@@ -125,12 +112,6 @@ class TwoValuedPrivacy(Privacy):
     def alike(self) -> bool:
         """Tell that any two rows differ so."""
         return True
-
-    def odds_at(self, delta: Number) -> Fraction:
-        """Return the smallest e^epsilon that holds with this delta."""
-        # c (d - E q) <= delta  <=>  E >= (d - delta/c)/q; and E is never below 1.
-        slack = exact_delta(delta) / self.separating
-        return max(Fraction(1), (self.truth - slack) / self.lie)
 
     def delta_at_odds(self, odds: Fraction) -> Fraction:
         """Return the smallest delta that holds with e^epsilon = ``odds`` >= 1."""
@@ -186,17 +167,6 @@ class MatrixPrivacy(Privacy):
             return None
         return max(Fraction(high, low) for high, low in seen)
 
-    def odds_at(self, delta: Number) -> Fraction | None:
-        """Return the smallest e^epsilon that holds with this delta; ``O(k^2 |Y| log |Y|)``."""
-        slack = exact_delta(delta) * self._matrix.grid
-        worst = Fraction(1)
-        for one, other in self._pairs():
-            odds = pair_odds(one, other, slack)
-            if odds is None:
-                return None
-            worst = max(worst, odds)
-        return worst
-
     def delta_at_odds(self, odds: Fraction) -> Fraction:
         """Return the smallest delta that holds with e^epsilon = ``odds`` >= 1; ``O(k^2 |Y|)``."""
         worst = max((pair_excess(one, other, odds) for one, other in self._pairs()), default=0)
@@ -223,35 +193,6 @@ def pair_excess(one: Sequence[int], other: Sequence[int], odds: Fraction) -> int
     u, v = odds.numerator, odds.denominator
     excess = (v * w - u * z for w, z in zip(one, other, strict=True))
     return sum(term for term in excess if term > 0)
-
-
-def pair_odds(one: Sequence[int], other: Sequence[int], slack: Fraction) -> Fraction | None:
-    """Return the smallest E >= 1 with sum_y (one_y - E other_y)_+ <= slack, None if none is."""
-    certain = sum(w for w, z in zip(one, other, strict=True) if z == 0)
-    # Ratios of 1 and less never enter: E >= 1.
-    rest = [(w, z) for w, z in zip(one, other, strict=True) if w > z > 0]
-    falling = sorted(rest, key=lambda pair: Fraction(*pair), reverse=True)
-    return odds_of_masses(certain, falling, slack)
-
-
-def odds_of_masses(
-    certain: int, masses: Iterable[tuple[int, int]], slack: Fraction
-) -> Fraction | None:
-    """Return the smallest E >= 1 with certain + sum (p - E q)_+ <= slack, None if none is.
-
-    The masses are pairs (p, q) of positive integers, by falling ratio p/q.
-    """
-    # The sum is convex, decreasing and piecewise linear in E. Down from infinity, masses join it at
-    # their ratios: A - E B with A, B the sums over those above E. The first piece that exceeds the
-    # slack at its lower end contains the solution E = (A - slack)/B.
-    above, below = certain, 0
-    if above > slack:
-        return None
-    for (p, q), (w, z) in pairwise([*masses, (0, 1)]):
-        above, below = above + p, below + q
-        if (above - slack) * z > w * below:
-            return max(Fraction(1), (above - slack) / below)
-    return Fraction(1)
 
 
 @lru_cache(maxsize=64)  # each histogram of a survey asks for the same
