@@ -97,9 +97,8 @@ def test_no_row_of_a_large_design_is_listed(
     odds = pure_level(mechanism).odds
     assert odds == mechanism.privacy.odds
     assert privacy_curve(mechanism).points[-1] == (odds, Fraction(0))
-    assert tight_epsilon(mechanism, "0.001").odds == PrivacyLoss.of_mechanism(mechanism).odds_at(
-        "0.001"
-    )
+    loss = PrivacyLoss.of_mechanism(mechanism)
+    assert tight_epsilon(mechanism, "0.001").odds == loss.odds_at("0.001")
     witness = tight_delta_at_odds(mechanism, 2).witness
     assert witness is not None
     assert len(witness.responses) == design.replication - design.together

@@ -183,6 +183,7 @@ def test_where_integers_cannot_look_at_all_ties_the_result_still_holds_and_says_
     matrix = SolutionMatrix.of(mechanism)  # every pair is as bad as every other
     true_delta = mechanism.privacy.delta_at_odds(Fraction(2))
     true_odds = PrivacyLoss.of_mechanism(mechanism).odds_at("0.01")
+    assert true_odds is not None
     assert tight_delta_at_odds(matrix, 2) == tight_delta_at_odds(mechanism, 2)
     assert tight_epsilon(matrix, "0.01") == tight_epsilon(mechanism, "0.01")
     monkeypatch.setattr(tight_module, "_MOST_EXACT", budget)

@@ -120,9 +120,8 @@ def test_two_valued_matrices_have_the_guarantee_of_theorem_8(
     assert written.privacy.odds == closed.odds == (designed + m * slack) / (1 - slack)
     assert written.privacy.delta_at_odds(odds) == closed.delta_at_odds(odds)
     assert closed.delta_at_odds(odds) == max(Fraction(0), 1 - (odds + m) * lie)
-    assert tight_epsilon(written, delta).odds == PrivacyLoss(*pair_apart(closed.apart)).odds_at(
-        delta
-    )
+    loss = PrivacyLoss(*pair_apart(closed.apart))
+    assert tight_epsilon(written, delta).odds == loss.odds_at(delta)
     assert closed.delta_at_odds(designed) == slack
 
 
