@@ -53,7 +53,7 @@ async function look() {
   if (consent === "unset" || (await device.uncovered()).length) return show("consent");
   device.start(); // <- sends and refreshes in the background, at random times
   const { status, why, from } = await device.look(survey.name), ready = status === "ready";
-  const became = { waiting: "A response was drawn, and waits for a random moment to be sent.", accepted: "The collector has counted a response of this time slice.",
+  const became = { waiting: "A response was drawn and will be sent at a random moment.", accepted: "The collector has counted a response of this time slice.",
     duplicate: "The collector has counted a response of this time slice.", withdrawn: "The response of this time slice was withdrawn before it was sent." };
   const first = status === "not-recorded" && why.startsWith(NEWCOMER) && from;
   $("state").textContent = first ? `Thank you. Your first answer can be given at ${timeOf(from)}.`
