@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     type=Whole(min=1),
     metavar="N",
     help="Number of the largest answers to show, with intervals that hold for all at once.  "
-    f"[default: {MOST_ROWS} at most]",
+    f"[default: {MOST_ROWS}]",
 )
 @survey_argument
 @epoch_option("newest with data")
