@@ -18,7 +18,7 @@ _STYLE: Final = (
 )
 """Of a page by itself: anyone who ignores it can read it, too."""
 _ROLE = ' role="alert"'
-_LIMITATIONS: Final = 2
+_LIMITATIONS: Final = 3
 """So many cautions stand below a figure even where none is a warning."""
 # Control, format and line-separator characters reorder or hide what is read, and XML has no place
 # for most of them; surrogates and characters that will never be assigned it refuses.

@@ -321,10 +321,13 @@ def _unseen_fakes(figures: DisplayedFigures) -> str:
             "answer never are."
         )
     else:
+        share = min(share, 0.99)
         text = (
-            f"Fakes below about {100 * min(share, 0.99):.2g} % of the reports may show no sign, "
-            "and those that only lie about their answer never do."
+            f"Fewer than about {math.ceil(share * histogram.n):,} fake reports ({100 * share:.2g} %) may "
+            "show no sign, and those that only lie about their answer never do."
         )
+    if histogram.enrolment is not None and histogram.enrolment.mode == "open":
+        text = f"Anyone can send reports to this survey. {text}"
     if fakes is not None and fakes < histogram.n and histogram.numeric is None:
         name = "combination" if histogram.crossed else "share"
         text += f" {fakes:,} fake reports more would move any {name} by its standard error."
@@ -344,12 +347,12 @@ CAUTIONS: Final[tuple[Rule[DisplayedFigures], ...]] = (
     Rule("biased-view", Level.WARNING, _biased_view),
     Rule("chance-alone", Level.NOTE, lambda it: f"Intervals are {CHANCE}" * bool(it.samples)),
     Rule("fakes", Level.NOTE, lambda it: "" if it.fakes_decide else _fakes(it)),
+    Rule("unseen-fakes", Level.NOTE, _unseen_fakes),
     Rule("recurring-devices", Level.NOTE, _recurring_devices),
     Rule("different-surveys", Level.NOTE, _different_surveys),
     Rule("few-reports", Level.NOTE, _few_reports),
     Rule("hidden-by-steps", Level.NOTE, _hidden_by_steps),
     Rule("smoothed", Level.NOTE, _smoothed),
-    Rule("unseen-fakes", Level.NOTE, _unseen_fakes),
 )
 
 
@@ -393,5 +396,4 @@ def _biases(histogram: Histogram) -> tuple[str, bool]:
         bias_text(name, influence, unit, decided=fakes_decide)
         for (name, influence, unit, _), fakes_decide in zip(most, decided, strict=True)
     ]
-    sums = "; a sum has a bound of its own" * any(unit is Unit.SHARE for _, _, unit, _ in most)
-    return ", ".join(texts) + sums, any(decided)
+    return ", ".join(texts), any(decided)

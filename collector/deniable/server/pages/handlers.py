@@ -37,7 +37,8 @@ from deniable.server.routes.figures import FigureService, NothingBefore, Subject
 from deniable.server.routes.requests import held_role
 from deniable.server.routes.routing import Handler
 from deniable.stores import Role, Store
-from deniable.terms.sentences import summary
+from deniable.terms import guess_of
+from deniable.terms.sentences import guess, learnt, summary
 
 _TOO_MANY: Final = (
     f"several epochs of more than {MOST_REPEATED:,} answers take too long here: read them with "
@@ -240,8 +241,8 @@ class Visit:
             older=[left for left in left_out if left],
             survey=request.query.get("survey", ""),
             versions=site.catalogue.named(manifest.name),
-            privacy=summary(manifest),
-            cost=cost_text(manifest),
+            privacy=[*_privacy_lines(manifest)],
+            in_numbers=(summary(manifest)[1], cost_text(manifest)),
         )
 
     def _others(self, manifest: Manifest, *, every: bool) -> Iterator[tuple[str, str]]:
@@ -281,3 +282,12 @@ def collector_health(totals: Mapping[str, Mapping[tuple[str, ...], float]]) -> I
     for code, number in sorted(refused.items(), key=lambda item: -item[1]):
         yield Fact(f"refused: {code}", f"{number:,.0f}")
     yield Fact("last report", instant_text(last) if last else "none yet")
+
+
+def _privacy_lines(manifest: Manifest) -> Iterator[str]:
+    """Yield what a survey tells about one person, in the words that its users read."""
+    dice, _, consent = summary(manifest)
+    yield dice
+    yield guess(guess_of(manifest.mechanism), str)
+    yield from [*learnt(manifest, str)][1:]  # the first is on all devices
+    yield consent
