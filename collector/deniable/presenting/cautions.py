@@ -323,8 +323,9 @@ def _unseen_fakes(figures: DisplayedFigures) -> str:
     else:
         share = min(share, 0.99)
         text = (
-            f"Fewer than about {math.ceil(share * histogram.n):,} fake reports ({100 * share:.2g} %) may "
-            "show no sign, and those that only lie about their answer never do."
+            f"Fewer than about {math.ceil(share * histogram.n):,} fake reports "
+            f"({100 * share:.2g} %) may show no sign, and those that only lie about their answer "
+            "never do."
         )
     if histogram.enrolment is not None and histogram.enrolment.mode == "open":
         text = f"Anyone can send reports to this survey. {text}"

@@ -285,7 +285,7 @@ def collector_health(totals: Mapping[str, Mapping[tuple[str, ...], float]]) -> I
 
 
 def _privacy_lines(manifest: Manifest) -> Iterator[str]:
-    """Yield what a survey tells about one person, in the words that its users read."""
+    """Yield the lines on privacy, in the words that users read."""
     dice, _, consent = summary(manifest)
     yield dice
     yield guess(guess_of(manifest.mechanism), str)
