@@ -177,7 +177,7 @@ def test_a_record_that_is_behind_damaged_or_ahead_is_told(place: Workplace, tmp_
     assert record.read_bytes() == newer
     assert f"{record} is not the record of the log" in told(b"")
     put_back(place, tmp_path / "backup")
-    assert "1 entry, of 2 that were signed" in told(newer)
+    assert "1 entry, but 2 were signed" in told(newer)
     shown = place.run("log show")
     assert shown.exit_code == 1
     assert "is of 2 entries that the store lacks: deniable log recover FROM" in shown.stdout
@@ -192,7 +192,7 @@ def test_no_policy_has_another_name_than_the_collectors(
     place.settings.write_text(settings.replace('"http://127.0.0.1:', '"https://moved:', 1), "utf-8")
     assert place.settings.read_text("utf-8") != settings
     assert "continues under that name" in place.fail("log policy")
-    assert "goes on under the new name" in place.run("doctor").output
+    assert "continues under the new name" in place.run("doctor").output
     place.publish()
     assert place.succeed("log policy").startswith("log moved:")
 
@@ -204,7 +204,7 @@ def test_settings_of_witnesses_are_checked(place: Workplace) -> None:
     for witnesses, wrong in (
         (f'["{long} https://w"]', "of at most 255 bytes"),
         ('["no key"]', "must be a list of"),
-        (f'["{key} https://a", "{key} https://b"]', "each once"),
+        (f'["{key} https://a", "{key} https://b"]', "key once"),
         (seventeen, "at most 16"),
     ):
         place.set(witnesses=witnesses)

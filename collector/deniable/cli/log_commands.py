@@ -29,7 +29,7 @@ from deniable.public_log.publish import (
 from deniable.stores import Store
 
 _RECOVER = ": deniable log recover FROM"
-_FORK = ": docs/public-log.md says under “a fork” how to continue"
+_FORK = ": see “a fork” in docs/public-log.md"
 
 authority_key_option = click.option(
     "--authority-key",
