@@ -45,9 +45,9 @@ from deniable.reading import MOST_ROWS
 from deniable.reading.epochs import EpochState, instant_text, period_text, when_text
 
 _INFLUENCE: Final = (
-    "a share of fake reports moves it by at most so many times that share; null if by any amount"
+    "a share of fake reports moves it by at most this many times that share; null if unbounded"
 )
-_FAKES_DECIDE: Final = "whether 1 % of fake reports move it by all that is possible"
+_FAKES_DECIDE: Final = "whether 1 % of fake reports can move it by all that is possible"
 TIME: Final = or_null({"type": "string", "format": "date-time"})
 ESTIMATE: Final = (
     Field("estimate", or_null(NUMBER), "stated"),

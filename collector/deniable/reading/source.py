@@ -138,7 +138,7 @@ class Source(ABC):
 
     @abstractmethod
     def manifests(self, name: str) -> tuple[Manifest, ...]:
-        """Return all surveys of a name, the newest first, also those that are over or ended."""
+        """Return all surveys of a name, newest first, including those that are over or ended."""
 
     @abstractmethod
     def ended(self, name: str) -> Mapping[bytes, int]:
