@@ -166,10 +166,8 @@ class SurveyFigures:
         from deniable.estimates.comparison import compare
 
         if isinstance(against, str) and against.startswith(ACROSS):
-            if epoch is not None:
-                raise ValueError("a note says which epochs are compared: name none")
             notes = self._source.notes(self.manifest.name)
-            note = find_note(against.removeprefix(ACROSS), notes)
+            note = find_note(against.removeprefix(ACROSS), notes, _range(epoch))
             known = ((one.manifest, one.epochs()) for one in (self, *self.older))
             since, manifest, earlier = sides_across(note, known)
             sides = [

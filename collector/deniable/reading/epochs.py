@@ -314,9 +314,12 @@ def epoch_range(text: str, schedule: Schedule, now: float) -> range:
         ValueError: saying what it must be.
     """
     every, span = range(schedule.epochs), range(0)
+    backwards = "must name the earlier end of a range first"
     if re.fullmatch(_NUMBERS, text, re.ASCII) is not None:
         first, _, last = text.partition("-")
         span = range(int(first), int(last or first) + 1)
+        if not span:
+            raise ValueError(backwards)
     elif text == "last":
         over = min(schedule.epochs, int((now - schedule.start) // schedule.epoch_seconds))
         span = range(over - 1, over)
@@ -325,6 +328,8 @@ def epoch_range(text: str, schedule: Schedule, now: float) -> range:
             begin, end = (day - schedule.start for day in _days(text, now))
         except ValueError:
             raise ValueError("must be named by days of a calendar") from None
+        if begin >= end:
+            raise ValueError(backwards)
         since, until = (-(-instant // schedule.epoch_seconds) for instant in (begin, end))
         span = range(max(0, since), min(until, schedule.epochs))
         if not span and (covering := schedule.epoch_at(begin + schedule.start)) is not None:
