@@ -273,15 +273,15 @@ def appear_text(
     devices = "the first device has" if least == 1 else f"{least:,} devices have"
     several, ended_on = len(epochs or ()) > 1, date_text(ended_at or schedule.end - 1)
     if epochs:
-        begins, closes = schedule.epoch_start(epochs[0]), schedule.closes(epochs[-1])
+        opens, closes = schedule.epoch_start(epochs[0]), schedule.closes(epochs[-1])
         when = when_text(dates_text(schedule, epochs))
-        if ended_at is not None and ended_at <= begins:
+        if ended_at is not None and ended_at <= opens:
             return f"no figures {when}: the survey ended before, on {ended_on}"
         if ended_at is not None or now >= closes:
             fewer = "no device" if least == 1 else f"fewer than {least:,} devices"
             return f"no figures {when}: {fewer} answered{f' in any {unit}' * several}"
         condition = f"they appear once {devices} answered{f' in one {unit}' * several}"
-        if now < begins:
+        if now < opens:
             return f"no figures yet {when}: that is still to come, and {condition}"
         until = date_text(closes, time=True)
         return f"no figures yet {when}: {condition}; answers count until {until}"
