@@ -27,7 +27,7 @@ HOURS = Schedule(MONDAY + 24 * DAY, HOUR, 48, 0)
         ("2026-10-30..2026-11-03", range(2), None),
         *((text, None, None) for text in ("2026-02-30", "30", "2026-12-31", "today")),
         *(
-            (text, "name the earlier", "name the earlier")
+            (text, "be a range with", "be a range with")
             for text in ("5-3", "2026-11-08..2026-11-05")
         ),
     ],

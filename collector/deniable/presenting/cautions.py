@@ -100,7 +100,7 @@ def reports_text(count: int) -> str:
 
 
 def _places(samples: Iterable[Sample]) -> str:
-    """Return the surveys and periods of samples, with ids where surveys have one name."""
+    """Return the surveys and periods of samples, with versions where surveys have one name."""
     named: dict[str, Sample] = {}
     for sample in samples:
         before = named.setdefault(sample.survey_id, sample)
@@ -108,8 +108,8 @@ def _places(samples: Iterable[Sample]) -> str:
         named[sample.survey_id] = replace(sample, epochs=epochs)
     names = [sample.name for sample in named.values()]
     return " and ".join(
-        sample.place + f" ({survey_id[:12]})" * (names.count(sample.name) > 1)
-        for survey_id, sample in named.items()
+        sample.place + f" ({sample.version})" * (names.count(sample.name) > 1)
+        for sample in named.values()
         if sample.name
     )
 

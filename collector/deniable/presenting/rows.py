@@ -42,7 +42,7 @@ from deniable.estimates.means import Margin
 from deniable.estimates.results import presents
 from deniable.presenting.revealed import revealed_brief
 from deniable.reading import MOST_ROWS
-from deniable.reading.epochs import EpochState, instant_text, period_text, when_text
+from deniable.reading.epochs import EpochState, instant_text, period_text, version_text, when_text
 
 _INFLUENCE: Final = (
     "a share of fake reports moves it by at most this many times that share; null if unbounded"
@@ -395,4 +395,9 @@ def sample_place(sample: Sample) -> str:
     return f"{sample.name} {when_text(sample_period(sample))}"
 
 
-presents(Sample, period=sample_period, place=sample_place)
+def sample_version(sample: Sample) -> str:
+    """Return which survey of its name a sample is of."""
+    return version_text(sample.start)
+
+
+presents(Sample, period=sample_period, place=sample_place, version=sample_version)

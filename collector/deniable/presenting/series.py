@@ -42,7 +42,7 @@ from deniable.presenting.estimate import (
     estimate_statement,
     wider_than_noise,
 )
-from deniable.presenting.pictures import series_panels, series_picture
+from deniable.presenting.pictures import series_panels, series_picture, version_names
 from deniable.presenting.rows import (
     ESTIMATE,
     TIME,
@@ -146,8 +146,11 @@ def _notes(series: Series) -> list[Note]:
 def _apart(series: Series) -> Iterator[str]:
     """Yield which surveys of the name are left out."""
     if series.apart:
-        ids = ", ".join(survey_id[:12] for survey_id in series.apart)
-        yield f"Not shown is what asks something else under this name: survey {ids}."
+        count = len(series.apart)
+        others = (
+            "One survey of this name asks" if count == 1 else f"{count} surveys of this name ask"
+        )
+        yield f"{others} something else, and {'is' if count == 1 else 'are'} not shown."
 
 
 def _table(
@@ -158,12 +161,12 @@ def _table(
     simultaneous: bool,
 ) -> Table:
     daily = all(point.end - point.start >= _DAY for point in series.points)
-    several = len(series.lines) > 1
+    names = version_names(series)
     shares = any(estimate and estimate.unit is Unit.SHARE for estimate in estimates)
     columns = [
         Column("begins", "begins"),
         Column("epoch", "epoch", "number"),
-        *([Column("survey", "survey")] if several else []),
+        *([Column("survey", "survey")] if len(names) > 1 else []),
         Column("n", "reports", "number"),
         *estimate_columns(level, "share" if shares else "number", simultaneous=simultaneous),
         *map(Column, ("category", "survey_id")),
@@ -173,7 +176,7 @@ def _table(
             plain(point, _POINT)
             | plain(estimate, ESTIMATE)
             | {
-                "survey": point.survey_id[:12],
+                "survey": names[point.survey_id],
                 "category": label,
                 "begins": instant_text(point.start).partition(" " if daily else " UTC")[0],
                 "n": point.n or None,
@@ -194,7 +197,7 @@ def series_sentence(series: Series, *groups: Answers, among: Sequence[str] | Non
         return ""
     texts = [text]
     if len(series.lines) > 1:
-        texts.append(f"All of it is of survey {last.survey_id[:12]}.")
+        texts.append(f"All of it is of the {version_names(series)[last.survey_id]}.")
     noted = "; ".join(
         f"{note.text} ({instant_text(note.at).removesuffix(' 00:00 UTC')})"
         for note in _notes(series)

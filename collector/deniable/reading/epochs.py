@@ -314,7 +314,7 @@ def epoch_range(text: str, schedule: Schedule, now: float) -> range:
         ValueError: saying what it must be.
     """
     every, span = range(schedule.epochs), range(0)
-    backwards = "must name the earlier end of a range first"
+    backwards = "must be a range with its earlier end first"
     if re.fullmatch(_NUMBERS, text, re.ASCII) is not None:
         first, _, last = text.partition("-")
         span = range(int(first), int(last or first) + 1)
