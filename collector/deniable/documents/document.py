@@ -209,16 +209,6 @@ class Document:
     chart: Callable[[float], str] | None = None
     values: Mapping[str, Any] = field(default_factory=dict)
 
-    @property
-    def alerts(self) -> list[Caution]:
-        """Return the alerts, which its sentence may say already."""
-        return [caution for caution in self.cautions if caution.level is Level.ALERT]
-
-    @property
-    def unsaid(self) -> list[Caution]:
-        """Return the cautions that its sentence does not say."""
-        return [caution for caution in self.cautions if caution.text not in self.sentence]
-
 
 def level_text(level: float) -> str:
     """Return a probability in percent, to twelve digits, or more where these would say 100 %."""

@@ -52,8 +52,9 @@ def document_html(
     tables = "".join(table_html(table, heading) for table in document.tables)
     if folded and tables:
         tables = f"<details><summary>The same in numbers</summary>\n{tables}</details>\n"
-    alone = [caution for caution in document.alerts if caution in document.unsaid]
-    sentence = f'<p class="sentence{" alert" * (len(alone) < len(document.alerts))}">'
+    alerts = [caution for caution in document.cautions if caution.level is Level.ALERT]
+    alone = [caution for caution in alerts if caution.text not in document.sentence]
+    sentence = f'<p class="sentence{" alert" * (len(alone) < len(alerts))}">'
     others = [caution for caution in document.cautions if caution.level is not Level.ALERT]
     first = max(_LIMITATIONS, sum(caution.brief for caution in others))  # these stand first
     aside = [fact for fact in document.facts if fact.aside]

@@ -5,7 +5,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from deniable.documents.document import Column, Document, Fact, Level, Table
+from deniable.documents.document import Caution, Column, Document, Fact, Level, Table
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -48,10 +48,11 @@ def print_document(document: Document, screen: "Console") -> None:
     from rich.text import Text
 
     parts: list[RenderableType] = []
-    alone = [caution for caution in document.alerts if caution in document.unsaid]
-    if document.sentence:
-        alert = len(alone) < len(document.alerts)
-        parts.append(Text(document.sentence, style="bold red" if alert else ""))
+    sentence = document.sentence
+    for caution in print_alerts(document.cautions, screen):
+        sentence = sentence.replace(f" {caution.text}", "")  # it stands above
+    if sentence:
+        parts.append(Text(sentence))
     if document.heading:
         parts.append(Text(document.heading, style="bold"))
     if facts := facts_text(document.facts, screen.width):
@@ -67,15 +68,14 @@ def print_document(document: Document, screen: "Console") -> None:
         parts.append(_table(table, texts, titled=len(tables) > 1))
         if any(_is_bar(column) and any(cells) for column, cells in texts):
             bars = [BARS]
-    for caution in alone:
-        screen.print(f"{caution}\n", style="bold red")
     for number, part in enumerate(parts):
         if number:
             screen.print()
         screen.print(part, crop=False)
-    notes = [str(caution) for caution in document.unsaid if caution not in alone]
-    if lines := [*document.notes, *bars, *notes]:
-        screen.print("\n" * bool(parts) + "\n".join(lines), style="dim")
+    if document.notes or document.cautions or bars:
+        if parts:
+            screen.print()
+        print_notes(document.cautions, screen, *document.notes, *bars)
 
 
 def facts_text(facts: Iterable[Fact], width: int, indent: int = 0) -> str:
@@ -187,3 +187,17 @@ def _bar(column: Column, row: Mapping[str, Any], width: int) -> str:
     if row["low"] is None or row.get("kind", column.kind) != "share":
         return ""
     return bar(row[column.key], row["low"], row["high"], width)
+
+
+def print_alerts(cautions: Iterable[Caution], screen: "Console") -> list[Caution]:
+    """Print, above a result, why it is not to be used, if so, and return these cautions."""
+    alerts = [caution for caution in cautions if caution.level is Level.ALERT]
+    for caution in alerts:
+        screen.print(f"{caution}\n", style="bold red")
+    return alerts
+
+
+def print_notes(cautions: Iterable[Caution], screen: "Console", *others: str) -> None:
+    """Print, below a result, what else is to be known of it; and other notes."""
+    lines = [str(caution) for caution in cautions if caution.level is not Level.ALERT]
+    screen.print("\n".join([*others, *lines]), style="dim")
