@@ -206,19 +206,23 @@ class Explanation(Disclosure):
     not_hidden: tuple[str, ...] = ()  # who sees what, in the language of the app
     translate: Translate = field(default=str, repr=False, compare=False)
 
+    @property
+    def news(self) -> list[str]:
+        """Return what an update changed since consent, each behind its question."""
+        return [f"{survey.question} {text}" for survey in self.surveys for text in survey.news]
+
     def brief(self) -> str:
         """Return plain text for a consent prompt, at 80 columns: a few lines a survey.
 
         It begins with the three lines, and then says what an update changed since consent.
         """
-        every = [
-            (*survey.summary, *survey.news, *survey.limits, *survey.vouched)
-            for survey in self.surveys
-        ]
+        every = [(*survey.summary, *survey.limits, *survey.vouched) for survey in self.surveys]
         shared = (
             [text for text in every[0] if all(text in texts for texts in every)] if every else []
         )
-        general = [_unusable(self.problem, self.translate), *shared, *self.not_hidden]
+        plain = sum(text in self.surveys[0].summary for text in shared)
+        problem, after = _unusable(self.problem, self.translate), (*self.news, *shared[plain:])
+        general = [problem, *shared[:plain], *after, *self.not_hidden]
         lines = [line for text in general if text for line in wrapped(text, rest="")]
         for survey, texts in zip(self.surveys, every, strict=True):
             own = [listed(survey.categories), *(text for text in texts if text not in shared)]
@@ -297,7 +301,7 @@ def _shared(every: Sequence[list[Row]]) -> list[Row]:
     return [row for row in every[0] if all(row in rows for rows in every)] if every else []
 
 
-def consent_lines(record: ConsentRecord, _: Translate = str) -> list[str]:
+def consent_lines(record: ConsentRecord, _: Translate = str, news: Sequence[str] = ()) -> list[str]:
     """Return the lines on a decision, its time and origin, and what holds now, at 80 columns."""
     said = [f"{record.effective}: {_(MEANING[record.effective])}"]
     if record.problem:
@@ -315,4 +319,4 @@ def consent_lines(record: ConsentRecord, _: Translate = str) -> list[str]:
     if record.since is not None:
         text = _("Decided on {when}; origin: {origin}")
         said.append(text.format(when=instant_text(record.since), origin=record.origin))
-    return text_of([(_("Consent"), said)], indent=0)
+    return text_of([(_("Consent"), [*said, *news])], indent=0)
