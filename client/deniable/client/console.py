@@ -184,7 +184,7 @@ def _do(device: "Engine | _StoredDevice", options: Namespace) -> int:
     news = device.explain().news if options.decision in {None, Consent.ON} else ()
     if options.decision is not None:
         device.set_consent(options.decision, _ORIGIN, None)
-    _show("\n".join(consent_lines(device.consent_record(), news=news)))
+    _show("\n".join([*consent_lines(device.consent_record()), *news]))
     return 0
 
 

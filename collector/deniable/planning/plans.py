@@ -261,12 +261,9 @@ class Plan:
 
     def reached_at(self, *, same: bool = True) -> int | None:
         """Return when all epochs together are that exact, Unix seconds; None if they never are."""
-        steps = ((step.at, self._size(step, same=same)) for step in self._steps)
+        all_steps = () if self.pace is None else self.pace.steps
+        steps = ((step.at, self._size(step, same=same)) for step in all_steps)
         return next((at for at, size in steps if size <= self.accuracy.size), None)
-
-    @property
-    def _steps(self) -> tuple[Step, ...]:
-        return () if self.pace is None else self.pace.steps
 
     def _size(self, step: Step, *, same: bool) -> float:
         """Return the accuracy of all epochs up to a step, if of the same devices or of others."""
@@ -280,10 +277,9 @@ class Plan:
     def _outlook(self, pace: Pace) -> str:
         """Return the dates on which that is reached at this rate, by new devices and the same."""
         of_others, of_same = self.reached_at(same=False), self.reached_at()
-        if not pace.steps and pace.over:
-            return "The survey is over, and no epoch has figures."
         if not pace.steps:
-            return "Once a closed epoch has figures, you see here when that is reached."
+            coming = "Once a closed epoch has figures, you see here when that is reached."
+            return "The survey is over, and no epoch has figures." if pace.over else coming
         first, last = pace.steps[0], pace.steps[-1]
         half = "± " if self.accuracy.level is not None else "a standard error of "
         wanted, end = half + self.figure.amount(self.accuracy.size), ""

@@ -395,9 +395,8 @@ def sample_place(sample: Sample) -> str:
     return f"{sample.name} {when_text(sample_period(sample))}"
 
 
-def sample_version(sample: Sample) -> str:
-    """Return which survey of its name a sample is of."""
+def _version(sample: Sample) -> str:
     return version_text(sample.start)
 
 
-presents(Sample, period=sample_period, place=sample_place, version=sample_version)
+presents(Sample, period=sample_period, place=sample_place, version=_version)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from deniable.budget import format_nano
 from deniable.client.consent import Consent, ConsentRecord
@@ -212,17 +212,12 @@ class Explanation(Disclosure):
         return [f"{survey.question} {text}" for survey in self.surveys for text in survey.news]
 
     def brief(self) -> str:
-        """Return plain text for a consent prompt, at 80 columns: a few lines a survey.
-
-        It begins with the three lines, and then says what an update changed since consent.
-        """
+        """Return a prompt at 80 columns: the three lines, what an update changed, and the rest."""
         every = [(*survey.summary, *survey.limits, *survey.vouched) for survey in self.surveys]
-        shared = (
-            [text for text in every[0] if all(text in texts for texts in every)] if every else []
-        )
-        plain = sum(text in self.surveys[0].summary for text in shared)
-        problem, after = _unusable(self.problem, self.translate), (*self.news, *shared[plain:])
-        general = [problem, *shared[:plain], *after, *self.not_hidden]
+        shared = _shared(every)
+        first = sum(text in self.surveys[0].summary for text in shared)
+        shared[first:first] = self.news
+        general = [_unusable(self.problem, self.translate), *shared, *self.not_hidden]
         lines = [line for text in general if text for line in wrapped(text, rest="")]
         for survey, texts in zip(self.surveys, every, strict=True):
             own = [listed(survey.categories), *(text for text in texts if text not in shared)]
@@ -296,12 +291,12 @@ def _unusable(problem: str, _: Translate) -> str:
     return f"{problem}. {text}" if problem else ""
 
 
-def _shared(every: Sequence[list[Row]]) -> list[Row]:
-    """Return the rows that all questions have, to be said once."""
+def _shared(every: Sequence[Sequence[Any]]) -> list[Any]:
+    """Return the rows or texts that all questions have, to be said once."""
     return [row for row in every[0] if all(row in rows for rows in every)] if every else []
 
 
-def consent_lines(record: ConsentRecord, _: Translate = str, news: Sequence[str] = ()) -> list[str]:
+def consent_lines(record: ConsentRecord, _: Translate = str) -> list[str]:
     """Return the lines on a decision, its time and origin, and what holds now, at 80 columns."""
     said = [f"{record.effective}: {_(MEANING[record.effective])}"]
     if record.problem:
@@ -319,4 +314,4 @@ def consent_lines(record: ConsentRecord, _: Translate = str, news: Sequence[str]
     if record.since is not None:
         text = _("Decided on {when}; origin: {origin}")
         said.append(text.format(when=instant_text(record.since), origin=record.origin))
-    return text_of([(_("Consent"), [*said, *news])], indent=0)
+    return text_of([(_("Consent"), said)], indent=0)
