@@ -208,7 +208,7 @@ class Explanation(Disclosure):
 
     @property
     def news(self) -> list[str]:
-        """Return what an update changed since consent, with the question."""
+        """Return the changes of an update since consent, behind their questions."""
         return [f"{survey.question} {text}" for survey in self.surveys for text in survey.news]
 
     def brief(self) -> str:
