@@ -245,8 +245,8 @@ def _record_text(authority_key: Path, held: PublicLog, newest: SignedCheckpoint)
         return "is behind; deniable log cosign brings it up to date" if behind else ""
     size = record.checkpoint.size
     if size > held.size:
-        return f"is of {entries_text(size)} that the store lacks{_RECOVER}"
-    return f"is of another history, of {entries_text(size)}{_FORK}"
+        return f"has {entries_text(size)}, more than the store{_RECOVER}"
+    return f"has another history, of {entries_text(size)}{_FORK}"
 
 
 async def _read(store: Store) -> PublicLog:

@@ -114,7 +114,7 @@ def judge_log(
         )
     if record is not None and record.checkpoint.size < log.size:
         return doubtful(
-            f"{text}, of which the record beside the log's key has {record.checkpoint.size}",
+            f"{text}, but the record beside the log's key has {record.checkpoint.size}",
             "deniable log cosign writes it",
         )
     if log.newest is not None and log.newest.checkpoint.origin != origin:
@@ -148,8 +148,8 @@ def judge_log(
 
 _HOW = "see “a fork” in docs/public-log.md"
 _OUTRUN = (
-    "the store was restored, or two histories were signed: deniable log recover FROM; if that finds"
-    f" two, {_HOW}"
+    "the store was restored, or two histories were signed: deniable log recover FROM; if it finds "
+    "two, {_HOW}"
 )
 _FORKED = f"two histories were signed, and the witnesses will never cosign this one: {_HOW}"
 
