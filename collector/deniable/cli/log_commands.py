@@ -245,7 +245,7 @@ def _record_text(authority_key: Path, held: PublicLog, newest: SignedCheckpoint)
         return "is behind; deniable log cosign brings it up to date" if behind else ""
     size = record.checkpoint.size
     if size > held.size:
-        return f"has {entries_text(size)}, more than the store{_RECOVER}"
+        return f"has {entries_text(size)}, not all of which the store has{_RECOVER}"
     return f"has another history, of {entries_text(size)}{_FORK}"
 
 
