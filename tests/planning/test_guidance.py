@@ -92,7 +92,15 @@ def test_a_caution_stands_from_epsilon_4_on() -> None:
 def test_what_is_above_the_most_goes_by_the_pure_guarantee_too() -> None:
     most = str(MOST_EPSILON)
     assert too_strong_text(binary(most)) == ""
-    assert too_strong_text(binary("10.000000001")) == "10.000000001"
+    for page in ("choosing-epsilon", "threat-model"):
+        assert f"`publish` refuses more than {most}" in (ROOT / f"docs/{page}.md").read_text(
+            "utf-8"
+        )
+    assert f"above {most}, `publish`" in (ROOT / "docs/operations/survey-file.md").read_text(
+        "utf-8"
+    )
+    assert f"an epsilon above {most} without" in (ROOT / "CHANGELOG.md").read_text("utf-8")
+    assert too_strong_text(binary(f"{most}.000000001")) == f"{most}.000000001"
     assert too_strong_text(binary("1", "0.9")) == ""
     assert "with delta 0.99999" in too_strong_text(binary("1", "0.99999"))
 

@@ -19,6 +19,7 @@ from deniable.documents.terminal import facts_text
 from deniable.mechanisms.exact import ceil_div
 from deniable.messages import Manifest, is_simulated
 from deniable.messages.bundle import Bundle, Declaration, declaration_of
+from deniable.planning.words import MOST_EPSILON
 from deniable.public_log.publish import PublicLog, entries_text
 from deniable.publishing.document import answers_of, published_facts, survey_facts
 from deniable.publishing.following import CEILING, declared, followed, reserved, reserved_by_all
@@ -55,7 +56,7 @@ _MOST_ANSWERS: Final = 200
 @click.option(
     "--hardly-private",
     is_flag=True,
-    help="Allow an epsilon above 10, at which one report hides hardly anything.",
+    help=f"Allow an epsilon above {MOST_EPSILON}, at which one report hides hardly anything.",
 )
 @click.option("--dry-run", is_flag=True, help="Show what would be published; store nothing.")
 def publish(

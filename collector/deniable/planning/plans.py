@@ -388,7 +388,7 @@ def _epsilons(manifest: Manifest) -> list[str]:
         Decimal(digits).scaleb(power) for power in range(-5, -1) for digits in range(100, 1000)
     ]
     kept = manifest.kept_epsilon if manifest.kind.first_round_kept else None
-    texts = (f"{number.normalize():f}" for number in [*numbers, Decimal(MOST_EPSILON)])
+    texts = [f"{number.normalize():f}" for number in numbers if number <= MOST_EPSILON]
     return [text for text in texts if kept is None or exact_epsilon(text) < exact_epsilon(kept)]
 
 

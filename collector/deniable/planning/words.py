@@ -248,8 +248,8 @@ def largest_share_text(largest_share: float) -> str:
     return "any share" if largest_share == 1 else f"shares up to {100 * largest_share:.3g} %"
 
 
-MOST_EPSILON: Final = 10
-"""Beyond this, odds of 22,000 to 1, a report is hardly deniable."""
+MOST_EPSILON: Final = 8
+"""Beyond this, odds of 3,000 to 1, a report is hardly deniable."""
 
 _STRONG: Final = 4
 """From this on, the publisher is cautioned."""
