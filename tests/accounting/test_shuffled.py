@@ -13,7 +13,6 @@ from deniable.accounting import shuffled, shuffled_delta, shuffled_epsilon, shuf
 from deniable.audit import SolutionMatrix
 from deniable.mechanisms import (
     Affine,
-    ClampedGeometric,
     DesignMechanism,
     InvalidPrivacyParameter,
     Levels,
@@ -24,6 +23,7 @@ from deniable.mechanisms import (
     exp_enclosure,
 )
 from tests.support.effort import some
+from tests.support.geometric import clamped
 
 RR = RandomisedResponse
 
@@ -61,8 +61,8 @@ SMALL = [
     (DesignMechanism(Subset(5, 2), "2"), 2),
     (OneQuestion([RR(2, "1"), RR(3, "1")]), 2),
     (Levels(4, (2, 1), [RR(2, "1"), RR(4, "1")]), 2),
-    (ClampedGeometric(3, Fraction(1, 2)), 4),
-    (ClampedGeometric(5, Fraction(2, 3)), 2),
+    (clamped(3, Fraction(1, 2)), 4),
+    (clamped(5, Fraction(2, 3)), 2),
     (SolutionMatrix([[5, 3, 2], [1, 6, 3], [2, 2, 6]], 10), 4),
 ]
 

@@ -20,8 +20,8 @@ ELSEWHERE: Final = {
 The command line is not counted: it is where everything is used, and nothing stands there for that.
 """
 AMBIGUOUS: Final = {
-    *("accuracy", "designs", "document", "following", "gateway", "levels", "manifests", "numeric"),
-    *("requests", "specification"),
+    *("accuracy", "designs", "document", "following", "gateway", "levels", "manifests", "requests"),
+    "specification",
 }
 """File names that stand for modules of several packages.
 

@@ -16,9 +16,9 @@ from deniable.audit import (
 )
 from deniable.audit.tight import tight_delta
 from deniable.mechanisms import InvalidPrivacyParameter
-from deniable.planning.calibration import clamped_geometric
 from tests.audit.matrices import G, matrices, odds
 from tests.support.effort import effort
+from tests.support.geometric import clamped_geometric
 
 PROPERTY = settings(max_examples=effort(80))
 

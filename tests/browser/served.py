@@ -66,7 +66,7 @@ SURVEYS: Final = {
     FLIGHTS: _real("flights", "destination", 0, 0, 0, 0, 3_000),
     MINUTES: Asked(
         "How many minutes was the app open today?",
-        'mechanism = "numeric"\nlow = 0\nhigh = 240\nstep = 5',
+        'tells = "mean"\nlow = 0\nhigh = 240\nstep = 5',
         *("zipf", (0, 0, 0, 2_000, 2_000)),
     ),
     USAGE: Asked(

@@ -29,11 +29,11 @@ from deniable.mechanisms import (
     odds_text,
 )
 from deniable.mechanisms.subset import Subset
-from deniable.planning.calibration import clamped_geometric
 from tests.accounting.curves import curve, kept_law, randomised_response
 from tests.mechanisms.laws import entries
 from tests.mechanisms.taylor import exp_bounds
 from tests.support.effort import effort, some
+from tests.support.geometric import clamped_geometric
 
 Matrix = Sequence[Sequence[Fraction]]
 

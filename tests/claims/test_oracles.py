@@ -113,11 +113,8 @@ estimates/test_object test_of_sparse_samples_chance_is_counted_among_all_tables
     presenting.estimate:test_text
   test_where_nothing_changed_few_tests_say_so presenting.comparison:comparison_sentence
     presenting.estimate:test_text
-estimates/test_planning
-    test_shares_take_as_many_reports_as_make_the_summarys_intervals_that_narrow
-    presenting.cautions:_few_numbers
-  test_simulated_devices_give_the_bounds_that_the_plan_has planning.accuracy:_numeric_shares
-  test_the_mean_takes_no_more_reports_than_planned_in_any_population
+estimates/test_planning test_the_mean_takes_what_even_answers_and_the_worst_noise_take
+    planning.accuracy:_beside_mean
     planning.accuracy:_distribution planning.accuracy:accuracy_facts
     presenting.cautions:_few_numbers
   test_the_worst_case_is_attained_by_no_more_than_two_categories planning.accuracy:accuracy_facts
@@ -142,8 +139,6 @@ estimates/test_revealed test_epochs_compose presenting.revealed:revealed_notes
   test_the_stated_odds_are_exceeded_no_more_often_than_the_sentence_says
     presenting.revealed:_unlinked presenting.revealed:revealed_at_worst
     presenting.revealed:revealed_brief presenting.revealed:revealed_sentence
-mechanisms/test_geometric test_rows_are_noise_plus_value_clamped_to_the_range
-    planning.words:_Numeric.terms
 mechanisms/test_kinds test_it_guarantees_what_its_entries_say cli.demo:demo_document
     mechanisms.exact:times_as_likely publishing.document:_mechanism_facts templates:plan.html
 
@@ -167,6 +162,8 @@ planning/test_plan test_a_lifetime_does_for_as_many_reports_as_are_told planning
   test_so_many_devices_give_a_blind_survey_its_reports planning.accuracy:blind_devices_text
   test_the_planned_reports_give_the_half_width_in_the_median planning.plans:Plan.sentence
     planning.plans:_exact_text planning.plans:shares_text planning.words:largest_share_text
+  test_the_reports_of_a_mean_give_its_half_width_if_answers_are_spread_evenly
+    planning.accuracy:accuracy_facts planning.plans:Plan.sentence planning.words:_Mean.terms
 public_log/audit/test_crowds test_manifests_and_keys_for_few_devices_are_found
     public_log.audit.findings:FINDINGS
   test_two_changes_of_a_survey_that_runs_raise_no_suspicion public_log.audit.findings:FINDINGS
@@ -180,7 +177,7 @@ statistics/test_coverage test_intervals_of_every_kind_hold_as_often_as_they_say
     presenting.estimate:verdict_sentence presenting.questions:beside_conclusion
     server.pages.rendering:GLOSSARY
   test_no_fewer_intervals_cover_the_quartiles_and_they_are_short planning.accuracy:_distribution
-    planning.accuracy:_numeric_shares presenting.estimate:quantile_sentence
+    planning.accuracy:_beside_mean presenting.estimate:quantile_sentence
 statistics/test_groups test_all_ranks_hold_at_once presenting.questions:_left_out
     presenting.questions:leaders_document presenting.questions:leaders_sentence
   test_questions_that_have_nothing_to_do_with_each_other_seldom_seem_to
@@ -240,11 +237,11 @@ NO_CLAIMS: dict[str, str] = {
         planning.accuracy:_WITHIN planning.plans:Figure.of presenting.cautions:_biased_view
         presenting.cautions:_distrusted presenting.cautions:_small_group
         presenting.comparison:_notes presenting.comparison:_title
-        presenting.estimate:_untold presenting.fields:_CURVE presenting.fields:_HISTOGRAM
-        presenting.fields:_SHARES presenting.histogram:UNBIASED
+        presenting.estimate:_untold presenting.fields:_CURVE
+        presenting.histogram:UNBIASED
         presenting.histogram:_distribution_tables presenting.histogram:_numeric_notes
         presenting.histogram:_rows_notes
-        presenting.histogram:turnout_sentence
+        presenting.histogram:turnout_sentence presenting.pictures:_lines
         presenting.questions:_NOTES presenting.rows:_FAKES_DECIDE
         presenting.rows:enrolment_text presenting.rows:histogram_facts
         publishing.document:_keys_text publishing.document:answers_of

@@ -50,7 +50,14 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Workplace:
     asked("snack", {0: EPOCHS[0], 1: EPOCHS[1]}, epsilon='"3"')
     more = '["never", "sometimes", "often", "always", "daily"]'
     asked("snack", {2: (*EPOCHS[2], 600)}, epsilon='"3"', categories=more)
-    numeric = {"categories": "", "mechanism": '"numeric"', "low": "0", "high": "3", "step": "1"}
+    numeric = {
+        "categories": "",
+        "tells": '"distribution"',
+        "widths": "[1]",
+        "low": "0",
+        "high": "3",
+        "step": "1",
+    }
     asked("cups", {1: EPOCHS[1], 2: EPOCHS[2]}, **numeric)
     return made
 
@@ -140,14 +147,14 @@ def test_what_cannot_be_compared_says_why(place: Workplace) -> None:
 
 def test_means_are_compared_in_their_unit_and_drawn(place: Workplace) -> None:
     told = compared(place, "previous", name="cups")
-    moved = "the mean is up from the day before: 1.65 against 1.14 (difference +0.51, 95 %"
+    moved = "the mean is up from the day before: 1.80 against 1.07 (difference +0.73, 95 %"
     assert moved in told["sentence"]
     median = compared(place, "--quantile", "50%", name="cups")
-    moved = "no clear change of the median from the day before: 2 against 2 (difference 0, 95 %"
+    moved = "the median is up from the day before: 2 against 1 (difference +1, 95 %"
     assert moved in median["sentence"]
     (row,) = median["rows"]
-    assert (row["answers"], row["now"], row["estimate"]) == ("median", 2, 0)
-    assert row["low"] <= 0 <= row["high"]
+    assert (row["answers"], row["now"], row["estimate"]) == ("median", 2, 1)
+    assert row["low"] <= 1 <= row["high"]
     survey = Surveys(StoreSource(Config.load(place.directory)))["cups"]
     assert "In percentage points" not in survey.compare().plot().svg
     assert "mean" in survey.compare().plot().svg

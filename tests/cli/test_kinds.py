@@ -13,7 +13,7 @@ from tests.support.surveys import AUTHORITY, ORIGIN
 NUMERIC = {
     "question": '"How many minutes?"',
     "categories": "",
-    "mechanism": '"numeric"',
+    "mechanism": '"mean"',
     "low": "-10",
     "high": "50",
     "step": "5",
@@ -56,8 +56,8 @@ def test_a_repeat_that_changes_is_something_new_to_publish_and_is_listed(place: 
 TOLD: list[tuple[dict[str, str], tuple[str, ...], tuple[str, ...]]] = [
     (
         NUMERIC,
-        ("mechanism numeric: ", "tight epsilon below", "low='-10', high='50', st"),
-        ("takes at most", "-10 to 50 in steps of 5", "Survey.numeric("),
+        ("mechanism mean: ", "tight epsilon below", "low='-10', high='50', st"),
+        ("takes about", "-10 to 50 in steps of 5", "Survey.numeric("),
     ),
     (
         {"categories": _many(105), "epsilon": '"0.5"', "epochs": "52"},

@@ -90,7 +90,7 @@ def test_the_mechanism_is_the_best_for_the_largest_share_of_the_file(tmp_path: P
 
 
 def test_a_mean_is_planned_in_its_units_or_in_percent_of_their_range(tmp_path: Path) -> None:
-    file = written(tmp_path, mechanism='"numeric"', **NUMBERS)
+    file = written(tmp_path, mechanism='"mean"', **NUMBERS)
     survey = draft(file)
     assert survey.values is not None
     shown = succeed("plan", file, "--width", "2%")
@@ -187,4 +187,4 @@ def test_a_published_survey_is_planned_by_its_name_and_its_reports(place: Workpl
 def test_only_a_simulated_survey_has_such_a_name(place: Workplace) -> None:
     named = place.written(name='"simulated-tea"')
     refused = place.fail("survey publish", named)
-    assert refused.startswith(f"{named}: name: is for simulated surveys")
+    assert refused.startswith(f"{named}: name: is that of a simulated survey")

@@ -172,19 +172,14 @@ def test_whatever_is_written_is_a_survey_or_a_refusal(changes: dict[str, str]) -
 
 
 NUMBERS = {"categories": "", "low": "0", "high": "60", "step": "5"}
-NUMERIC = NUMBERS | {"mechanism": '"numeric"'}
+NUMERIC = NUMBERS | {"mechanism": '"mean"'}
 
 
 @pytest.mark.parametrize("epsilon", ["0.1", "1", "3.75"])
-def test_a_numeric_survey_lies_as_little_as_its_epsilon_allows(epsilon: str) -> None:
-    survey = made(epsilon=f'"{epsilon}"', **NUMERIC)
-    kind, wanted = survey.specification, Decimal(epsilon)
-    assert wanted - Decimal("1e-11") <= survey.mechanism.privacy.epsilon <= wanted
-    # One step of the ratio's grid less noise, and the manifest would promise too much.
-    ratio = Fraction(*kind.parameters["ratio"]) - Fraction(1, 2**62)
-    less = Specification(kind.kind, {**kind.parameters, "ratio": ratio.as_integer_ratio()})
-    with pytest.raises(InvalidManifest, match="exceed"):
-        less.mechanism(len(survey.categories), epsilon, "0")
+def test_a_mean_says_as_much_as_its_epsilon_allows(epsilon: str) -> None:
+    survey, wanted = made(epsilon=f'"{epsilon}"', **NUMERIC), Decimal(epsilon)
+    assert wanted - Decimal("1e-6") <= survey.mechanism.privacy.epsilon <= wanted
+    assert survey.mechanism.categories == 13
 
 
 ISSUER, NEXT = (SigningKey(bytes([n]) * 32).public_key for n in (1, 2))
@@ -203,7 +198,7 @@ def test_a_survey_may_be_for_devices_that_an_issuer_vouches_for(issuers: tuple[b
     assert made(enrolment='"open"').enrolment == Enrolment()
 
 
-@pytest.mark.parametrize(("tells", "kind"), [("mean", "numeric"), ("distribution", "levels")])
+@pytest.mark.parametrize(("tells", "kind"), [("mean", "mean"), ("distribution", "levels")])
 def test_what_numbers_are_to_tell_chooses_the_kind(tells: str, kind: str) -> None:
     numbers = NUMBERS | {"high": "240"}
     written = SurveyFile.parse(changed(tells=f'"{tells}"', **numbers))
@@ -316,7 +311,7 @@ REFUSED: list[tuple[str, str, dict[str, str]]] = [
     ),
     ("repeat", "may be memoised with at most 16", answers(17, **MEMOISED)),
     ("kept", "", {"kept": '"2"', **SUBSET}),
-    ("fresh", "", TWO_ROUND | {"fresh": '["numeric", 1]'}),
+    ("fresh", "", TWO_ROUND | {"fresh": '["mean", 1]'}),
     ("fresh", "", TWO_ROUND | {"fresh": '["randomised-response"]'}),
     ("repeat", "", {"mechanism": '"two-round"', "kept": '"2"'}),
     ("kept", "is missing", MEMOISED | {"mechanism": '"two-round"'}),
@@ -328,7 +323,7 @@ REFUSED: list[tuple[str, str, dict[str, str]]] = [
     ("categories", "", questions(PLAN, categories='["no", "yes"]')),
     *(
         ("dimensions", "", questions(PLAN, mechanism=f'"{mechanism}"'))
-        for mechanism in ("randomised-response", "auto", "numeric")
+        for mechanism in ("randomised-response", "auto", "mean")
     ),
     ("mechanisms", "", questions(PLAN, mechanisms="[]")),
     ("d", "", questions(PLAN, d="2")),

@@ -19,7 +19,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Workplace:
     """Return a collector with surveys of which two epochs are closed, and one is open."""
     made = Workplace.made(tmp_path_factory.mktemp("watched") / "collector")
     since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - 2.5 * 86_400))
-    numeric = {"categories": "", "mechanism": '"numeric"', "low": "0", "high": "3", "step": "1"}
+    numeric = {"categories": "", "mechanism": '"mean"', "low": "0", "high": "3", "step": "1"}
     for name, changes in {"tea": {}, "cups": numeric, "new": {}}.items():
         made.publish(start=since, grace='"1 hour"', name=f'"{name}"', **changes)
         for epoch, counts in COUNTS.items():

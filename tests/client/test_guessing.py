@@ -5,11 +5,12 @@ from itertools import combinations, permutations, product
 
 import pytest
 
-from deniable.mechanisms import ClampedGeometric, RandomisedResponse, SurveyMechanism, TwoRound
+from deniable.mechanisms import RandomisedResponse, SurveyMechanism, TwoRound
 from deniable.mechanisms.affine import Affine
 from deniable.mechanisms.block_design import DesignMechanism
 from deniable.mechanisms.subset import Subset
 from deniable.terms import guess_of, guess_within
+from tests.support.geometric import clamped
 from tests.support.kinds import KINDS
 
 HALF = Fraction(1, 2)
@@ -18,10 +19,10 @@ MECHANISMS: dict[str, SurveyMechanism] = {
     "five": RandomisedResponse(5, "1"),
     "delta": RandomisedResponse(4, "0.5", "0.1"),
     "two rounds": TwoRound(Subset(4, 1), "1", "3"),
-    "numbers": ClampedGeometric(6, Fraction(3, 4)),
+    "numbers": clamped(6, Fraction(3, 4)),
     "subsets": DesignMechanism(Subset(5, 2), "1"),
     "some points": DesignMechanism(Affine(5, 7, 1, 3), "0.5", "0.01"),
-    **{name: survey.mechanism for name, survey in KINDS.items() if name != "numeric"},
+    **{name: survey.mechanism for name, survey in KINDS.items() if name != "mean"},
 }
 
 
@@ -75,7 +76,7 @@ def test_two_answers_attain_what_odds_and_delta_allow() -> None:
 
 
 def test_of_many_answers_the_odds_bound_it() -> None:
-    mechanism = ClampedGeometric(65, Fraction(99, 100))
+    mechanism = clamped(65, Fraction(99, 100))
     rows = matrix(mechanism)
     apart = sum(abs(a - b) for a, b in zip(rows[0], rows[-1], strict=True)) / 2
     odds = mechanism.privacy.odds

@@ -1,15 +1,16 @@
 """docs/mathematics.md leads to code and tests, these lead back, and its figures are computed."""
 
 import re
+from fractions import Fraction
+from math import exp, tanh
 from pathlib import Path
 from pkgutil import resolve_name
 
-import numpy as np
 import pytest
 
-from deniable.estimates import left_inverse, solution_matrix
-from deniable.mechanisms import Mechanism, RandomisedResponse
-from deniable.planning.calibration import clamped_geometric
+from deniable.estimates import mean_variance
+from deniable.estimates.planning import even_variance
+from deniable.planning.specification import specified
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "mathematics.md").read_text("utf-8")
@@ -49,30 +50,15 @@ def test_docstrings_name_sections_that_there_are() -> None:
     assert {number for _, number in cited} >= set(SECTIONS[:-1])
 
 
-def figures(mechanism: Mechanism) -> list[float]:
-    """Return total n Var, sqrt(n) SE of the mean, RMS distance of a response; uniform answers."""
-    k = mechanism.categories
-    matrix, values, uniform = solution_matrix(mechanism), np.arange(k) / (k - 1), np.full(k, 1 / k)
-    inverse = left_inverse(matrix)
-    lam = matrix.T @ uniform
-    total = float((inverse**2 @ lam - uniform**2).sum())
-    kernel = inverse.T @ values
-    mean = float(np.sqrt(kernel**2 @ lam - (kernel @ lam) ** 2))
-    distance = float(np.sqrt((matrix * np.subtract.outer(values, values) ** 2).sum() / k))
-    return [total, mean, distance]
-
-
-@pytest.mark.parametrize(
-    ("row", "small", "large"),
-    [
-        ("RandomisedResponse", RandomisedResponse(5, "1"), RandomisedResponse(101, "1")),
-        ("ClampedGeometric", clamped_geometric(5, "1"), clamped_geometric(101, "1")),
-    ],
-)
-def test_the_table_of_which_mechanism_for_what(
-    row: str, small: Mechanism, large: Mechanism
-) -> None:
-    (line,) = re.findall(rf"^\| `{row}` \|(.*)\|$", TEXT, re.MULTILINE)
-    pairs = zip(figures(small), figures(large), strict=True)
-    shown = [float(cell) for cell in line.split("|")]
-    assert shown == pytest.approx([x for pair in pairs for x in pair], rel=0.005)
+@pytest.mark.parametrize("epsilon", ["0.5", "1", "2", "3", "4"])
+def test_the_table_of_the_noise_of_means(epsilon: str) -> None:
+    (line,) = re.findall(rf"^\| {re.escape(epsilon)} \|((?: [\d.]+ \|){{5}})$", TEXT, re.MULTILINE)
+    least, own, three, piecewise, bit = (float(cell) for cell in line.strip(" |").split("|"))
+    values = [Fraction(x, 24) for x in range(49)]  # of a range of length 2
+    mechanism = specified("mean", 49, epsilon).mechanism(49, epsilon, "0")
+    assert own == pytest.approx(mean_variance(mechanism, values) - even_variance(values), rel=1e-3)
+    assert least <= own <= 1.03 * least
+    t, root = tanh(float(epsilon) / 2), exp(float(epsilon) / 2)
+    # Piecewise at an end of the range: Wang et al. 2019.
+    assert (bit, piecewise) == pytest.approx((1 / t**2, 4 * root / (3 * (root - 1) ** 2)), rel=2e-3)
+    assert own < three <= bit

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.audit import SolutionMatrix
-from deniable.mechanisms import ClampedGeometric, Mechanism, RandomisedResponse
-from deniable.planning.calibration import clamped_geometric
+from deniable.mechanisms import Mechanism, RandomisedResponse
+from tests.support.geometric import clamped, clamped_geometric
 
 Floats = NDArray[np.float64]
 
@@ -39,7 +39,7 @@ MECHANISMS: dict[str, Mechanism] = {
     "with delta": RandomisedResponse(3, "1", "0.125"),
     "wide": WIDE,
     "skewed square": SolutionMatrix([[12, 6, 2], [4, 10, 6], [5, 5, 10]], 20),
-    "numeric": ClampedGeometric(3, Fraction(1, 2)),
+    "numeric": clamped(3, Fraction(1, 2)),
 }
 
 FREQUENCIES: dict[int, list[Fraction]] = {

@@ -28,7 +28,6 @@ from deniable.estimates import (
 from deniable.estimates.decoders import Decoder, Tally
 from deniable.estimates.queries import cautious_values
 from deniable.mechanisms import Mechanism, RandomisedResponse
-from deniable.planning.calibration import clamped_geometric
 from tests.estimates.matrices import (
     FORMULAS,
     FREQUENCIES,
@@ -39,6 +38,7 @@ from tests.estimates.matrices import (
     fixed_law,
     sampled_law,
 )
+from tests.support.geometric import clamped_geometric
 
 every_mechanism = pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=MECHANISMS)
 N = 4

@@ -29,13 +29,13 @@ from deniable.estimates.curve import averaged_shares, blur_of, quantile_bounds
 from deniable.mechanisms import Mechanism, RandomisedResponse
 from deniable.mechanisms.answering import Answering
 from deniable.messages import Specification
-from deniable.planning.calibration import clamped_geometric
 from deniable.planning.specification import _answered, best_tree
 from deniable.simulation.bulk import SimulatedReports
 from tests.estimates.matrices import SURVEYED, Floats, falling
 from tests.estimates.test_decoders import COMPLETE, OTHERS
 from tests.mechanisms.test_levels import levels
 from tests.support.effort import THOROUGH, effort, some
+from tests.support.geometric import clamped_geometric
 from tests.support.surveys import manifest
 
 NAMES = tuple("abcdefg")

@@ -40,13 +40,12 @@ from deniable.estimates import (
 from deniable.estimates.decoders import Decoder
 from deniable.estimates.decoders.dense import DenseDecoder
 from deniable.estimates.decoders.levels import LevelsDecoder
-from deniable.mechanisms import ClampedGeometric, Mechanism, RandomisedResponse, TwoRound
+from deniable.mechanisms import Mechanism, RandomisedResponse, TwoRound
 from deniable.mechanisms.affine import Affine
 from deniable.mechanisms.answering import Answering
 from deniable.mechanisms.block_design import DesignMechanism
 from deniable.mechanisms.difference_set import DifferenceSet
 from deniable.mechanisms.subset import Subset
-from deniable.planning.calibration import clamped_geometric
 from deniable.presenting.fields import HISTOGRAM_SCHEMAS, histogram_csv
 from tests.estimates.matrices import (
     FORMULAS,
@@ -59,6 +58,7 @@ from tests.estimates.matrices import (
 )
 from tests.mechanisms.test_levels import RR, TREES, levels
 from tests.support.effort import effort, some
+from tests.support.geometric import clamped, clamped_geometric
 from tests.support.kinds import KINDS as SURVEYS
 from tests.support.kinds import calibrated
 from tests.support.surveys import MANIFEST, manifest
@@ -338,7 +338,7 @@ def test_what_cannot_be_inverted_is_refused_with_what_to_do() -> None:
             debias(matrix, (3, 4))
     what = r"condition number .*; raise epsilon or use fewer"
     with pytest.raises(NotInvertible, match=what):
-        debias(ClampedGeometric(200, Fraction(2**62 - 2**30, 2**62)), [1] * 200)
+        debias(clamped(200, Fraction(2**62 - 2**30, 2**62)), [1] * 200)
     with pytest.raises(NotInvertible, match="fewer responses occur"):
         left_inverse(np.array([[0.5, 0.5, 0.0], [0.25, 0.75, 0.0], [0.125, 0.875, 0.0]]))
     for split in (1, 3):
@@ -372,10 +372,10 @@ def test_a_histogram_labels_raw_counts_by_what_devices_send() -> None:
     assert re.search(shown, str(histogram), re.MULTILINE)
     # So do all other kinds' histograms have the members that their schema lists.
     schema = HISTOGRAM_SCHEMAS["Histogram"] | {"components": {"schemas": HISTOGRAM_SCHEMAS}}
-    numeric = SURVEYS["numeric"]
+    mean = SURVEYS["mean"]
     others = [
         estimate_histogram(MANIFEST, 0, (0, 0, 1, 0, 0)),
-        estimate_histogram(numeric, 0, [1000] * len(numeric.categories)),
+        estimate_histogram(mean, 0, [1000] * mean.mechanism.responses),
     ]
     for each in (histogram, *others):
         import_module("jsonschema").validate(each.to_dict(), schema)

@@ -32,11 +32,11 @@ from deniable.mechanisms import RandomisedResponse
 from deniable.messages import Manifest, Repeat
 from deniable.presenting.pictures import series_panels
 from tests.support.effort import effort, some
-from tests.support.kinds import SURVEYS
+from tests.support.kinds import WITH_SHARES
 from tests.support.surveys import manifest
 
 # Kept responses are refused below.
-FRESH = [replace(survey, repeat=Repeat()) for survey in SURVEYS if not survey.repeat.epochs]
+FRESH = [replace(survey, repeat=Repeat()) for survey in WITH_SHARES if not survey.repeat.epochs]
 every = pytest.mark.parametrize("survey", FRESH, ids=lambda survey: str(survey.specification)[:60])
 ONE = [1, 0, 0]
 CHECKED = RandomisedResponse(4, "1.0986122886681098")  # FORMULAS: E = 3, k = 4

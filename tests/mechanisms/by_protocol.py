@@ -7,10 +7,9 @@ import math
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any
 
-from tests.mechanisms.laws import clamped_rows
 from tests.mechanisms.taylor import exp_bounds
 
 N = 2**64
@@ -113,10 +112,13 @@ def two_rounds(mechanism: Map, k: int, epsilon: str) -> tuple[int, int]:
 
 
 def rows(mechanism: Map, k: int) -> list[list[int]]:
-    """Return the weights of a matrix, or of a numeric mechanism."""
-    if mechanism["kind"] == "matrix":
-        return [[int(weight) for weight in row] for row in mechanism["weights"]]
-    return clamped_rows(Fraction(*map(int, mechanism["ratio"])), k)
+    """Return the weights of a matrix; of a mean over 2^64 (k - 1), where rows are mixed."""
+    own = [[int(weight) for weight in row] for row in mechanism["weights"]]
+    if len(own) == k:
+        return own
+    pairs = [*pairwise(own), (own[-1], own[-1])]
+    steps = (divmod(x * (len(own) - 1), k - 1) for x in range(k))
+    return [[(k - 1 - r) * w + r * v for w, v in zip(*pairs[j], strict=True)] for j, r in steps]
 
 
 class ByProtocol:
@@ -133,7 +135,7 @@ class ByProtocol:
             self.lies, weight = two_rounds(mechanism, k, epsilon)
             self.fresh = ByProtocol(fresh, points(fresh, k), "40")
             self.fresh.outside = weight
-        if self.kind in {"matrix", "numeric"}:
+        if self.kind in {"matrix", "mean"}:
             self.rows = rows(mechanism, k)
         dimensions = mechanism.get("dimensions", [])
         self.sizes = [len(answers) for _, *answers in dimensions]
@@ -153,7 +155,7 @@ class ByProtocol:
             return sum(part.responses for part in self.parts)
         if self.kind in {"joint", "two-round"}:
             return (self.whole if self.kind == "joint" else self.fresh).responses
-        if self.kind in {"matrix", "numeric"}:
+        if self.kind in {"matrix", "mean"}:
             return len(self.rows[0])
         return self.k if self.kind == "randomised-response" else numbers(self.mechanism, self.k)[2]
 
@@ -170,8 +172,8 @@ class ByProtocol:
             return self.fresh.response(self.kept(answer, next(words)), words)
         if self.kind == "randomised-response":
             return self.kept(answer, next(words))
-        if self.kind in {"matrix", "numeric"}:
-            return self._of_a_row(answer, next(words))
+        if self.kind in {"matrix", "mean"}:
+            return self._of_a_row(answer, words)
         return self._of_a_design(answer, words)
 
     def kept(self, answer: int, word: int) -> int:
@@ -190,13 +192,15 @@ class ByProtocol:
         before = sum(part.responses for part in self.parts[:number])
         return before + self.parts[number].response(own, words)
 
-    def _of_a_row(self, x: int, word: int) -> int:
-        if self.kind == "numeric":
-            # The tails A_1, A_2, …, are what row 0 has beyond each response.
-            tails = [N - part for part in accumulate(self.rows[0])][:-1]
-            noise = sum(word < tail for tail in tails) - sum(N - 1 - word < tail for tail in tails)
-            return min(max(x + noise, 0), self.k - 1)
-        return sum(word >= part for part in accumulate(self.rows[x]))
+    def _of_a_row(self, x: int, words: Iterator[int]) -> int:
+        own = rows(self.mechanism, len(self.mechanism["weights"]))
+        if len(own) < self.k:
+            x, rest = divmod(x * (len(own) - 1), self.k - 1)
+            bits = (self.k - 2).bit_length()
+            drawn = (word % 2**bits for word in words) if bits else iter([0])
+            x += next(number for number in drawn if number < self.k - 1) < rest
+        word = next(words)
+        return sum(word >= part for part in accumulate(own[x]))
 
     def _of_a_design(self, x: int, words: Iterator[int]) -> int:
         n, s, blocks, _, _ = numbers(self.mechanism, self.k)

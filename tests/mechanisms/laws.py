@@ -5,7 +5,6 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from importlib.util import find_spec
 from itertools import accumulate, chain, combinations, pairwise, permutations
-from math import ceil
 from random import Random
 
 import pytest
@@ -25,21 +24,6 @@ if find_spec("numpy"):  # no device has it
     import numpy as np
 
     FOREIGN.append(np.int64(7777))  # type: ignore[arg-type]
-
-EXTREME_RATIOS = [
-    *(Fraction(1, 2**63 - 1), Fraction(1, 2**62), Fraction(1, 2**33), Fraction(1, 2**32)),
-    *(Fraction(3, 2**31), Fraction(1, 1000), Fraction(1, 3), Fraction(1, 2), Fraction(2, 3)),
-    Fraction(97, 100),
-    *(1 - Fraction(1, 2**places) for places in (20, 40, 53, 57, 58, 59, 60, 61, 62)),
-    Fraction(2**63 - 2, 2**63 - 1),
-]
-"""From where weights vanish to where they can hardly be told apart."""
-
-ratios = st.one_of(
-    st.sampled_from(EXTREME_RATIOS),
-    st.fractions(Fraction(1, 1000), Fraction(999, 1000), max_denominator=1000),
-    st.integers(1, 2**63 - 2).map(lambda numerator: Fraction(numerator, 2**63 - 1)),
-)
 
 
 def word(value: int) -> Draw:
@@ -189,33 +173,3 @@ def matrices(
             distributions(shape[1], largest), min_size=shape[0], max_size=shape[0]
         )
     ).map(SolutionMatrix.exact)
-
-
-def rounded_powers(ratio: Fraction, largest: int) -> list[int]:
-    """Return r^d over 2^192 by the protocol's rule: each the one before times r, rounded up."""
-    powers = [Fraction(1 << 192)]
-    for _ in range(largest):
-        powers.append(Fraction(-((-powers[-1] * ratio) // 1)))
-    return [int(power) for power in powers]
-
-
-def tails(categories: int, ratio: Fraction) -> list[int]:
-    """Return A_1 … A_m by the protocol's rule: N r^j/(1+r), rounded up from rounded powers."""
-    powers = rounded_powers(ratio, categories - 1)
-    return [ceil(WORDS * Fraction(power, 2**192) / (1 + ratio)) for power in powers[1:]]
-
-
-def clamped_rows(ratio: Fraction, categories: int) -> list[list[int]]:
-    """Return the rows of noise with these tails, added to the value and clamped to the range."""
-    # P(Z >= j) = P(Z <= -j) = A_j/N; m steps lead out of the range from anywhere.
-    m, beyond = categories - 1, [*tails(categories, ratio), 0]
-    noise = {0: WORDS - 2 * beyond[0]}
-    for j in range(1, m + 1):
-        noise[j] = noise[-j] = beyond[j - 1] - beyond[j]
-    assert min(noise.values()) > 0
-    assert sum(noise.values()) == WORDS
-    rows = [[0] * categories for _ in range(categories)]
-    for x, row in enumerate(rows):
-        for z, weight in noise.items():
-            row[min(max(x + z, 0), m)] += weight
-    return rows

@@ -90,7 +90,7 @@ def test_more_combinations_than_anybody_could_list() -> None:
 
 def test_what_answers_no_question_is_refused() -> None:
     kind, dimensions = KINDS["one-question"], several(2, 3)
-    wrong: list[object] = [(RR,), (RR, ("numeric",)), (RR, ("affine", 5, 1)), (RR, ()), "x"]
+    wrong: list[object] = [(RR,), (RR, ("mean",)), (RR, ("affine", 5, 1)), (RR, ()), "x"]
     for mechanisms in [*wrong, (RR, RR, RR)]:
         with pytest.raises(InvalidParameter):
             kind.check({"dimensions": dimensions, "mechanisms": mechanisms})

@@ -54,7 +54,7 @@ def test_two_rounds_follow_from_their_levels(test: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("test", vectors_of("mechanisms", "Table"), ids=name_of)
-def test_tables_follow_from_their_ratio(test: dict[str, Any]) -> None:
+def test_rows_of_means_are_mixtures_of_two(test: dict[str, Any]) -> None:
     k, by_rule = test["categories"], rows(test["mechanism"], test["categories"])
     assert [str(weight) for weight in by_rule[0]] == test["first_row"]
     assert [str(weight) for weight in by_rule[k // 2]] == test["middle_row"]
@@ -94,7 +94,7 @@ def test_words_make_the_responses_of_the_vectors(group: dict[str, Any]) -> None:
 
 def test_each_outcome_of_small_samplers_comes() -> None:
     for group in GROUPS:
-        one_word = group["mechanism"]["kind"] in {"randomised-response", "numeric"}
+        one_word = group["mechanism"]["kind"] in {"randomised-response", "mean"}
         if one_word and (k := group["categories"]) <= 7:
             pairs = {(test["answer"], test["response"]) for test in group["tests"]}
-            assert len(pairs) == k**2
+            assert len(pairs) == k * group["responses"]

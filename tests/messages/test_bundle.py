@@ -45,9 +45,7 @@ KINDS: dict[str, tuple[Manifest, dict[str, Any]]] = {
 }
 
 
-NUMERIC = manifest(
-    categories=("-0.5", "0", "0.5", "1"), specification=calibrated("numeric", 4, "1")
-)
+NUMERIC = manifest(categories=("-0.5", "0", "0.5", "1"), specification=calibrated("mean", 4, "1"))
 
 
 def survey_of(declared: dict[str, Any]) -> Survey:
@@ -71,7 +69,7 @@ def test_what_a_declaration_leaves_out_is_the_clients_default() -> None:
 def test_a_numeric_survey_is_declared_by_its_range() -> None:
     declared = declaration_of(NUMERIC)
     # Not all answers are alike: no app takes it unnamed.
-    terms = {"low": "-0.5", "high": "1", "step": "0.5", "mechanisms": ["numeric"]}
+    terms = {"low": "-0.5", "high": "1", "step": "0.5", "mechanisms": ["mean"]}
     asked = {"name": NUMERIC.name, "question": QUESTION, "max_epsilon": "1"}
     assert declared == asked | terms
     assert survey_of(declared).categories == NUMERIC.categories

@@ -279,7 +279,7 @@ REFUSED: list[tuple[tuple[Any, Any], dict[str, Any], type[Exception]]] = [
     *[((4, "41"), {}, InvalidPrivacyParameter), ((4, 1.5), {}, TypeError)],
     *[((k, "1"), {"kind": "subset"}, InvalidParameter) for k in (2, 105)],
     ((105, "1"), {"kind": "affine", "most_responses": 16}, InvalidParameter),
-    ((105, "1"), {"kind": "numeric"}, InvalidParameter),
+    ((105, "1"), {"kind": "mean"}, InvalidParameter),
     ((4, "1"), {"reports": 0}, ValueError),
     ((4, "1"), {"delta": "1"}, InvalidPrivacyParameter),
     *[((4, "1"), {"largest_share": share}, ValueError) for share in (-0.1, 1.1)],

@@ -17,7 +17,7 @@ _SURVEYS = {
     "usage": (f'{_BOTH}\nmechanism = "joint"', {"table", "group", "leaders", "ahead"}),
     "one": (_BOTH, {"leaders", "ahead", "apart"}),
     "tea": (f"categories = {_CATEGORIES}", {"leaders", "ahead", "apart"}),
-    "cups": ('low = 0\nhigh = 4\nstep = 1\nmechanism = "numeric"', {"range", "apart"}),
+    "cups": ('low = 0\nhigh = 4\nstep = 1\nmechanism = "levels"', {"range", "apart"}),
 }
 
 

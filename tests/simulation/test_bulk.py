@@ -23,9 +23,9 @@ from deniable.mechanisms import (
 )
 from deniable.mechanisms.affine import Affine
 from deniable.mechanisms.subset import Subset
-from deniable.planning.calibration import clamped_geometric
 from deniable.simulation import randomise_many
 from tests.support.effort import effort, some
+from tests.support.geometric import clamped_geometric
 
 CHUNK = 1 << 16
 TOP = 2**64 - 1

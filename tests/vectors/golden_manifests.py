@@ -6,7 +6,7 @@ from deniable.counterparts.signing import sign_manifest
 from deniable.messages import Manifest
 from tests.vectors import scene
 from tests.vectors.layout import Case, case, group
-from tests.vectors.mechanisms import matrix_digest
+from tests.vectors.mechanisms import MEAN, matrix_digest
 
 SIXTEENTH = 2**60
 FIFTH = 5 * SIXTEENTH - 1
@@ -37,9 +37,9 @@ MANIFESTS: dict[str, dict[str, object]] = {
         enrolment={"mode": "certificate", "issuers": [scene.ISSUER.public_key]},
         minimum_reports=0,
     ),
-    "numeric": scene.manifest_fields(
+    "the mean of five numbers, by three rows": scene.manifest_fields(
         categories=["-1", "-0.5", "0", "0.5", "1"],
-        mechanism={"kind": "numeric", "ratio": [7, 9]},
+        mechanism=MEAN,
         epsilon="1.25",
     ),
     "a matrix whose fifth response is no category": scene.manifest_fields(
@@ -92,7 +92,7 @@ MANIFESTS: dict[str, dict[str, object]] = {
     "memoised": scene.manifest_fields(repeat={"kind": "memoised", "epochs": 5}),
     "memoised numbers": scene.manifest_fields(
         categories=["1", "2", "3", "4"],
-        mechanism={"kind": "numeric", "ratio": [3, 4]},
+        mechanism=MEAN,
         repeat={"kind": "memoised", "epochs": 10_000},
     ),
     "two rounds": scene.manifest_fields(

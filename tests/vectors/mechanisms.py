@@ -50,11 +50,18 @@ TWO_ROUNDS: list[tuple[int, str, str, list[object]]] = [
     (10_000, "1", "6", ["affine", 101, 2, 2]),
 ]
 
-TABLES: list[tuple[dict[str, Any], int]] = [
-    ({"kind": "numeric", "ratio": [1, 2]}, 2),
-    ({"kind": "numeric", "ratio": [3, 7]}, 5),
-    ({"kind": "numeric", "ratio": [99, 100]}, 101),
-]
+_SIXTEENTH = 2**60
+MEAN: dict[str, Any] = {
+    "kind": "mean",
+    "weights": [
+        [weight * _SIXTEENTH for weight in row] for row in ([8, 4, 4], [6, 4, 6], [4, 4, 8])
+    ],
+}
+_ONE_BIT: dict[str, Any] = {
+    "kind": "mean",
+    "weights": [[11 * _SIXTEENTH + 1, 5 * _SIXTEENTH - 1], [5 * _SIXTEENTH, 11 * _SIXTEENTH]],
+}
+MEANS: list[tuple[dict[str, Any], int]] = [(MEAN, 3), (MEAN, 6), (MEAN, 4_096), (_ONE_BIT, 12)]
 
 DESIGNS: list[tuple[dict[str, Any], int, str, str]] = [
     ({"kind": "subset", "d": 1}, 2, "1", "0"),
@@ -95,7 +102,7 @@ def groups() -> list[dict[str, Any]]:
         group("RandomisedResponse", randomised_responses()),
         group("Design", (design(*given) for given in DESIGNS)),
         group("TwoRound", (two_round(*given) for given in TWO_ROUNDS)),
-        group("Table", (table(*given) for given in TABLES)),
+        group("Table", (table(*given) for given in MEANS)),
     ]
 
 
@@ -129,7 +136,7 @@ def randomised_responses() -> Iterator[Case]:
 
 
 def table(specification: dict[str, Any], categories: int) -> Case:
-    """Return a numeric mechanism: its first and middle row, its tight odds, all of its weights."""
+    """Return a mean: its first and middle row, its tight odds, all of its weights."""
     mechanism = Specification.from_map(specification).mechanism(categories, "40", "0")
     odds = mechanism.privacy.odds
     assert odds is not None

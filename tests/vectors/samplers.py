@@ -4,14 +4,14 @@ from collections.abc import Iterable, Iterator
 from itertools import accumulate, islice, product
 from typing import Any
 
-from deniable.mechanisms import Mechanism, RandomisedResponse, TwoRound
+from deniable.mechanisms import MeanMatrix, Mechanism, RandomisedResponse, TwoRound
 from deniable.mechanisms.answering import combined
 from deniable.mechanisms.block_design import TurnedDesign
 from deniable.mechanisms.one_question import OneQuestion
 from deniable.messages import Specification
 from tests.vectors.golden_manifests import FIVE_RESPONSES
 from tests.vectors.layout import Case, case, group
-from tests.vectors.mechanisms import DESIGNS, TWO_ROUNDS, title
+from tests.vectors.mechanisms import DESIGNS, MEAN, MEANS, TWO_ROUNDS, title
 from tests.vectors.scene import pack, seed
 
 GRID = 2**64
@@ -31,9 +31,7 @@ ONE_WORD: list[Given] = [
     (RR, 5, "1", "0.000001"),
     (RR, 256, "3", "0.000000001"),
     (RR, 65_536, "1", "0"),
-    ({"kind": "numeric", "ratio": [1, 2]}, 2, "4", "0"),
-    ({"kind": "numeric", "ratio": [3, 7]}, 5, "4", "0"),
-    ({"kind": "numeric", "ratio": [99, 100]}, 101, "4", "0"),
+    (MEAN, 3, "1", "0"),
     ({"kind": "matrix", "weights": FIVE_RESPONSES, "responses": list("abcde")}, 4, "1", "0"),
 ]
 
@@ -127,6 +125,7 @@ def groups() -> list[dict[str, Any]]:
         *(one_question(questions) for questions in QUESTIONS),
         *(levels(*given) for given in LEVELS),
         joint(),
+        *(dithered(*given) for given in MEANS[1:]),
     ]
 
 
@@ -248,6 +247,30 @@ def levels(categories: int, widths: list[int], mechanisms: list[list[object]]) -
                 first = [number] if len(widths) > 1 else []  # a single level takes no word
                 for word, flag in islice(around(edges(part, answer // widths[number])), 6):
                     yield sampler.case(answer, [*first, word, GRID // 2, 0], flag)
+
+    return sampler.group(tests())
+
+
+def dithered(specification: dict[str, Any], categories: int) -> dict[str, Any]:
+    """Return a mean of more categories than rows: words of names, and around the rest's end."""
+    sampler = Sampler(specification, categories, "1")
+    made, bits = sampler.mechanism, (categories - 2).bit_length()
+    assert isinstance(made, MeanMatrix)
+
+    def tests() -> Iterator[Case]:
+        for number, words in enumerate(named_words(str(categories))):
+            yield sampler.case(
+                5 * number % categories, words, "Ordinary", what=f"words of name {number}"
+            )
+        for answer in some(range(categories)):
+            place, rest = made.place(answer)
+            for drawn in sorted({0, max(0, rest - 1), rest, categories - 2}):
+                # Whatever stands before the last bits, they are what is below the bound.
+                first = (LAST << bits & LAST) + drawn
+                for word, flag in islice(around(edges(made.rows, place)), 4):
+                    yield sampler.case(answer, [first, word], flag)
+        if (1 << bits) > categories - 1:
+            yield sampler.case(1, [LAST, categories - 1, 0, GRID // 3], "Rejected")
 
     return sampler.group(tests())
 

@@ -122,7 +122,7 @@ class Survey:
             ``deniable survey publish`` shows them: whoever holds the authority's key can then show
             no user another. By default any manifest that the authority signs.
         mechanisms: kinds that the app accepts also where their matrix does not treat any two
-            answers alike: "numeric", "levels", "one-question", "matrix". At the same epsilon these
+            answers alike: "mean", "levels", "one-question", "matrix". At the same epsilon these
             betray more of an answer to whoever asks of far ones.
         max_epoch_seconds: the longest epoch that the app accepts, by default 400 days: one that was
             decided holds up every other manifest of the name until it is over.
@@ -189,13 +189,13 @@ class Survey:
         high: Number,
         max_epsilon: Number,
         step: Number = 1,
-        mechanisms: Collection[str] = ("numeric",),
+        mechanisms: Collection[str] = ("mean",),
         **ceilings: Unpack[OtherCeilings],
     ) -> "Survey":
         """Declare a survey whose answers are the numbers low, low + step, … high.
 
         They are exact: ints, Decimals or strings such as "-0.5"; there are at most 4,096. By
-        "numeric" their mean is estimated, by "levels" their distribution. The ceilings are those
+        "mean" their mean is estimated, by "levels" their distribution. The ceilings are those
         of ``Survey``.
 
         Raises:
@@ -333,7 +333,7 @@ class Survey:
         raise UndeclaredAnswer(
             f"the answer to {self.name!r} is none of its {len(self.categories)} declared "
             "categories; map it to one before reporting"
-            + (" (a number by Survey.nearest)" if "numeric" in self.mechanisms else "")
+            + (" (a number by Survey.nearest)" if "mean" in self.mechanisms else "")
         )
 
     def text_of(self, answer: Answer) -> str:

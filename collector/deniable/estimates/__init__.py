@@ -65,11 +65,9 @@ if TYPE_CHECKING:
     from deniable.estimates.numeric import NumericSummary as NumericSummary
     from deniable.estimates.planning import cumulative_variance as cumulative_variance
     from deniable.estimates.planning import mean_variance as mean_variance
-    from deniable.estimates.planning import quartiles_reach as quartiles_reach
     from deniable.estimates.planning import reports_for_mean as reports_for_mean
     from deniable.estimates.planning import reports_for_quartiles as reports_for_quartiles
     from deniable.estimates.planning import reports_for_share as reports_for_share
-    from deniable.estimates.planning import reports_for_shares as reports_for_shares
     from deniable.estimates.poisoning import FALSE_ALARM as FALSE_ALARM
     from deniable.estimates.poisoning import Poisoning as Poisoning
     from deniable.estimates.poisoning import detectable_share as detectable_share
@@ -98,9 +96,8 @@ else:  # numpy and scipy: who plans or publishes does not wait for them
         "set_influence worst_shifts",
         "means": "Margin combined linear_query margins mean",
         "numeric": "Bin NumericSummary",
-        "planning": "cumulative_variance mean_variance quartiles_reach "
-        "reports_for_mean reports_for_quartiles reports_for_share "
-        "reports_for_shares",
+        "planning": "cumulative_variance mean_variance "
+        "reports_for_mean reports_for_quartiles reports_for_share",
         "poisoning": "FALSE_ALARM Poisoning detectable_share fewest_fakes impossible_counts",
         "curve": "CumulativeCurve Quantile cumulative_curve quantiles",
         "results": "MissingPackage",

@@ -19,9 +19,9 @@ from deniable.estimates.queries import Queries
 from deniable.estimates.results import Worded
 from deniable.mechanisms import Mechanism
 
-# F_v is the share of answers at or below category v. Its unbiased estimate is sharp, and for
-# the numeric mechanism it is mostly noise: near responses are nearly equally likely, whatever the
-# answer, so that neighbouring estimates err in opposite directions. Averages over neighbours err
+# F_v is the share of answers at or below category v. Its unbiased estimate is sharp, and where near
+# responses are nearly equally likely, whatever the answer, it is mostly noise: neighbouring
+# estimates err in opposite directions. Averages over neighbours err
 # far less. And they still bound F_v, because F never falls: its average over the next values is no
 # less than F_v, its average over the last values no more.
 
@@ -74,6 +74,8 @@ def blur_of(mechanism: Mechanism, n: int) -> int:
     does not depend on the data.
     """
     assert isinstance(mechanism, Hashable)
+    if not decoder_of(mechanism).tells_shares:
+        return 0
     blurs, variance = _blurs(mechanism)
     costs = _ERRORS * np.sqrt(variance / n) + np.array(blurs) / mechanism.categories
     return blurs[int(costs.argmin())]

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import compress
 from typing import Any, Protocol
@@ -10,10 +10,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.estimates.accuracy import reports_for_half_width
+from deniable.estimates.accuracy import Accuracy, reports_for_half_width
 from deniable.estimates.answers import Answers, Range, answers_text, not_together, weights_of
 from deniable.estimates.binomial import IntervalMethod
 from deniable.estimates.decoders import Floats, Model
+from deniable.estimates.decoders.decoder import MEAN_ALONE
 from deniable.estimates.forms import Sample
 from deniable.estimates.frequencies import (
     Intervals,
@@ -27,7 +28,7 @@ from deniable.estimates.frequencies import (
 from deniable.estimates.influences import influences
 from deniable.estimates.means import Margin
 from deniable.estimates.numeric import NumericSummary, numeric_summary
-from deniable.estimates.planning import reports_for_shares
+from deniable.estimates.planning import mean_variance
 from deniable.estimates.poisoning import Poisoning, poisoning
 from deniable.estimates.results import presented
 from deniable.estimates.revealed import Group, Revealed
@@ -55,6 +56,7 @@ class DebiasedCounts:
     Attributes:
         survey_id: histograms of different ids are never pooled.
         start, end: of the epochs, Unix seconds; None if nobody knows.
+        categories: the answers; none where reports tell the mean alone.
         responses: what devices send, if it has names of its own; else empty.
         raw: how many reports each of these has; or, if it is empty, each of the categories: how
             many name it, or support it.
@@ -70,9 +72,8 @@ class DebiasedCounts:
         pure_epsilon: what one report can reveal at most, whatever delta: odds of e^pure_epsilon
             to 1. Equal to epsilon, up to rounding, if delta is 0.
         enrolment: who vouches that devices are different ones; None if nobody knows.
-        reports_for_five_points: how many reports give 95 % intervals of ± 5 percentage points.
-        reports_for_shares: how many give those of groups of values ± 10 percentage points, if
-            answers are spread evenly; None unless the categories are numbers.
+        reports_for_five_points: how many reports give 95 % intervals of ± 5 percentage points; of
+            the mean alone, ± 5 % of its range.
         influence: how far fake reports move each estimate for each share of them at most.
         distrusted: how many reports are by issuers that are not trusted any more.
         kept_range: first and last epoch in which the same devices may have given the same kept
@@ -116,7 +117,6 @@ class DebiasedCounts:
     reports_for_five_points: int
     influence: Floats = field(repr=False)
     enrolment: Enrolment | None = None
-    reports_for_shares: int | None = None
     distrusted: int = 0
     kept_range: tuple[int, int] | None = None
     standing: Standing | None = None
@@ -162,6 +162,7 @@ class DebiasedCounts:
     @property
     def covariance(self) -> Floats:
         """Return the estimated covariance of the frequencies, (categories, categories)."""
+        self.check_shares()
         return covariance_of(self.sample.decoder, self.sample.tally, self.model)
 
     @property
@@ -205,6 +206,11 @@ class DebiasedCounts:
             unlinked=self.blind and self.relayed and not self.distrusted,
         )
 
+    def check_shares(self) -> None:
+        """Raise ValueError where the reports tell the mean alone."""
+        if not self.sample.decoder.tells_shares:
+            raise ValueError(MEAN_ALONE)
+
     def check_ordered(self) -> None:
         """Raise ValueError unless the answers have an order."""
         if not self.ordered:
@@ -215,6 +221,7 @@ class DebiasedCounts:
 
     def weights(self, answers: Answers) -> tuple[Floats, str]:
         """Return 1 for the categories that are meant, 0 for the others, and how they are called."""
+        self.check_shares()
         if isinstance(answers, Range):
             self.check_ordered()
         elif isinstance(answers, Mapping) and answers and not self.dimensions:
@@ -240,15 +247,16 @@ def debiased_fields(
     So many answers have rows beside the categories.
     """
     decoder, tally = sample.decoder, sample.tally
+    if not decoder.tells_shares:
+        return _fields_of_mean(mechanism, sample, level, model, labels, values)
     estimate = decoder.frequencies(tally)
     if model is Model.SAMPLED and tally.n < 2:
         errors = np.full(decoder.categories, np.nan)
     else:
         errors = standard_errors(mechanism, tally, model)
-    numeric = shares = None
+    numeric = None
     if values is not None:
         numeric = numeric_summary(mechanism, tally, categories, values, level, model)
-        shares = reports_for_shares(mechanism, 0.1)
     intervals = frequency_intervals(mechanism, tally, level)
     rows = len(categories) + answers
     at_once = min(1 - (1 - level) / rows, math.nextafter(1.0, 0.0))
@@ -271,8 +279,48 @@ def debiased_fields(
         "poisoning": poisoning(mechanism, tally, estimate, errors, same=not labels),
         "reports_for_five_points": reports_for_half_width(mechanism, 0.05, 1.0),
         "influence": influences(mechanism),
-        "reports_for_shares": shares,
         "numeric": numeric,
+        "values": values,
+        "sample": sample,
+    }
+
+
+def _fields_of_mean(
+    mechanism: Mechanism,
+    sample: Sample,
+    level: float,
+    model: Model,
+    labels: tuple[str, ...],
+    values: tuple[Fraction, ...] | None,
+) -> dict[str, Any]:
+    """Return the fields of a histogram that has the mean alone, and no categories."""
+    if values is None:
+        raise ValueError(MEAN_ALONE)
+    decoder, tally = sample.decoder, sample.tally
+    summary = numeric_summary(mechanism, tally, (), values, level, model)
+    # In shares of the range, of which one end's estimate is the mean.
+    estimate = decoder.frequencies(tally)
+    errors = np.zeros(decoder.categories)
+    errors[[0, -1]] = summary.mean.standard_error / summary.span
+    signs = poisoning(mechanism, tally, estimate, errors, same=False)
+    none, never = np.zeros(0), np.zeros(0, dtype=np.bool_)
+    variance = mean_variance(mechanism, values)
+    return {
+        **dict.fromkeys(("estimate", "standard_error", "low", "high", "influence"), none),
+        "n": tally.n,
+        "categories": (),
+        "responses": labels,
+        "raw": tally.counts,
+        "level": level,
+        "model": model,
+        "methods": (),
+        "outside": never,
+        "level_at_once": level,
+        "simultaneous": Intervals(none, none, (), never),
+        "pure_epsilon": str(mechanism.privacy.epsilon),
+        "poisoning": replace(signs, impossible=never),
+        "reports_for_five_points": Accuracy.half_width(0.05 * summary.span).reports(variance),
+        "numeric": summary,
         "values": values,
         "sample": sample,
     }

@@ -155,6 +155,7 @@ class Histogram(DebiasedCounts, Tabular):
         self, weights: Sequence[float] | Floats, *, label: str = "", unit: Unit = Unit.NUMBER
     ) -> Estimate:
         """Return the sum of the weighted frequencies, with one weight a category."""
+        self.check_shares()
         return query_of(self.sample, weights, self.level, self.model, label=label, unit=unit)
 
     def mean(self) -> Estimate:
@@ -225,18 +226,21 @@ class Histogram(DebiasedCounts, Tabular):
 
     def view(self, view: View | str) -> Floats:
         """Return the frequencies in a view: unbiased, projected or likelihood."""
+        self.check_shares()
         return viewed(View(view), self.sample.decoder, self.sample.tally)
 
     def changed_from(self, other: "Histogram") -> "Test":
         """Return the test whether all frequencies are those of another epoch or survey."""
         from deniable.estimates.change import changed
 
+        self.check_shares()
         return changed(self.sample, other.sample)
 
     def fits(self, frequencies: Sequence[float]) -> "Test":
         """Return the test whether the frequencies are these, one a category."""
         from deniable.estimates.change import fits
 
+        self.check_shares()
         return fits(self.sample, np.asarray(frequencies, dtype=np.float64))
 
     def reports_for(self, half_width: float, level: float) -> int:

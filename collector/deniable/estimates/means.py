@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from deniable.estimates.decoders import Counts, Floats, Model, decoder_of
+from deniable.estimates.decoders import Counts, Decoder, Floats, Model, decoder_of
 from deniable.estimates.estimate import Estimate, estimate_of, query_of
 from deniable.estimates.forms import Form, Sample, Unit, decided_by_fakes
 from deniable.estimates.frequencies import frequency_intervals, standard_errors
@@ -83,12 +83,19 @@ def mean_of(
     sample: Sample, values: Sequence[Fraction], level: float = 0.95, model: Model = Model.SAMPLED
 ) -> Estimate:
     """Estimate the mean of the numbers that the categories of a sample are."""
-    if len(values) != sample.decoder.categories:
-        raise ValueError(f"{sample.decoder.categories} weights are expected, one a category")
+    if len(values) != sample.mechanism.categories:
+        raise ValueError(f"{sample.mechanism.categories} weights are expected, one a category")
     # From the first value on: floats resolve the steps of a range better than numbers far from 0.
-    above = np.array([float(value - values[0]) for value in values])
+    above = values_of(sample.decoder, values, values[0])
     form = Form({sample: above}, model, float(values[0]))
     return estimate_of(form, level, "mean", Unit.NUMBER)
+
+
+def values_of(decoder: Decoder, values: Sequence[Fraction], zero: Fraction) -> Floats:
+    """Return how far the values of a decoder's categories, at equal steps, are above zero."""
+    if decoder.tells_shares:
+        return np.array([float(value - zero) for value in values])
+    return np.linspace(float(values[0] - zero), float(values[-1] - zero), decoder.categories)
 
 
 def share_of_row(

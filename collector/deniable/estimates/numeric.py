@@ -36,13 +36,14 @@ class Bin:
 
 @dataclass(frozen=True, slots=True)
 class NumericSummary:
-    """A numeric survey in few numbers: of single values, near ones look alike on purpose.
+    """A numeric survey in few numbers.
 
     Attributes:
         span: from the least possible answer to the greatest.
         blur: over how many values to either side a bin's ends are averaged, so that its estimate is
             not all noise; 0 for sharp ends.
-        bins: at most 20 groups that cover the range, of equal size but for the last.
+        bins: at most 20 groups that cover the range, of equal size but for the last; like
+            quartiles, none where reports tell the mean alone.
     """
 
     span: float
@@ -82,6 +83,9 @@ def numeric_summary(
     """Summarise the counts of a numeric survey (docs/mathematics.md, section 11)."""
     decoder = decoder_of(mechanism)
     tally = decoder.tally(counts)
+    span, middle = float(values[-1] - values[0]), mean(mechanism, tally, values, level, model)
+    if not decoder.tells_shares:
+        return NumericSummary(span, middle, (), 0, ())
     blur = blur_of(mechanism, tally.n)
     bounds = group_bounds(decoder, tally, blur, model)
     figures = np.array([bounds.values, bounds.errors, *bounds.intervals(normal_quantile(level))])
@@ -91,8 +95,8 @@ def numeric_summary(
         for row, influence in zip(figures.T.tolist(), moved, strict=True)
     )
     return NumericSummary(
-        span=float(values[-1] - values[0]),
-        mean=mean(mechanism, tally, values, level, model),
+        span=span,
+        mean=middle,
         quartiles=quantiles(mechanism, tally, values, tuple(QUARTILES), level),
         blur=blur,
         bins=tuple(map(Bin, group_labels(categories, blur), shares)),

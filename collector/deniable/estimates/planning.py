@@ -1,15 +1,15 @@
 """Reports that figures of other kinds than shares take, and variances of these figures."""
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
-from functools import cache, lru_cache
+from functools import cache
 from typing import Final
 
 import numpy as np
 
 from deniable.estimates.accuracy import Accuracy, check_points, worst_variance
-from deniable.estimates.binomial import check_level, normal_quantile
+from deniable.estimates.binomial import normal_quantile
 from deniable.estimates.curve import (
     MOST_CUTS,
     QUARTILES,
@@ -18,10 +18,9 @@ from deniable.estimates.curve import (
     averaged_shares,
     blur_of,
     cuts_of,
-    quantiles,
 )
 from deniable.estimates.decoders import decoder_of
-from deniable.estimates.numeric import GroupBounds, group_bounds
+from deniable.estimates.means import values_of
 from deniable.mechanisms import Mechanism
 
 _MANY: Final = 1 << 50
@@ -49,7 +48,7 @@ def reports_for_share(
 def reports_for_mean(
     mechanism: Mechanism, values: Sequence[Fraction], half_width: float, level: float = 0.95
 ) -> int:
-    """Return how many reports give the mean this margin of error, whatever the answers.
+    """Return how many reports give the mean this margin of error, if answers are spread evenly.
 
     It is in the units of the values (docs/mathematics.md, section 10).
     """
@@ -74,50 +73,23 @@ def cumulative_variance(mechanism: Mechanism, largest_share: float = 1.0) -> flo
 
 
 def mean_variance(mechanism: Mechanism, values: Sequence[Fraction]) -> float:
-    """Return the most that n Var of the mean's estimate is, in any population."""
+    """Return n Var of the mean's estimate: the most noise, and the variance of even answers.
+
+    A mechanism decides about the noise, max_x (sum_y P_xy g_y^2 - w_x^2), alone: what answers add
+    by themselves is the same for all. docs/mathematics.md, section 10.
+    """
     if len(values) != mechanism.categories:
         raise ValueError(f"{mechanism.categories} values are expected, one a category")
-    # n Var = sum_x f_x h_x - (w.f)^2 with h_x = sum_y P_xy g_y^2, at most the largest h_x. Values
-    # are counted from the middle of the range, where that bound is nearest.
-    middle = (values[0] + values[-1]) / 2
     decoder = decoder_of(mechanism)
-    g = decoder.kernels(np.array([float(value - middle) for value in values]))
-    return float(decoder.means(g**2).max())
+    w = values_of(decoder, values, (values[0] + values[-1]) / 2)
+    noise = decoder.means(decoder.kernels(w) ** 2) - w**2
+    return float(noise.max()) + even_variance(values)
 
 
-def reports_for_shares(mechanism: Mechanism, half_width: float, level: float = 0.95) -> int:
-    """Return how many reports give every group of a numeric summary an interval this narrow.
-
-    Shares are bounded by averages over neighbouring answers, and how far these bounds are apart
-    depends on the answers. They are taken to be equally frequent here.
-    """
-    check_points(half_width)
-    check_level(level)
-    assert isinstance(mechanism, Hashable)
-    return _reports_for_shares(mechanism, half_width, level)
-
-
-@lru_cache(maxsize=8)
-def _reports_for_shares(mechanism: Mechanism, half_width: float, level: float) -> int:
-    decoder = decoder_of(mechanism)
-    expected = decoder.tally(even_counts(mechanism, _MANY))
-
-    @cache
-    def bounds(blur: int) -> GroupBounds:
-        return group_bounds(decoder, expected, blur)
-
-    def narrow(n: int) -> bool:
-        made = bounds(blur_of(mechanism, n))
-        low, high = made.intervals(_scaled(level, n))
-        return float(np.maximum(high - made.values, made.values - low).max()) <= half_width
-
-    few, enough = 1, 2
-    while not narrow(enough):
-        few, enough = enough, 2 * enough
-    while enough - few > 1:
-        n = (few + enough) // 2
-        few, enough = (few, n) if narrow(n) else (n, enough)
-    return enough
+def even_variance(values: Sequence[Fraction]) -> float:
+    """Return the variance of values at equal steps that are equally frequent."""
+    step = values[1] - values[0]
+    return float(step**2 * (len(values) ** 2 - 1) / 12)
 
 
 def reports_for_quartiles(
@@ -151,14 +123,6 @@ def reports_for_quartiles(
         n = (few + enough) // 2
         few, enough = (few, n) if near(n) else (n, enough)
     return enough
-
-
-def quartiles_reach(
-    mechanism: Mechanism, values: Sequence[Fraction], reports: int, level: float = 0.95
-) -> float:
-    """Return how far intervals of the quartiles reach to either side of so many, likewise."""
-    quartiles = quantiles(mechanism, even_counts(mechanism, reports), values, level=level)
-    return float(max(max(one.high - one.value, one.value - one.low) for one in quartiles))
 
 
 def even_counts(mechanism: Mechanism, n: int) -> list[int]:

@@ -74,7 +74,7 @@ def poisoning(
     reach = decoder.extremes
     furthest = np.maximum(reach.most - estimate, estimate - reach.least) * len(decoder.parts)
     # The number of fakes rises with errors/furthest, so only the largest ratio counts.
-    worst = int(np.argmax(errors / furthest))
+    worst = int(np.argmax(np.divide(errors, furthest, out=0 * errors, where=furthest > 0)))
     error, n = float(errors[worst]), tally.n
     return Poisoning(
         influence=influence(mechanism),

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -176,19 +177,17 @@ def _values(
     g = decoder.kernels(weights)
     value = np.asarray(g @ shares)
 
-    def errors(model: Model) -> Floats:
+    def errors(model: Model, *, least: bool = False) -> Floats:
         if model is Model.SAMPLED:
             # Reports are independent and alike: the sample variance of g over n.
             spread = np.asarray((g - value[..., None]) ** 2 @ shares)
             return np.sqrt(spread / (n - 1)) if n > 1 else np.full(value.shape, np.nan)
-        # n Var = g^T (diag lam - P^T diag(f) P) g = sum_y lam_y g_y^2 - sum_x f_x w_x^2, since
-        # P g = w. Linear in lam and f; the second sum is itself a linear query.
-        variance = np.asarray(g**2 @ shares - decoder.kernels(weights**2) @ shares)
-        return np.sqrt(np.maximum(variance, 0.0) / n)
+        return np.sqrt(np.maximum(decoder.noise(weights, shares, least=least), 0.0) / n)
 
     chosen = chosen_errors(errors, model, n / reports)
     if recurring and model is Model.SAMPLED and tally.epochs > 1:
-        chosen = recurring_errors(tally, chosen, chosen_errors(errors, Model.FIXED, n / reports))
+        fixed = chosen_errors(partial(errors, least=True), Model.FIXED, n / reports)
+        chosen = recurring_errors(tally, chosen, fixed)
     return value, chosen
 
 

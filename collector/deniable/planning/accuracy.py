@@ -1,6 +1,5 @@
 """The reports that a survey takes to give figures of some use, as facts."""
 
-import json
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from math import ceil, exp, expm1
@@ -18,9 +17,6 @@ from deniable.presenting.revealed import revealed_at_worst
 
 _POINTS: Final = 0.05
 """Half the width of an interval of which shares are of some use."""
-
-_NUMERIC_POINTS: Final = 0.1
-"""The same of a numeric survey's shares."""
 
 _FEW: Final = 20
 """Of more categories, most shares are so small that ± 5 percentage points says nothing."""
@@ -40,10 +36,10 @@ def accuracy_facts(manifest: Manifest, largest_share: float | None = None) -> It
         reports = estimates.reports_for_mean(manifest.mechanism, manifest.values, float(half))
         yield Fact(
             "accuracy",
-            f"the mean within ± {float(half):.15g}, 2 % of the range, takes at most {reports:,} "
-            "reports",
+            f"the mean within ± {float(half):.15g}, 2 % of the range, takes about {reports:,} "
+            "reports, if answers are spread evenly",
         )
-        yield from _numeric_shares(manifest, manifest.values)
+        yield from _beside_mean(manifest, manifest.values)
         return
     reports = reports_for_half_width(manifest.mechanism, _POINTS, largest_share)
     if manifest.dimensions:
@@ -79,10 +75,10 @@ def _distribution(manifest: Manifest) -> Iterator[Fact]:
     step, half = values[1] - values[0], (values[-1] - values[0]) / 50
     reach = ceil(half / step) * step
     wanted = estimates.reports_for_mean(mechanism, values, float(half))
-    numeric = specified("numeric", len(values), manifest.epsilon).mechanism(
+    alone = specified("mean", len(values), manifest.epsilon).mechanism(
         len(values), manifest.epsilon, "0"
     )
-    mean = estimates.reports_for_mean(numeric, values, float(half))
+    mean = estimates.reports_for_mean(alone, values, float(half))
     needed = estimates.reports_for_quartiles(mechanism, values, float(reach))
     yield Fact(
         "quartiles",
@@ -91,8 +87,8 @@ def _distribution(manifest: Manifest) -> Iterator[Fact]:
     )
     yield Fact(
         "mean",
-        f"within ± {float(half):.15g}, 2 % of the range, takes at most {wanted:,}; with tells = "
-        f'"mean" {mean:,}',
+        f"within ± {float(half):.15g}, 2 % of the range, takes about {wanted:,} as well; with "
+        f'tells = "mean" {mean:,}',
     )
 
 
@@ -138,36 +134,18 @@ def _for_single_questions(
     )
 
 
-def _numeric_shares(manifest: Manifest, values: Sequence[Fraction]) -> Iterator[Fact]:
-    """Yield the reports that shares and quartiles take, and a survey's file that takes fewer."""
-    from deniable.estimates.curve import blur_of
-    from deniable.estimates.numeric import group_labels
-
-    mechanism = manifest.mechanism
-    reports = estimates.reports_for_shares(mechanism, _NUMERIC_POINTS)
-    groups = group_labels(manifest.categories, blur_of(mechanism, reports))
-    reach = estimates.quartiles_reach(mechanism, values, reports)
-    chosen = specified(AUTO, len(groups), manifest.epsilon, repeat=manifest.repeat)
-    categorical = chosen.mechanism(len(groups), manifest.epsilon, "0")
-    yield Fact(
-        "shares",
-        f"of {len(groups)} groups within ± {100 * _NUMERIC_POINTS:.0f} percentage points take "
-        f"about {reports:,} reports, quartiles within ± {reach:.15g} as well, if answers are "
-        "spread evenly; `hist` leaves out what is too wide. Asked for as categories these shares "
-        f"take at most {reports_for_half_width(categorical, _NUMERIC_POINTS):,}: publish another "
-        "survey, whose file has instead of mechanism, low, high and step",
-    )
-    # A text of TOML must not be broken.
-    unbroken = [group.replace(" ", "\N{NO-BREAK SPACE}") for group in groups]
-    yield Fact("", f"categories = {json.dumps(unbroken, ensure_ascii=False)}")
+def _beside_mean(manifest: Manifest, values: Sequence[Fraction]) -> Iterator[Fact]:
+    """Yield what a survey takes that tells the distribution as well."""
+    step, half = values[1] - values[0], (values[-1] - values[0]) / 50
     levels = specified(LEVELS, len(values), manifest.epsilon, repeat=manifest.repeat)
     tree = levels.mechanism(len(values), manifest.epsilon, "0")
-    reach = max(reach, float(values[1] - values[0]))
+    mean = estimates.reports_for_mean(tree, values, float(half))
+    reach = ceil(half / step) * step
+    needed = estimates.reports_for_quartiles(tree, values, float(reach))
     yield Fact(
-        "quartiles",
-        f"are estimated within ± {reach:.15g} by about "
-        f"{estimates.reports_for_quartiles(tree, values, reach):,} with "
-        'tells = "distribution", in place of mechanism',
+        "distribution",
+        f'with tells = "distribution" the mean takes about {mean:,} reports, and quartiles within '
+        f"± {float(reach):.15g} take about {needed:,}; this survey tells the mean alone",
     )
 
 

@@ -5,7 +5,6 @@ the survey file at fault.
 """
 
 from collections.abc import Callable, Mapping
-from fractions import Fraction
 from itertools import islice
 from math import comb
 from typing import Any, Final
@@ -13,15 +12,9 @@ from typing import Any, Final
 from deniable.mechanisms import (
     KINDS,
     MAX_DENSE,
-    ClampedGeometric,
-    GridTooCoarse,
     InvalidParameter,
     InvalidPrivacyParameter,
-    Number,
     Parameters,
-    Privacy,
-    exact_epsilon,
-    exp_enclosure,
 )
 from deniable.mechanisms.affine import MAX_ORDER, is_prime
 from deniable.mechanisms.answering import RANDOMISED_RESPONSE, Dimensions, check_dimensions
@@ -33,8 +26,6 @@ from deniable.messages import InvalidManifest, Specification
 
 Settings = Mapping[str, Any]
 """By the key of a survey file: what an operator wrote, lists as tuples."""
-
-_STEPS: Final = 1 << 62
 
 
 def calibrated(
@@ -61,64 +52,6 @@ def setting(settings: Settings, key: str) -> Any:
     return settings[key]
 
 
-def clamped_geometric(categories: int, epsilon: Number) -> ClampedGeometric:
-    """Return the mechanism of the least noise whose tight epsilon is not above ``epsilon``."""
-
-    def privacy_at(ratio: Fraction) -> Privacy:
-        return ClampedGeometric(categories, ratio).privacy
-
-    return ClampedGeometric(categories, calibrated_ratio(privacy_at, epsilon, categories - 1))
-
-
-def calibrated_ratio(
-    privacy_at: Callable[[Fraction], Privacy], epsilon: Number, largest: int
-) -> Fraction:
-    """Return a ratio whose implemented guarantee is not above epsilon; the next one breaks it.
-
-    A smaller ratio lies less. Ratios are multiples of 2^-62, and "next" is one of them less. The
-    guarantee falls with the ratio but for the rounding of the last places, so that a smaller ratio
-    that holds by luck may exist; it would lie less by as little as these places are worth.
-
-    ``privacy_at`` gives the guarantee by the ratio, ``largest`` is the largest distance of two
-    categories.
-
-    Source: docs/mathematics.md, section 10.
-    """
-    exact = exact_epsilon(epsilon)
-    if largest < 1:
-        raise ValueError(f"categories must be in [2, {MAX_DENSE}]")
-    if exact == 0:
-        raise InvalidPrivacyParameter("epsilon is 0: the responses would say nothing; raise it")
-
-    def holds(steps: int) -> bool:
-        try:
-            return privacy_at(Fraction(steps, _STEPS)).satisfies(exact, 0)
-        except GridTooCoarse:
-            return False
-
-    # In exact terms no ratio below e^(-epsilon/largest) will do. Around there, rounding decides: in
-    # growing strides down to one that breaks the guarantee and up to one that keeps it, then by
-    # halving.
-    low, _ = exp_enclosure(exact / largest, 128)
-    start = min((_STEPS << 128) // low, _STEPS - 1)
-    held, broken, stride = start, start, 1
-    while broken > 0 and holds(broken):
-        held, broken, stride = broken, max(broken - stride, 0), 2 * stride
-    if held == broken:
-        stride = 1
-        while not holds(held := min(broken + stride, _STEPS - 1)):
-            if held == _STEPS - 1:
-                raise GridTooCoarse(
-                    "no ratio was found that keeps this epsilon over so many categories; raise "
-                    "epsilon or use fewer"
-                )
-            broken, stride = held, 2 * stride
-    while held - broken > 1:
-        middle = (held + broken) // 2
-        held, broken = (middle, broken) if holds(middle) else (held, middle)
-    return Fraction(held, _STEPS)
-
-
 def _dimensions(settings: Settings) -> Dimensions:
     """Return the questions that an operator wrote."""
     dimensions: Dimensions = setting(settings, "dimensions")
@@ -135,12 +68,15 @@ def _two_round(settings: Settings, _categories: int, _epsilon: str) -> Parameter
     return {"kept": kept, "fresh": fresh}
 
 
-def _numeric(_settings: Settings, categories: int, epsilon: str) -> Parameters:
+def _mean(_settings: Settings, categories: int, epsilon: str) -> Parameters:
     if not 2 <= categories <= MAX_DENSE:
-        raise InvalidParameter("categories", f"of a numeric survey are 2 to {MAX_DENSE:,}")
-    with at_fault("epsilon", (InvalidPrivacyParameter, GridTooCoarse)):
-        ratio = clamped_geometric(categories, epsilon).ratio
-    return {"ratio": ratio.as_integer_ratio()}
+        raise InvalidParameter("categories", f"of a mean survey are 2 to {MAX_DENSE:,}")
+    from deniable.planning.best_mean import (
+        mean_weights,  # numpy and scipy: few surveys are of numbers
+    )
+
+    with at_fault("epsilon", InvalidPrivacyParameter):
+        return {"weights": mean_weights(categories, epsilon)}
 
 
 def _matrix(settings: Settings, _categories: int, _epsilon: str) -> Parameters:
@@ -231,7 +167,7 @@ def _levels(settings: Settings, categories: int, _epsilon: str) -> Parameters:
 CALIBRATIONS: Final[dict[str, Callable[[Settings, int, str], Parameters]]] = {
     "randomised-response": lambda *_: {},
     "two-round": _two_round,
-    "numeric": _numeric,
+    "mean": _mean,
     "matrix": _matrix,
     "subset": _subset,
     "affine": _affine,

@@ -1,7 +1,7 @@
 """Reports that an accuracy takes, when they come, and the epsilon that so many allow."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
@@ -28,7 +28,7 @@ from deniable.planning.choice import unlikely_level
 from deniable.planning.specification import AUTO, LEVELS, answered_best, specified
 from deniable.planning.words import MOST_EPSILON, TOGETHER, largest_share_text
 from deniable.planning.words import terms as terms_of
-from deniable.reading import Pace, Step, date_text
+from deniable.reading import ListedEpoch, Pace, Step, date_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,8 @@ def variance_of(
 ) -> float:
     """Return n Var of a survey's figure, if this mechanism answers it: its mean, or any share.
 
-    Of shares up to the largest, or by default as the mechanism is chosen for them. Infinite if
+    Of shares up to the largest, or by default as the mechanism is chosen for them; of the mean if
+    answers are spread evenly, with the most noise that any answer has. Infinite if
     floating point cannot tell the answers apart.
     """
     try:
@@ -80,7 +81,7 @@ def ways_to_ask(manifest: Manifest, largest_share: float | None = None) -> Itera
     """Yield the survey's own way, randomised response, the best, and to ask without any privacy.
 
     At the survey's epsilon and delta. The best for shares up to the largest, and for all shares
-    together; of a mean it is not known.
+    together; of a mean, the survey's own is.
     """
 
     def way(title: str, used: Specification) -> Way:
@@ -150,9 +151,10 @@ def _plain(manifest: Manifest) -> Specification:
 def _unprotected(manifest: Manifest, largest_share: float | None) -> float:
     """Return n Var of what devices say if they tell the truth: all of them, to every question."""
     if not has_shares(manifest):
+        from deniable.estimates.planning import even_variance  # numpy
+
         assert manifest.values is not None
-        reach: Fraction = (manifest.values[-1] - manifest.values[0]) / 2
-        return float(reach**2)
+        return even_variance(manifest.values)
     if largest_share is None and not tells_distribution(manifest):
         largest_share = max(map(default_largest_share, _sizes(manifest)))
     share = min(0.5 if largest_share is None else largest_share, 0.5)
@@ -228,14 +230,14 @@ class Plan:
             difference.
         ways: the survey's own way to ask, first, and others at the same epsilon.
         largest_share: the largest that is to be so exact; None as for the mechanism's choice.
-        pace: of a published survey, its reports so far, and how they come.
+        closed: of a published survey, the closed epochs that have figures.
     """
 
     manifest: Manifest
     accuracy: Accuracy
     ways: tuple[Way, ...]
     largest_share: float | None = None
-    pace: Pace | None = None
+    closed: tuple[ListedEpoch, ...] | None = None
 
     @property
     def figure(self) -> Figure:
@@ -251,18 +253,25 @@ class Plan:
             takes = f"it takes {reports:,} report{'s' * (reports != 1)}"
         shares = shares_text(self.manifest, self.largest_share)
         where = f", for {shares}"
-        if shares == "any share" or not has_shares(self.manifest):
+        if not has_shares(self.manifest):
+            where = ", if answers are spread evenly"
+        elif shares == "any share":
             where = ", whatever is answered"
         exact = _exact_text(self.accuracy, figure.amount(self.accuracy.size))
         text = f"For {figure.name} {exact}, {takes} at epsilon {self.manifest.epsilon}{where}."
-        if self.pace is None or self.accuracy.power is not None or reports is None:
+        if self.closed is None or self.accuracy.power is not None or reports is None:
             return text
-        return f"{text} {self._outlook(self.pace)}"
+        return f"{text} {self._outlook}"
+
+    @property
+    def pace(self) -> Pace:
+        """Return the reports of the closed epochs together, and of those to come."""
+        reports = {epoch.number: epoch.n for epoch in self.closed or ()}
+        return Pace.of(self.manifest.schedule, self.manifest.repeat, reports)
 
     def reached_at(self, *, same: bool = True) -> int | None:
         """Return when all epochs together are that exact, Unix seconds; None if they never are."""
-        all_steps = () if self.pace is None else self.pace.steps
-        steps = ((step.at, self._size(step, same=same)) for step in all_steps)
+        steps = ((step.at, self._size(step, same=same)) for step in self.pace.steps)
         return next((at for at, size in steps if size <= self.accuracy.size), None)
 
     def _size(self, step: Step, *, same: bool) -> float:
@@ -274,20 +283,17 @@ class Plan:
         variance = (own + same * (step.epochs - 1) * answers) / step.reports
         return self.accuracy.scale * sqrt(variance)
 
-    def _outlook(self, pace: Pace) -> str:
+    @property
+    def _outlook(self) -> str:
         """Return the dates on which that is reached at this rate, by new devices and the same."""
-        of_others, of_same = self.reached_at(same=False), self.reached_at()
+        pace, of_others, of_same = self.pace, self.reached_at(same=False), self.reached_at()
         if not pace.steps:
-            coming = "Once a closed epoch has figures, you see here when that is reached."
-            return "The survey is over, and no epoch has figures." if pace.over else coming
+            return "Once a closed epoch has figures, you see here when that is reached."
         first, last = pace.steps[0], pace.steps[-1]
         half = "± " if self.accuracy.level is not None else "a standard error of "
         wanted, end = half + self.figure.amount(self.accuracy.size), ""
         lead = f"The survey is over, with {first.reports:,.0f} reports. "
-        if not pace.over and first == last:
-            since = date_text(first.at - self.manifest.schedule.grace_seconds - 1)
-            lead = f"No figures since {since}, so no date can be given. "
-        elif first != last:
+        if first != last:
             lead = f"About {pace.rate:,.0f} reports come {pace.period}. "
             end = f" before the survey ends on {date_text(last.at)}"
         if of_same == first.at:
@@ -342,16 +348,17 @@ def plan(
     manifest: Manifest,
     accuracy: Accuracy,
     largest_share: float | None = None,
-    pace: Pace | None = None,
+    closed: Sequence[ListedEpoch] | None = None,
 ) -> Plan:
     """Return the plan of a survey's figure: of a mean, or of shares up to the largest.
 
-    Of a published survey it says when that is reached at its present pace.
+    Of a published survey's ``closed`` epochs it says when that is reached at the present rate.
     """
     # Where all shares together were to be exact, the plan is for each of them all the same.
     largest_share = largest_share or None
+    epochs = None if closed is None else tuple(closed)
     return Plan(
-        manifest, accuracy, tuple(ways_to_ask(manifest, largest_share)), largest_share, pace
+        manifest, accuracy, tuple(ways_to_ask(manifest, largest_share)), largest_share, epochs
     )
 
 
@@ -376,7 +383,8 @@ def epsilon_for(
     least = bisect_left(grid, True, key=does)
     # Where another design becomes the best by the survey's own criterion, which may be another, the
     # worst share may vary up to half as much again: smaller epsilons may do, then.
-    for below in range(least - _STEP, max(least - _FURTHEST, -1), -_STEP):
+    furthest = max(least - _FURTHEST, -1) if has_shares(manifest) else least
+    for below in range(least - _STEP, furthest, -_STEP):
         if does(grid[below]):
             least = bisect_left(grid, True, max(below - _STEP, 0), below, key=does)
     return grid[least] if least < len(grid) else None

@@ -108,22 +108,18 @@ class _TwoRound(KindWords):
         return f"two rounds, the second by {own}"
 
 
-class _Numeric(KindWords):
-    summary = "whose answers are numbers"
+class _Mean(KindWords):
+    summary = 'for the mean of numbers (tells = "mean")'
     keys: ClassVar = {
-        "low": "the least answer of a numeric survey, which has no categories: a whole number, or "
+        "low": "least answer of a survey of numbers, which has no categories: a whole number, or "
         'a string such as "-0.5"',
         "high": "its greatest answer",
         "step": "from one of its answers to the next; at most 4,096 answers",
     }
 
-    def described(self, parameters: Parameters) -> dict[str, str]:
-        numerator, denominator = parameters["ratio"]
-        return {"ratio": f"{numerator}/{denominator}"}
-
     def terms(self, parameters: Parameters, categories: int) -> str:
-        numerator, denominator = parameters["ratio"]
-        return f"numeric: {denominator / numerator:.4g} times less likely a step"
+        weights = parameters["weights"]
+        return f"mean: {len(weights)} steps of the range, {len(weights[0])} responses"
 
 
 class _Matrix(KindWords):
@@ -185,7 +181,7 @@ class _Levels(KindWords):
 KIND_WORDS: Final[dict[str, KindWords]] = {
     "randomised-response": _RandomisedResponse(),
     "two-round": _TwoRound(),
-    "numeric": _Numeric(),
+    "mean": _Mean(),
     "matrix": _Matrix(),
     "subset": _Subset(),
     "affine": _Affine(),

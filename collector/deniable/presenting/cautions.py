@@ -41,9 +41,8 @@ class DisplayedFigures:
         outside: how many of them are further from all that is possible than intervals reach.
         histogram: the one whose rows they are.
         rows: which of its rows; view: in which view.
-        level: of their intervals.
-        recurring: which devices make which intervals wider, and by which factor ``wider`` than
-            noise alone makes them, at most.
+        level: of their intervals; compared: whether they are differences.
+        wider: by which factor compared ones are wider than noise alone makes them, at most.
         disjoint: whether no device is in several of the samples, as an analyst says.
         too_small: whether the own share of a group, among whom a share is, may be 0.
     """
@@ -57,7 +56,7 @@ class DisplayedFigures:
     rows: ShownRows | None = None
     view: View = View.UNBIASED
     level: float = 0.95
-    recurring: str = ""
+    compared: bool = False
     wider: float = math.inf
     disjoint: bool = False
     too_small: bool = False
@@ -100,7 +99,7 @@ def reports_text(count: int) -> str:
 
 
 def _places(samples: Iterable[Sample]) -> str:
-    """Return the surveys and periods of samples, with versions where surveys have one name."""
+    """Return the surveys and periods of samples, with ids where surveys have one name."""
     named: dict[str, Sample] = {}
     for sample in samples:
         before = named.setdefault(sample.survey_id, sample)
@@ -108,8 +107,8 @@ def _places(samples: Iterable[Sample]) -> str:
         named[sample.survey_id] = replace(sample, epochs=epochs)
     names = [sample.name for sample in named.values()]
     return " and ".join(
-        sample.place + f" ({sample.version})" * (names.count(sample.name) > 1)
-        for sample in named.values()
+        sample.place + f" ({survey_id[:12]})" * (names.count(sample.name) > 1)
+        for survey_id, sample in named.items()
         if sample.name
     )
 
@@ -223,12 +222,12 @@ def _biased_view(figures: DisplayedFigures) -> str:
 def _recurring_devices(figures: DisplayedFigures) -> str:
     names = [sample.name for sample in figures.samples if sample.name]
     several = len(set(names)) < len(names) and not figures.disjoint
-    if several and figures.recurring:
+    if several and figures.compared:
         more = 100 * (figures.wider - 1)
         much = f" (by {bound_text(more)} % at most)" if 0.5 < more < math.inf else ""
         return (
-            f"Devices {figures.recurring} wider than need be{much}, never too narrow, as long as "
-            "they tend to keep their answers."
+            f"Devices that are in both make these intervals wider than need be{much}, never too "
+            "narrow, as long as they tend to keep their answers."
         )
     if several or any(len(sample.epochs) > 1 for sample in figures.samples):
         return "Devices may be in several of these epochs: intervals allow for it."
@@ -279,12 +278,10 @@ def _few_numbers(histogram: Histogram) -> str:
             f"Mostly noise so far: the mean within ± {0.02 * numeric.span:.3g}, 2 % of the range, "
             f"by an interval of {level_text(mean.level)}, takes {needed} at this epsilon."
         )
-    if numeric.hidden:
+    if numeric.hidden and numeric.bins:
         texts.append(
             "Not shown, since intervals cover more than half of what is possible: "
-            f"{', '.join(numeric.hidden)}. Shares within ± 10 percentage points take "
-            f"{reports_text(histogram.reports_for_shares or 0)} if answers are spread evenly; "
-            "asking for groups takes far fewer."
+            f"{', '.join(numeric.hidden)}."
         )
     return " ".join(texts)
 

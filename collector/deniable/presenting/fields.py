@@ -59,8 +59,8 @@ _TOO_WIDE: Final = Field(
     {**BOOLEAN, "description": "the interval covers more than half of what is possible"},
 )
 _BLUR: Final = (
-    "number of values to either side over which a bin's estimate and standard_error and a "
-    "quartile's value are smoothed; low and high allow for it"
+    "values to either side over which estimate and standard_error of a bin, and a quartile's "
+    "value, are smoothed; low and high allow for it"
 )
 _NUMERIC: Final = (
     Field("mean", object_of(*ESTIMATE, _TOO_WIDE), lambda s: _figures(s, [s.mean], ESTIMATE)[0]),
@@ -76,9 +76,7 @@ _NUMERIC: Final = (
 _CURVE: Final = (
     Field("category", TEXT),
     Field("estimate", NUMBER),
-    Field(
-        "rising", {**NUMBER, "description": "the nearest values that stay in [0, 1] and never fall"}
-    ),
+    Field("rising", {**NUMBER, "description": "the nearest that stay in [0, 1] and never fall"}),
     Field("low", NUMBER),
     Field("high", NUMBER),
 )
@@ -96,7 +94,7 @@ _DISTRIBUTION: Final = (
         "curve",
         array_of(
             object_of(*_CURVE),
-            description="share of all answers up to this one; low and high hold for all at once",
+            description="shares of all answers up to each; low and high hold for all at once",
         ),
         lambda d: curve_rows(d),
     ),
@@ -110,8 +108,7 @@ _DISTRIBUTION: Final = (
         "withheld",
         {
             "type": "boolean",
-            "description": "whether there are too few reports for the band, which pages and "
-            "commands then hide",
+            "description": "whether reports are too few for the band, so that people do not see it",
         },
         "withheld",
     ),
@@ -134,9 +131,7 @@ _POISONING: Final = (
 )
 _VIEWS: Final = [str(view) for view in View if view is not View.UNBIASED]
 _SHOWN: Final = Field(
-    "shown",
-    {**NUMBER, "description": "the share in the view, unless that is unbiased"},
-    optional=True,
+    "shown", {**NUMBER, "description": "in the view, if another than unbiased"}, optional=True
 )
 
 
@@ -145,9 +140,8 @@ def numeric_map(summary: object) -> Json:
     return plain(summary, _NUMERIC)
 
 
-_SHARES: Final = "give all bins ± 10 percentage points, if answers are spread evenly; "
-_OF_SEVERAL: Final = "each question's shares, if a survey has several"
-_SEEN: Final = "those that were seen, if responses are not categories"
+_OF_SEVERAL: Final = "each question's shares, of a survey of several"
+_SEEN: Final = "those that were seen, of a survey whose responses are not its categories"
 _HISTOGRAM: Final = (
     Field("survey", TEXT),
     Field("survey_id", ID),
@@ -171,7 +165,6 @@ _HISTOGRAM: Final = (
     ),
     Field("poisoning", object_of(*_POISONING), lambda h: plain(h.poisoning, _POISONING)),
     Field("reports_for_five_points", COUNT),
-    Field("reports_for_shares", or_null(COUNT, description=f"{_SHARES}null unless numeric")),
     Field("distrusted", COUNT),
     Field(
         "revealed",
@@ -217,16 +210,17 @@ _COVARIANCE: Final = (
 HISTOGRAM_SCHEMAS: Final[dict[str, Json]] = {
     "Covariance": {
         **object_of(*_COVARIANCE),
-        "description": "of the unbiased frequencies, one row per category: w C w is the variance "
-        "of the sum of the frequencies, each multiplied by its w",
+        "description": "of the unbiased frequencies, a row a category: w C w is the variance of "
+        "the sum of the frequencies, each times its w",
     },
     "Distribution": {
         **object_of(*_DISTRIBUTION),
-        "description": "of ordered answers, by their names; null if answers have no order",
+        "description": "of ordered answers, by their names; null unless they go from a least to a "
+        "greatest",
     },
     "Histogram": {
         **object_of(*_HISTOGRAM),
-        "description": "debiased frequencies of one epoch; routes.md explains each",
+        "description": "debiased frequencies of one epoch; routes.md says what each means",
     },
     "Numeric": object_of(*_NUMERIC),
 }
@@ -290,7 +284,7 @@ _MARKS: Final = (
     *(field.name for field in COUNTED),
     *("simultaneous_low", "simultaneous_high", "method", "outside", "impossible"),
 )
-_OF_STATISTICS: Final = ("too_wide", "blur", "reports_for_shares")
+_OF_STATISTICS: Final = ("too_wide", "blur")
 
 
 def histogram_csv(histogram: Histogram, view: View = View.UNBIASED) -> str:

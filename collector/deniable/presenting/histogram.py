@@ -109,7 +109,7 @@ def rows_document(
 def histogram_sentence(histogram: Histogram) -> str:
     """Return the largest share, by an interval that holds for all; or the mean, if it tells any."""
     if (numeric := histogram.numeric) is not None:
-        return "" if numeric.too_wide(numeric.mean) else estimate_sentence(histogram.mean())
+        return "" if numeric.too_wide(numeric.mean) else estimate_sentence(numeric.mean)
     if not histogram.n:
         return ""
     largest = histogram.share(largest_shares([histogram], everywhere=False)[0])
@@ -154,7 +154,8 @@ def _statistic_tables(histogram: Histogram) -> Iterator[Table]:
         for row in statistic_rows(numeric_map(histogram.numeric))
         if not row["too_wide"] and not row["statistic"].startswith("share")
     ]
-    yield Table(columns, rows, title="Mean and quartiles")
+    title = "Mean and quartiles" if histogram.numeric.quartiles else "Mean"
+    yield Table(columns, rows, title=title)
 
 
 def quantile_document(histogram: Histogram, probability: float) -> Document:
@@ -228,7 +229,7 @@ def _response_tables(histogram: Histogram) -> Iterator[Table]:
     if len(histogram.raw) > _MOST_RESPONSES:
         return
     rows = response_rows(histogram)
-    if rows is None and histogram.numeric is not None:
+    if rows is None and histogram.numeric is not None:  # whose responses are the values
         names = zip(histogram.categories, histogram.raw.tolist(), strict=True)
         rows = [{"response": name, "raw": count} for name, count in names]
     rows = [row | marked(row) for row in rows or ()]
@@ -279,11 +280,17 @@ def _raw_notes(histogram: Histogram, tables: Sequence[Table]) -> Iterator[str]:
 
 
 def _numeric_notes(histogram: Histogram) -> Iterator[str]:
-    yield (
-        "The mean is unbiased and may leave the range, as shares may leave 0 to 100 %; intervals "
-        "are cut to what is possible. Each holds by itself unless its title says otherwise. "
-        "Single values, and figures that are not shown, are in JSON."
-    )
+    if histogram.sample.decoder.tells_shares:
+        yield (
+            "The mean is unbiased and may leave the range, as shares may leave 0 to 100 %; "
+            "intervals are cut to what is possible. Each holds by itself unless its title says "
+            "otherwise. Single values, and figures that are not shown, are in JSON."
+        )
+    else:
+        yield (
+            "The mean is unbiased and may leave the range; its interval is cut to what is "
+            "possible. These reports tell no more than the mean."
+        )
     if impossible := histogram.impossible:
         more = ", …" if len(impossible) > _NAMED else ""
         yield (

@@ -42,12 +42,12 @@ from deniable.estimates.means import Margin
 from deniable.estimates.results import presents
 from deniable.presenting.revealed import revealed_brief
 from deniable.reading import MOST_ROWS
-from deniable.reading.epochs import EpochState, instant_text, period_text, version_text, when_text
+from deniable.reading.epochs import EpochState, instant_text, period_text, when_text
 
 _INFLUENCE: Final = (
-    "a share of fake reports moves it by at most this many times that share; null if unbounded"
+    "a share of fake reports moves it by at most so many times that share; null if by any amount"
 )
-_FAKES_DECIDE: Final = "whether 1 % of fake reports can move it by all that is possible"
+_FAKES_DECIDE: Final = "whether 1 % of fake reports move it by all that is possible"
 TIME: Final = or_null({"type": "string", "format": "date-time"})
 ESTIMATE: Final = (
     Field("estimate", or_null(NUMBER), "stated"),
@@ -227,12 +227,12 @@ def chosen_rows(
     intervals tell anything.
 
     Raises:
-        ValueError: of a numeric survey, where single values are noise, for any choice.
+        ValueError: of a numeric survey, whose rows are groups of values, for any choice.
     """
     view = histogram.first_view if view is None else View(view)
     biased = view is not View.UNBIASED
     if histogram.numeric is not None and (biased or top):
-        raise ValueError("single values of a numeric survey are noise: look at its groups")
+        raise ValueError("a numeric survey shows groups of values, not the largest")
     rows = shown_rows(histogram, view)
     kept = [row for row in rows if wanted.casefold() in row["category"].casefold()]
     wanted_count = len(kept)
@@ -395,8 +395,4 @@ def sample_place(sample: Sample) -> str:
     return f"{sample.name} {when_text(sample_period(sample))}"
 
 
-def _version(sample: Sample) -> str:
-    return version_text(sample.start)
-
-
-presents(Sample, period=sample_period, place=sample_place, version=_version)
+presents(Sample, period=sample_period, place=sample_place)

@@ -39,11 +39,13 @@ def figures(manifest: Manifest, counts: NDArray[np.int64], level: float) -> RunF
     decoder = decoder_of(mechanism)
     tally = decoder.tally(counts.tolist())
     if manifest.values is not None:
+        average = mean(mechanism, tally, manifest.values, level)
+        rows = [(average.value, average.low, average.high)]
+        if not decoder.tells_shares:
+            return RunFigures(*np.array(rows).T)
         blur = blur_of(mechanism, tally.n)
         groups = group_weights(len(manifest.categories), blur)
         shares = (linear_query(mechanism, tally, weights, level) for weights in groups.tolist())
-        average = mean(mechanism, tally, manifest.values, level)
-        rows = [(average.value, average.low, average.high)]
         bounds, z = ShareQueries.of(decoder, blur).bounds(tally), normal_quantile(level)
         for probability in QUARTILES:
             value, low, high = (manifest.values[i] for i in bounds.places(probability, z))
@@ -83,6 +85,8 @@ def true_figures(manifest: Manifest, truth: Floats, devices: int) -> dict[str, f
         return dict(zip(manifest.categories, truth.tolist(), strict=True))
     values = [float(value) for value in manifest.values]
     means = {"mean": float(np.dot(truth, values))}
+    if not decoder_of(manifest.mechanism).tells_shares:
+        return means
     rising = np.cumsum(truth) + TIE
     means |= {name: values[int(np.argmax(rising >= p))] for p, name in QUARTILES.items()}
     blur = blur_of(manifest.mechanism, devices)

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.estimates import decoder_of
-from deniable.mechanisms import ClampedGeometric, Mechanism, TwoRound, TwoValuedMechanism
+from deniable.mechanisms import MeanMatrix, Mechanism, TwoRound, TwoValuedMechanism
 from deniable.mechanisms.block_design import TurnedDesign
 from deniable.mechanisms.levels import Levels
 from deniable.mechanisms.one_question import OneQuestion
@@ -189,18 +189,13 @@ def _blocks(mechanism: TurnedDesign, truth: Indices, source: Words) -> Indices:
 
 
 @_drawn.register
-def _with_noise(mechanism: ClampedGeometric, truth: Indices, source: Words) -> Indices:
-    _check_grid(mechanism)
-    # As on the device: the noise is j or more upwards if word < A_j, downwards if N - 1 - word is.
-    # From the low end, A_j is the weight of all responses from j on; they rise from A_m to A_1.
-    m = mechanism.categories - 1
-    rising = _boundaries(mechanism.row(0)[::-1])
-
-    def sample(truth: Indices, words: Block) -> Indices:
-        up, down = m - _below(rising, words), m - _below(rising, ~words)
-        return np.asarray(np.clip(truth.astype(np.int64) + up - down, 0, m))
-
-    return _in_chunks(truth, source, sample)
+def _of_rows(mechanism: MeanMatrix, truth: Indices, source: Words) -> Indices:
+    places = np.array([mechanism.place(answer) for answer in range(mechanism.categories)])
+    rows, rests = places[truth].T
+    between = mechanism.grid // mechanism.rows.grid
+    above = _below_bound(between, truth.size, source) < rests
+    drawn = _drawn(mechanism.rows, rows + above, source)
+    return drawn.astype(truth.dtype)
 
 
 @_drawn.register
@@ -231,23 +226,28 @@ def _by_parts(
     As on the device, a word's last bits are the question if there is one of that number, and then
     its mechanism answers.
     """
-    count = len(mechanism.parts)
-    mask = np.uint64((1 << (count - 1).bit_length()) - 1)
-    chosen = np.zeros(truth.size, dtype=np.uint64)
-    undrawn = np.arange(truth.size if count > 1 else 0)  # one by itself takes no word
-    while undrawn.size:
-        words = np.empty(undrawn.size, dtype=np.uint64)
-        source.fill(words)
-        chosen[undrawn] = words & mask
-        undrawn = undrawn[chosen[undrawn] >= count]
+    chosen = _below_bound(len(mechanism.parts), truth.size, source)
     responses, behind = np.empty_like(truth), mechanism.responses
-    for number in reversed(range(count)):
+    for number in reversed(range(len(mechanism.parts))):
         part = mechanism.parts[number]
         behind -= part.responses
         devices = np.flatnonzero(chosen == number)
         truth, own = answers(number, truth)
         responses[devices] = behind + _drawn(part, own[devices], source)
     return responses
+
+
+def _below_bound(bound: int, size: int, source: Words) -> Block:
+    """Return so many integers uniform in [0, bound), of the last bits of words, as on a device."""
+    mask = np.uint64((1 << (bound - 1).bit_length()) - 1)
+    drawn = np.zeros(size, dtype=np.uint64)
+    undrawn = np.arange(size if bound > 1 else 0)  # one by itself takes no word
+    while undrawn.size:
+        words = np.empty(undrawn.size, dtype=np.uint64)
+        source.fill(words)
+        drawn[undrawn] = words & mask
+        undrawn = undrawn[drawn[undrawn] >= bound]
+    return drawn
 
 
 def _in_chunks(

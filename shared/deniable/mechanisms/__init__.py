@@ -66,8 +66,8 @@ ON_DEMAND: Final = {
     "DifferenceSet": "difference_set",
     "DesignMechanism": "block_design",
     "Subset": "subset",
-    "ClampedGeometric": "numeric",
     "Levels": "levels",
+    "MeanMatrix": "mean",
     "OneQuestion": "one_question",
     "RandomisedResponse": "randomised_response",
     "SurveyMatrix": "matrix",
@@ -82,7 +82,7 @@ if TYPE_CHECKING:
     from deniable.mechanisms.joint import KIND as _KIND  # noqa: F401 - seen by what freezes apps
     from deniable.mechanisms.levels import Levels as Levels
     from deniable.mechanisms.matrix import SurveyMatrix as SurveyMatrix
-    from deniable.mechanisms.numeric import ClampedGeometric as ClampedGeometric
+    from deniable.mechanisms.mean import MeanMatrix as MeanMatrix
     from deniable.mechanisms.one_question import OneQuestion as OneQuestion
     from deniable.mechanisms.randomised_response import RandomisedResponse as RandomisedResponse
     from deniable.mechanisms.subset import Subset as Subset

@@ -100,7 +100,6 @@ class SeveralQuestions(Kind):
     """A kind that is about several questions."""
 
     several = True
-    answers = False
 
     def dimensions(self, parameters: Parameters) -> Dimensions:
         """Return the questions with their answers."""

@@ -309,8 +309,6 @@ class BlockLabels(Sequence[str]):
 class DesignKind(Kind):
     """Base of the kinds that are a design; its parameters are a subclass's."""
 
-    answers = False
-
     @abstractmethod
     def design(self, parameters: Parameters, categories: int) -> Design:
         """Return the design of so many categories; ValueError if there is none."""

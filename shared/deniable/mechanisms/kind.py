@@ -18,7 +18,7 @@ Parameters = Mapping[str, Any]
 _MODULES: Final = {
     "randomised-response": "deniable.mechanisms.randomised_response",
     "two-round": "deniable.mechanisms.two_round",
-    "numeric": "deniable.mechanisms.numeric",
+    "mean": "deniable.mechanisms.mean",
     "matrix": "deniable.mechanisms.matrix",
     "subset": "deniable.mechanisms.subset",
     "affine": "deniable.mechanisms.affine",
@@ -66,7 +66,6 @@ class Kind(Protocol):
             written as such.
         ordered: whether its categories go from a least to a greatest, so that they have quantiles.
         several: whether it is about several questions, each with its own answers.
-        answers: whether each response is one of the answers, the categories, in every survey.
         likeness: which of the other responses are sent how often, for people; ends "Your true
             answer is sent …, else one of the others, …", which is said if these are the categories.
         sent: what a response stands for, where that is more than one answer, for people.
@@ -81,7 +80,6 @@ class Kind(Protocol):
     numeric: ClassVar[bool | None] = False
     ordered: ClassVar[bool] = False
     several: ClassVar[bool] = False
-    answers: ClassVar[bool] = True
     likeness: ClassVar[str] = "all alike"
     sent: ClassVar[str] = "a set of answers"
 

@@ -85,7 +85,6 @@ def node_labels(width: int, categories: Sequence[str]) -> tuple[str, ...]:
 class _Kind(Kind):
     name = "levels"
     fields = ("widths", "mechanisms")
-    answers = False
     numeric = None
     ordered = True
     sent = "one or more groups of neighbouring answers, of a size that is drawn"

@@ -84,7 +84,6 @@ class SurveyMatrix:
 class _Kind(Kind):
     name = "matrix"
     fields = ("weights", "responses")
-    answers = False
     likeness = "each as often as the survey's table says"
 
     def check(self, parameters: Parameters) -> None:

@@ -197,7 +197,6 @@ class TwoRound(BlockMechanism):
 class _Kind(Kind):
     name = "two-round"
     fields = ("kept", "fresh")
-    answers = False
     first_round_kept = True
 
     def check(self, parameters: Parameters) -> None:

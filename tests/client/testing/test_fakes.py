@@ -112,7 +112,7 @@ def test_what_an_app_reports_is_counted_under_its_name(collector: FakeCollector)
     half, quarter = 1 << 63, 1 << 62
     rows = [[half, quarter, quarter], [quarter, half, quarter]]
     collector.publish(THEME)
-    collector.publish(MINUTES, kind="numeric")
+    collector.publish(MINUTES, kind="mean")
     collector.publish(TEA, kind="matrix", settings={"matrix": rows, "responses": ["p", "q", "r"]})
     with device(collector, THEME, MINUTES, TEA) as client:
         assert client.refresh(force=True).errors == {}

@@ -9,7 +9,7 @@ from deniable.budget import format_nano
 from deniable.client.consent import Scope
 from deniable.client.explaining.promise import Promise, Terms
 from deniable.client.survey import Survey
-from deniable.mechanisms import KINDS, is_vast, odds_text, percent_text
+from deniable.mechanisms import is_vast, odds_text, percent_text
 from deniable.messages import Manifest
 from deniable.terms import odds_of
 from deniable.terms.sentences import Translate, duration, guess, length, likely
@@ -51,11 +51,8 @@ def limits(promise: Promise, terms: Terms | None, _: Translate) -> Iterator[str]
         yield text.format(odds=odds_text(odds), length=length(promise.epoch_seconds, _))
         if promise.delta:
             yield guess(promise.guess, _)
-    for answers in dict.fromkeys(KINDS[kind].answers for kind in promise.mechanisms):
-        if answers:
-            yield _("Answers near yours may be sent more often than others.")
-        else:
-            yield _("Responses may differ from the answers, and some are sent more often.")
+    if promise.mechanisms:
+        yield _("Responses may differ from the answers, and some are sent more often.")
     if promise.kept is not None:
         text = _(
             "A response may be repeated up to {count} times. That links these reports, and can "

@@ -17,6 +17,7 @@ from deniable.estimates.decoders.support import TwoValuedDecoder as TwoValuedDec
 from deniable.mechanisms import Mechanism, TwoValuedMechanism
 from deniable.mechanisms.block_design import BlockMechanism
 from deniable.mechanisms.levels import Levels
+from deniable.mechanisms.mean import MeanMatrix
 from deniable.mechanisms.one_question import OneQuestion
 
 
@@ -50,6 +51,13 @@ def _(mechanism: Levels) -> Decoder:
     from deniable.estimates.decoders.levels import LevelsDecoder
 
     return LevelsDecoder(mechanism, _made)
+
+
+@_made.register
+def _(mechanism: MeanMatrix) -> Decoder:
+    from deniable.estimates.decoders.dense import MeanDecoder
+
+    return MeanDecoder(mechanism)
 
 
 # A dense decoder of 4,096 categories holds two matrices of 128 MiB: few are kept.

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,11 @@ from numpy.typing import NDArray
 from deniable.estimates.binomial import IntervalMethod
 
 Floats = NDArray[np.float64]
+
+
+MEAN_ALONE: Final = (
+    'these reports tell the mean alone; shares take a survey with tells = "distribution"'
+)
 
 
 class Model(StrEnum):
@@ -109,6 +114,9 @@ class Decoder(ABC):
     kernels_tested: bool
     """Whether estimates too far below 0 tell more of fake reports than the tested counts do."""
 
+    tells_shares: bool = True
+    """Whether there are frequencies; else the mean alone."""
+
     likeliest_response: float | None = None
     """The greatest probability of any response to any answer, where responses support sets of
     categories: beside the supported counts, none of these may have been sent too often."""
@@ -176,6 +184,14 @@ class Decoder(ABC):
     @abstractmethod
     def kernels(self, weights: Floats) -> Floats:
         """Return g with P g = w: (…, categories) to (…, responses)."""
+
+    def noise(self, weights: Floats, shares: Floats, *, least: bool = False) -> Floats:
+        """Return n Var of linear queries if devices are fixed: the most, or the least it can be."""
+        del least  # all frequencies are estimated, and so it is known
+        # n Var = g^T (diag lam - P^T diag(f) P) g = sum_y lam_y g_y^2 - sum_x f_x w_x^2, since
+        # P g = w. Linear in lam and f; the second sum is itself a linear query.
+        squares = self.kernels(weights) ** 2 @ shares
+        return np.asarray(squares - self.kernels(weights**2) @ shares)
 
     @abstractmethod
     def sums(self, values: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""Any mechanism: its whole matrix, and a left inverse of the transposed one."""
+"""Any mechanism: its whole matrix, and a left inverse of the transposed one; and that of means."""
 
 from functools import cached_property
 from typing import Final
@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from deniable.estimates.binomial import IntervalMethod, NotInvertible, normal_quantile
 from deniable.estimates.decoders.decoder import (
+    MEAN_ALONE,
     Decoder,
     Extremes,
     Floats,
@@ -17,7 +18,7 @@ from deniable.estimates.decoders.decoder import (
     cautious_errors,
     mean_squares,
 )
-from deniable.mechanisms import Rows
+from deniable.mechanisms import MeanMatrix, Rows
 
 _WORST_CONDITION: Final = 1e13
 """Beyond this, fewer than three digits of an estimate would be left in floating point."""
@@ -111,6 +112,59 @@ class DenseDecoder(Decoder):
     def tested_counts(self, tally: Tally) -> NDArray[np.int64]:
         """Return the counts of the responses."""
         return tally.counts
+
+
+class MeanDecoder(DenseDecoder):
+    """The rows, as many categories, and what each response stands for: a share of the range.
+
+    Only weights that rise or fall in equal steps have a kernel. That of the mean is right for any
+    answers; ``frequencies`` are those of the population with this mean that differs most, all at
+    either end, so that bounds which take them for the answers hold.
+    """
+
+    tells_shares = False
+
+    def __init__(self, mechanism: MeanMatrix) -> None:
+        Decoder.__init__(self, mechanism.rows.categories, mechanism.responses)
+        self._mechanism = mechanism
+        self._matrix = solution_matrix(mechanism.rows)
+        last = mechanism.categories - 1
+        shares = [float(mechanism.stands_for(y) / last) for y in range(self.responses)]
+        self._inverse = np.zeros_like(self._matrix)
+        self._inverse[0], self._inverse[-1] = np.subtract(1, shares), shares
+        self._matrix.flags.writeable = self._inverse.flags.writeable = False
+
+    @cached_property
+    def _rows_of(self) -> Floats:
+        """Return how often each answer takes each row, (answers, rows)."""
+        answers = range(self._mechanism.categories)
+        rows = np.zeros((len(answers), self.categories + 1))
+        between = self._mechanism.grid // self._mechanism.rows.grid
+        for answer, (row, rest) in enumerate(map(self._mechanism.place, answers)):
+            rows[answer, row : row + 2] = 1 - rest / between, rest / between
+        return rows[:, :-1]
+
+    def kernels(self, weights: Floats) -> Floats:
+        """Return g with P g = w; ValueError for weights that do not rise or fall in equal steps."""
+        first, last = weights[..., :1], weights[..., -1:]
+        line = first + (last - first) * np.linspace(0, 1, self.categories)
+        if not np.allclose(weights, line, rtol=0, atol=1e-9 * max(1.0, float(np.abs(line).max()))):
+            raise ValueError(MEAN_ALONE)
+        return super().kernels(weights)
+
+    def noise(self, weights: Floats, shares: Floats, *, least: bool = False) -> Floats:
+        """Return the most that a report's noise can have, or the least; no more than it varies."""
+        g = self.kernels(weights)
+        noise = self.means(g**2) - weights**2
+        varies = g**2 @ shares - (g @ shares) ** 2
+        bound = noise.min(axis=-1) if least else noise.max(axis=-1)
+        return np.asarray(np.minimum(bound, varies))
+
+    def response_shares(self, frequencies: Floats) -> Floats:
+        """Return P^T f, of the rows' frequencies, or those of all answers."""
+        if len(frequencies) != self.categories:
+            frequencies = frequencies @ self._rows_of
+        return super().response_shares(frequencies)
 
 
 def solution_matrix(mechanism: Rows) -> Floats:

@@ -195,8 +195,10 @@ class FigureService:
             histogram = histogram_of(subject.newest, counts)
             try:
                 return packed_json(covariance_map(histogram))
-            except ValueError as error:  # a single report has none
-                raise Refusal(RefusalCode.TOO_FEW_REPORTS, str(error)) from error
+            except ValueError as error:  # a single report has none, and a mean alone never
+                few = RefusalCode.TOO_FEW_REPORTS
+                code = few if histogram.categories else RefusalCode.BAD_QUERY
+                raise Refusal(code, str(error)) from error
 
         return json_answer(await self.made(request, subject, "covariance", packed))
 
@@ -374,15 +376,15 @@ async def asked_sides(figures: FigureService, request: web.BaseRequest, subject:
     """
     manifest, text = subject.newest, request.query.get("against", PREVIOUS)
     try:
-        if text.startswith(ACROSS):
-            notes = await figures.store.notes(manifest.name)
-            note = find_note(text[len(ACROSS) :], notes, subject.epochs)
+        if text.startswith(ACROSS) and subject.epochs is None:
+            note = find_note(text[len(ACROSS) :], await figures.store.notes(manifest.name))
             return Sides(replace(subject, surveys=(manifest, manifest)), None, False, *note)
         other, epochs = find_against(text, manifest, figures.catalogue.named)
-    except (ReadingError, ValueError) as error:
-        known = "against must be previous, days, yesterday, older, a known survey, or across NOTE"
-        reason = str(error) if text.startswith(ACROSS) else known
-        raise Refusal(RefusalCode.BAD_QUERY, reason) from None
+    except ReadingError:
+        raise Refusal(
+            RefusalCode.BAD_QUERY,
+            "against must be previous, days, yesterday, older, a known survey, or across NOTE",
+        ) from None
     if other.name != manifest.name:
         await figures.queue(request, other.name)
     both = replace(subject, surveys=(manifest, other))

@@ -1,0 +1,146 @@
+"""The matrix of a mean: the least worst noise, by linear programming.
+
+Rows are at J equal steps x of [-1, 1], and R responses at equal steps have the values g_y. Of all
+matrices P with sum_y P_xy g_y = x and m_y <= P_xy <= e^epsilon m_y, the one with the least
+
+    V = max_x (sum_y P_xy g_y^2 - x^2),
+
+the noise that the mechanism adds to a report of whoever answers x. For given values that is a
+linear program; the longest of them, the reach, is searched for. Source: docs/mathematics.md,
+section 10.
+"""
+
+from functools import lru_cache
+from math import expm1, gcd
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.mechanisms import InvalidParameter, SurveyMatrix, exact_epsilon
+from deniable.mechanisms.mean import MAX_RESPONSES, MAX_ROWS, MeanMatrix
+
+Floats = NDArray[np.float64]
+
+_REACHES: Final = (1.0, 1.05, 1.1, 1.15, 1.2, 1.25, 1.3, 1.35, 1.4)
+"""Reaches, in units of the one that a single bit has: 1/t, t = (e^epsilon - 1)/(e^epsilon + 1)."""
+_NEAR: Final = 1.005
+"""Of reaches that add no more than half a per cent of noise, the shortest: fakes move it less."""
+_UNUSED: Final = 1e-9
+"""Chances below this are rounding."""
+_TOLERANCE: Final = 1e-10
+_ENOUGH: Final = 12.0
+"""Above this epsilon the distance between responses, not privacy, is what makes noise."""
+_MIXED: Final = [2.0**-power for power in range(40, 1, -2)]
+"""Shares of even noise to mix in, the least of which repairs what rounding breaks is taken."""
+
+Weights = tuple[tuple[int, ...], ...]
+
+
+@lru_cache(maxsize=64)  # a plan asks for the same again
+def mean_weights(categories: int, epsilon: str) -> Weights:
+    """Return the rows of the best matrix, over 2^64, certified.
+
+    Raises:
+        InvalidParameter: for an epsilon that integers over 2^64 do not resolve.
+    """
+    level = min(float(exact_epsilon(epsilon)), _ENOUGH)
+    found = []
+    if level > 0:
+        for reach in _REACHES:
+            solved = _least_noise(min(categories, MAX_ROWS), level, reach)
+            if solved is not None:
+                found.append(solved)
+    if not found:
+        raise InvalidParameter("epsilon", "reveals nothing, or too little to be told from nothing")
+    least = min(noise for noise, _ in found)
+    matrix = next(matrix for noise, matrix in found if noise <= _NEAR * least)
+    matrix = _used(matrix)
+    for mixed in _MIXED:
+        weights = _integers((1 - mixed) * matrix + mixed / matrix.shape[1])
+        if min(map(min, weights)) < 1 or weights[0] == weights[1]:
+            continue
+        if MeanMatrix(categories, weights).privacy.satisfies(epsilon, "0"):
+            return weights
+    raise InvalidParameter("epsilon", "is too small for integers over 2^64; raise it")
+
+
+def _least_noise(rows: int, level: float, reach: float) -> tuple[float, Floats] | None:
+    """Return the least worst noise with responses up to this reach, and the matrix; or nothing.
+
+    Turned over, x to -x and g to -g, the best matrix is as good, and so is the mean of both: half
+    of the rows will do. A chance is m_y + (E - 1) q_xy with 0 <= q_xy <= m_y, and values are u_y/t:
+    then no number of the program is vast or tiny, whatever epsilon is.
+    """
+    from scipy import optimize, sparse
+
+    excess, values = expm1(level), reach * np.linspace(-1, 1, MAX_RESPONSES)
+    t = excess / (excess + 2)
+    x = np.linspace(-1, 1, rows)[rows // 2 :]
+    k, half = len(x), MAX_RESPONSES // 2
+    fold = np.minimum(np.arange(MAX_RESPONSES), np.arange(MAX_RESPONSES)[::-1])
+    count = k * MAX_RESPONSES
+
+    def each_row(of_m: Floats, of_q: Floats, of_noise: float) -> Any:
+        own = np.tile(np.bincount(fold, of_m, half), (k, 1))
+        blocks: Any = [own, sparse.kron(sparse.identity(k), of_q), np.full((k, 1), of_noise)]
+        return sparse.hstack(blocks)
+
+    ones = np.ones(MAX_RESPONSES)
+    # By symmetry the m_y have the mean 0: sum_y g_y P_xy = (E - 1)/t sum_y u_y q_xy.
+    equal = sparse.vstack([each_row(ones, excess * ones, 0), each_row(0 * ones, values, 0)])
+    below = sparse.hstack(
+        [
+            sparse.csr_matrix((-np.ones(count), (np.arange(count), np.tile(fold, k)))),
+            sparse.identity(count),
+            sparse.csr_matrix((count, 1)),
+        ]
+    )
+    noise = each_row(values**2, excess * values**2, -1)
+    result = optimize.linprog(
+        np.append(np.zeros(half + count), 1),
+        A_ub=sparse.vstack([below, noise]).tocsr(),
+        b_ub=np.append(np.zeros(count), (t * x) ** 2),
+        A_eq=equal.tocsr(),
+        b_eq=np.append(np.ones(k), x / (excess + 2)),
+        bounds=(0, None),
+        method="highs-ds",
+        options={"primal_feasibility_tolerance": _TOLERANCE},
+    )
+    if result.x is None:
+        return None
+    m = np.maximum(result.x[:half], 0)[fold]
+    q = np.clip(result.x[half:-1].reshape(k, -1), 0, m)
+    upper = m + excess * q
+    if rows % 2:  # the row of 0 is its own mirror image
+        upper[0] = (upper[0] + upper[0, ::-1]) / 2
+    return float(result.x[-1]), np.vstack([upper[::-1, ::-1][: rows // 2], upper])
+
+
+def _used(matrix: Floats) -> Floats:
+    """Return the columns from the first that is used to the last, or each n-th, if that is all."""
+    used = np.flatnonzero(matrix.max(axis=0) > _UNUSED)
+    stride = gcd(*(int(at) for at in used - used[0]))
+    kept = matrix[:, used[0] : used[-1] + 1 : stride]
+    return np.asarray(kept / kept.sum(axis=1, keepdims=True))
+
+
+def _integers(matrix: Floats) -> Weights:
+    """Return rows over 2^64 whose mean responses rise in equal steps, exactly."""
+    grid, (rows, responses) = SurveyMatrix.grid, matrix.shape
+    places = range(responses)
+    ends = [float(np.arange(responses) @ matrix[end]) for end in (-1, 0)]
+    step = round((ends[0] - ends[1]) / (rows - 1) / 2 * grid)
+    # What rounding leaves is made up for by two neighbours that are as frequent as possible.
+    rare = matrix.min(axis=0)
+    at = int(np.minimum(rare[:-1], rare[1:]).argmax())
+    made = []
+    for j, row in enumerate(matrix):
+        weights = [int(chance * grid) for chance in row]
+        weights[at] += grid - sum(weights)
+        wanted = grid // 2 * (responses - 1) + (2 * j - rows + 1) * step
+        lacking = wanted - sum(y * weight for y, weight in zip(places, weights, strict=True))
+        weights[at] -= lacking
+        weights[at + 1] += lacking
+        made.append(tuple(weights))
+    return tuple(made)
