@@ -135,7 +135,7 @@ def _for_single_questions(
 
 
 def _beside_mean(manifest: Manifest, values: Sequence[Fraction]) -> Iterator[Fact]:
-    """Yield what a survey takes that tells the distribution as well."""
+    """Yield the reports that the mean and quartiles take in a survey of the distribution."""
     step, half = values[1] - values[0], (values[-1] - values[0]) / 50
     levels = specified(LEVELS, len(values), manifest.epsilon, repeat=manifest.repeat)
     tree = levels.mechanism(len(values), manifest.epsilon, "0")

@@ -45,16 +45,16 @@ def mean_weights(categories: int, epsilon: str) -> Weights:
         InvalidParameter: for an epsilon that integers over 2^64 do not resolve.
     """
     level = min(float(exact_epsilon(epsilon)), _ENOUGH)
-    found = []
+    programs = []
     if level > 0:
         for reach in _REACHES:
             solved = _least_noise(min(categories, MAX_ROWS), level, reach)
             if solved is not None:
-                found.append(solved)
-    if not found:
-        raise InvalidParameter("epsilon", "reveals nothing, or too little to be told from nothing")
-    least = min(noise for noise, _ in found)
-    matrix = next(matrix for noise, matrix in found if noise <= _NEAR * least)
+                programs.append(solved)
+    if not programs:
+        raise InvalidParameter("epsilon", "reveals nothing, or too little to be of any use")
+    least = min(noise for noise, _ in programs)
+    matrix = next(matrix for noise, matrix in programs if noise <= _NEAR * least)
     matrix = _used(matrix)
     for mixed in _MIXED:
         weights = _integers((1 - mixed) * matrix + mixed / matrix.shape[1])
