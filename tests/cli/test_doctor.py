@@ -1,6 +1,7 @@
 """``deniable doctor`` finds what is wrong, says what to do, and changes nothing."""
 
 import json
+import os
 import re
 import socket
 import sqlite3
@@ -285,6 +286,7 @@ def test_readiness_stands_alone_and_loads_no_check(place: Workplace) -> None:
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "deniable.cli", "doctor", "--ready"],
         cwd=place.directory,
+        env={**os.environ, "DENIABLE_PORT": str(free_port())},
         capture_output=True,
         text=True,
     )

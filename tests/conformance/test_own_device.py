@@ -77,4 +77,4 @@ def test_a_device_that_breaks_off_is_not_judged_and_fails(tmp_path: Path) -> Non
 def test_only_rules_that_there_are_can_be_chosen() -> None:
     status, output = run("--device", OURS, "--rule", "D99")
     assert status == 2
-    assert "D99 is none of works, D1" in output
+    assert "D99 is not one of works, D1" in output

@@ -170,7 +170,7 @@ def test_the_more_answers_and_the_less_epsilon_the_longer_they_come_first() -> N
     assert not np.array(most)[:, :2].any()  # of so few answers never
     sixteen, many = most[1][2:]
     text = (ROOT / "docs" / "analysts.md").read_text("utf-8")
-    assert f"up to {sixteen:,} reports of 16 answers, {many:,} of 105" in text
+    assert f"up to {sixteen:,} reports for 16 answers, {many:,} for 105" in text
 
 
 @given(st.integers(2, 40), st.integers(0, 2**32), st.floats(0.001, 3))
