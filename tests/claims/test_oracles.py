@@ -241,7 +241,7 @@ NO_CLAIMS: dict[str, str] = {
         presenting.histogram:UNBIASED
         presenting.histogram:_distribution_tables presenting.histogram:_numeric_notes
         presenting.histogram:_rows_notes
-        presenting.histogram:turnout_sentence presenting.pictures:_lines
+        presenting.histogram:turnout_sentence
         presenting.questions:_NOTES presenting.rows:_FAKES_DECIDE
         presenting.rows:enrolment_text presenting.rows:histogram_facts
         publishing.document:_keys_text publishing.document:answers_of

@@ -173,7 +173,7 @@ def test_answers_with_commas_are_named_by_their_texts_and_others_by_their_questi
         ("share tea|-1", "no answer '-1'"),  # a negative number is no option
         ("ahead tea|-1|never", "no answer '-1'"),
         ("share tea|never, never", "each once"),
-        ("share tea|never|--epoch|3-1", "0 to 29"),
+        ("share tea|never|--epoch|3-1", "its earlier end first"),
         ("share tea|never..always", "from a least to a greatest"),
         ("share cups|3..1", "3 comes after 1"),
         ("share cups|1..9", "there is no answer '9'"),

@@ -72,13 +72,13 @@ def test_the_former_key_a_strangers_and_nobody_s_yes_hand_nothing_over(
     stranger = tmp_path / "stranger.pem"
     create_key_file(stranger)
     another = place.fail("authority rotate --yes --authority-key", stranger)
-    assert "not the key that signs now" in another
+    assert "not the current signing key" in another
     assert rotations(place) == []
     assert not next_file(place).exists()
     rotate(place)
     former = ("--authority-key", place.key_file)
     assert "was rotated" in place.fail("survey publish", place.written(), *former)
-    assert "not the key that signs now" in place.fail("authority rotate --yes", *former)
+    assert "not the current signing key" in place.fail("authority rotate --yes", *former)
     assert envelopes(place) == []
     assert len(rotations(place)) == 1
 

@@ -155,7 +155,7 @@ def test_a_store_that_another_program_keeps_locked_is_named_as_such(
         (answer("200 OK", b'{"workers": 2, "workers_wanted": 2}'), OK, "is ready"),
         (answer("200 OK", b'{"workers": 1, "workers_wanted": 2}'), WARN, "1 of 2 workers"),
         (answer("503 Unavailable", b'{"detail": "it was moved"}'), FAIL, "503: it was moved"),
-        (answer("404 Not Found"), FAIL, "no collector"),
+        (answer("404 Not Found"), FAIL, "not a collector"),
         (b"", FAIL, "has not answered"),
     ],
 )
@@ -187,7 +187,7 @@ def test_the_origin_must_lead_to_this_collector() -> None:
         port = urlsplit(origin).port
         assert finding.remedy.startswith(f"`origin` has port {port}, and `port` is 8377: ")
         finding = check_origin_answers(config(origin=origin, port=port), bytes(32), START)
-        assert finding.remedy == "look at DNS and the proxy"
+        assert finding.remedy == "check DNS and the proxy"
     with pretending("404 Not Found", key.hex()) as server:
         origin = server.origin
         finding = check_origin_answers(config(origin=origin), key, START)

@@ -227,12 +227,12 @@ RESTORE = ("stop the server", "its file and those beside it", "deniable store re
 STATES = {
     "a misspelt variable": doubtful(
         "environment", lambda it: it.monkeypatch.setenv("DENIABLE_PROT", "1"),
-        ("is it misspelt?",), lambda it: it.monkeypatch.delenv("DENIABLE_PROT"),
+        ("check its spelling",), lambda it: it.monkeypatch.delenv("DENIABLE_PROT"),
     ),
     "files that others may read": doubtful("file modes", open_to_others, (), Broken.do),
     "a key in the directory": State(
         "authority key", lambda it: shutil.copy2(it.place.key_file, inside(it)),
-        ("move it away from the server",), take_out,
+        ("move it off the server",), take_out,
     ),
     "a relay without gateway": doubtful(
         "gateway", setting(relays='["192.0.2.7"]'), (), ours("gateway new")
@@ -263,7 +263,7 @@ STATES = {
     ),
     "a lost store": State("store", Broken.empty, ("deniable store restore",), Broken.restore),
     "a store that is not there": State(
-        "store", setting(store='"elsewhere/store.sqlite"'), ("is `store` right?",),
+        "store", setting(store='"elsewhere/store.sqlite"'), ("check `store`",),
         setting(store='"store.sqlite"'),
     ),
     "an empty store": doubtful(
@@ -291,7 +291,7 @@ STATES = {
     ),
     "files that nobody may write": State("store", all_read_only, (), Broken.do),
     "clocks that differ": State(
-        "store's clock", in_another_time, ("set the wrong one right",),
+        "store's clock", in_another_time, ("correct the wrong one",),
         lambda it: it.monkeypatch.undo(),
     ),
     "settings of another user": State(
@@ -311,7 +311,7 @@ STATES = {
     ),
     "another authority": State(
         "authority", setting(authority=f'"{AUTHORITY.public_key.hex()}"'),
-        ("is `authority` the key that apps pin?",), right_authority,
+        ("check that `authority` is the key that apps pin",), right_authority,
     ),
     "an origin that was changed": State(
         "signed origin", setting(origin='"http://127.0.0.1:1"'), ("publish their files again",),

@@ -108,7 +108,7 @@ def test_a_new_gateway_is_private_and_stands_in_bundles(place: Workplace, tmp_pa
     place.publish()
     other = tmp_path / "other.pem"
     create_key_file(other)
-    assert "signs now" in place.fail("gateway new --authority-key", other)
+    assert "not the current signing key" in place.fail("gateway new --authority-key", other)
     assert not Config.load(place.directory).gateway_keys.exists()
     document = json.loads(place.succeed("survey export tea"))
     assert "gateway" not in document

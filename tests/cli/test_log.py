@@ -171,16 +171,18 @@ def test_a_record_that_is_behind_damaged_or_ahead_is_told(place: Workplace, tmp_
         record.write_bytes(content)
         return " ".join(place.run("doctor").output.split())
 
-    assert "2 entries, of which the record beside the log's key has 1" in told(older)
+    assert "2 entries, but the record beside the log's key has 1" in told(older)
     assert "record     is behind; deniable log cosign" in place.succeed("log show")
     place.run("log cosign")
     assert record.read_bytes() == newer
     assert f"{record} is not the record of the log" in told(b"")
     put_back(place, tmp_path / "backup")
-    assert "1 entry, of 2 that were signed" in told(newer)
+    assert "1 entry, but 2 were signed" in told(newer)
     shown = place.run("log show")
     assert shown.exit_code == 1
-    assert "is of 2 entries that the store lacks: deniable log recover FROM" in shown.stdout
+    assert (
+        "has 2 entries, not all of which the store has: deniable log recover FROM" in shown.stdout
+    )
     assert "deniable log recover FROM" in place.fail("log cosign")
 
 
@@ -192,7 +194,7 @@ def test_no_policy_has_another_name_than_the_collectors(
     place.settings.write_text(settings.replace('"http://127.0.0.1:', '"https://moved:', 1), "utf-8")
     assert place.settings.read_text("utf-8") != settings
     assert "continues under that name" in place.fail("log policy")
-    assert "goes on under the new name" in place.run("doctor").output
+    assert "continues under the new name" in place.run("doctor").output
     place.publish()
     assert place.succeed("log policy").startswith("log moved:")
 
@@ -204,7 +206,7 @@ def test_settings_of_witnesses_are_checked(place: Workplace) -> None:
     for witnesses, wrong in (
         (f'["{long} https://w"]', "of at most 255 bytes"),
         ('["no key"]', "must be a list of"),
-        (f'["{key} https://a", "{key} https://b"]', "each once"),
+        (f'["{key} https://a", "{key} https://b"]', "key once"),
         (seventeen, "at most 16"),
     ):
         place.set(witnesses=witnesses)
@@ -237,7 +239,7 @@ def test_a_fork_that_was_signed_while_witnesses_were_away_is_told_by_them(
     place.settings.write_text(settings, "utf-8")
     told = examined()
     assert "1 of them, such as witness.example, cosigned another history, of 2 entries" in told
-    assert "the witnesses never cosign this one: docs/public-log.md says under “a fork”" in told
+    assert "the witnesses will never cosign this one: see “a fork”" in told
     assert "deniable log cosign" not in told
     asked = place.run("log cosign")
     assert (asked.exit_code, "see deniable doctor" in asked.stdout) == (1, True)
@@ -247,8 +249,8 @@ def test_a_fork_that_was_signed_while_witnesses_were_away_is_told_by_them(
     put_back(place, tmp_path / "theirs")
     shown = place.run("log show")
     assert shown.exit_code == 1
-    assert "record     is of another history, of 2 entries: docs/public-log.md" in shown.stdout
-    assert "of another history → docs/public-log.md says under" in examined()
+    assert "record     has another history, of 2 entries: see “a fork”" in shown.stdout
+    assert "another history → see “a fork”" in examined()
     record.unlink()
     put_back(place, tmp_path / "backup")
     assert "recovered  1 entry" in place.succeed("log recover", tmp_path / "copy")

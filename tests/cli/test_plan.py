@@ -187,4 +187,4 @@ def test_a_published_survey_is_planned_by_its_name_and_its_reports(place: Workpl
 def test_only_a_simulated_survey_has_such_a_name(place: Workplace) -> None:
     named = place.written(name='"simulated-tea"')
     refused = place.fail("survey publish", named)
-    assert refused.startswith(f"{named}: name: is that of a simulated survey")
+    assert refused.startswith(f"{named}: name: is for simulated surveys")

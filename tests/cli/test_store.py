@@ -102,7 +102,9 @@ def test_a_moved_store_says_where_to_and_takes_and_shows_nothing(
     assert f"moved to {new} before" in counted.fail("store move", other)
     assert other.stat().st_mode & 0o777 == 0o600  # so it is from the first moment on
     (warning,) = start_warnings(Config.load(counted.directory), {})
-    assert warning.startswith(f"the store was moved to {new}, and takes no report; set `store` to")
+    assert warning.startswith(
+        f"the store was moved to {new} and accepts no reports; set `store` to"
+    )
     assert f"already at {file_of(counted)}" in counted.fail("store move", file_of(counted))
     with monkeypatch.context() as changed:
         changed.setenv("DENIABLE_STORE", str(new))
@@ -125,7 +127,7 @@ def test_whoever_meets_a_move_that_was_broken_off_is_told_to_finish_it_first(
         assert "once deniable store move is done" in counted.fail(words)
     (warning,) = start_warnings(Config.load(counted.directory), {})
     assert "once deniable store move is done" in warning
-    assert "If deniable store move was broken off, do it again first" in " ".join(
+    assert "If deniable store move was interrupted, run it again first" in " ".join(
         counted.run("doctor").stdout.split()
     )
 

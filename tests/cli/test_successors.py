@@ -263,7 +263,7 @@ def test_the_doctor_adds_up_what_runs_and_names_older_declarations() -> None:
     costly = [manifest(name=f"survey-{number}") for number in range(5)]
     found = judge_lifetime(costly, NOW)
     assert found.status is Status.WARN
-    assert f"sets aside at most epsilon {5 * 5 * ONE / NANO:.3f}" in found.text
+    assert f"reserves at most epsilon {5 * 5 * ONE / NANO:.3f}" in found.text
     assert "keep answering sequence 0" in judge_declarations([TEN, MANIFEST], NOW).text
     assert "the newest" in judge_declarations([LATER, MANIFEST], NOW).text
 

@@ -21,6 +21,7 @@ from deniable.client import (
     SurveyExplanation,
     Terms,
     catalogue,
+    device_commands,
 )
 from deniable.counterparts.signing import sign_manifest
 from deniable.mechanisms import TwoRound
@@ -458,7 +459,9 @@ NEWS: dict[str, tuple[dict[str, Any], dict[str, Any], list[str]]] = {
 
 
 @pytest.mark.parametrize("change", NEWS)
-def test_an_update_is_told_by_what_changed_since_consent(bench: Bench, change: str) -> None:
+def test_an_update_is_told_by_what_changed_since_consent(
+    bench: Bench, change: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     before, after, said = NEWS[change]
     daily = {"schedule": Schedule(START, 7 * DAY, 2, DAY)} if change == "daily" else {}
     bench.transport.publish(manifest(**daily))
@@ -469,10 +472,17 @@ def test_an_update_is_told_by_what_changed_since_consent(bench: Bench, change: s
     assert client.explain().surveys[0].news == ()
     client.close()
     updated = replace(DECLARED, **{**before, **after})
-    page = bench.client(surveys=[updated], consent="unset").explain()
-    assert list(only(page).news) == said
+    client = bench.client(surveys=[updated], consent="unset")
+    page, survey = client.explain(), only(client.explain())
+    assert list(survey.news) == said
+    beside = replace(survey, question="And you?", news=())
+    first = " ".join([*survey.summary, *(f"{survey.question} {text}" for text in said)])
+    for shown in (page, replace(page, surveys=(beside, survey))):
+        assert plain(shown.brief()).startswith(first)
+    assert device_commands(client, ["consent", "on"], prog="app") == 0
+    told = plain(capsys.readouterr().out)
     for text in said:
-        assert plain(page.brief()).count(text) == plain(page).count(text) == 1
+        assert plain(page.brief()).count(text) == plain(page).count(text) == told.count(text) == 1
 
 
 def test_what_a_client_of_more_declares_is_new_of_the_app(bench: Bench) -> None:

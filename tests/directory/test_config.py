@@ -190,7 +190,7 @@ def test_certificate_and_key_need_each_other(tmp_path: Path) -> None:
     for alone in ("tls_certificate", "tls_key"):
         message = refusal(write(tmp_path, **{alone: '"file.pem"'}))
         assert message.startswith(f"{tmp_path / CONFIG_FILE}: {alone} is set")
-        assert "need each other" in message
+        assert "set both or neither" in message
 
 
 def test_a_setting_that_is_unknown_is_refused_by_name(tmp_path: Path) -> None:

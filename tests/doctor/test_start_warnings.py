@@ -70,7 +70,7 @@ def test_a_misspelt_variable_is_told_from_a_strange_one(
     assert unknown_variables({variable: ""}) == [variable]
     told = "".join(warnings(place, **{variable: "hunter2"}))
     assert told == (
-        f"{variable} is no setting, and without effect; is {setting} meant?" if setting else ""
+        f"{variable} is not a setting and has no effect; did you mean {setting}?" if setting else ""
     )
 
 

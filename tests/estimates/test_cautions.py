@@ -76,7 +76,8 @@ def words(text: str) -> str:
 
 def check_document(document: Document) -> None:
     """Check that both renderings have all cautions; commands and pages add nothing to them."""
-    check(document.cautions, words(document_text(document, 10_000)))
+    check(document.cautions, text := words(document_text(document, 10_000)))
+    assert text.count("Not to be used") <= 1
     check(document.cautions, words(document_html(document)))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from deniable.documents.terminal import document_text
-from deniable.estimates import Histogram, Series, Unit, compare, estimate_histogram
+from deniable.estimates import Histogram, Model, Series, Unit, compare, estimate_histogram
 from deniable.estimates.decoders import decoder_of
 from deniable.estimates.series import Point
 from deniable.messages import Manifest, Repeat
@@ -23,7 +23,8 @@ from tests.support.surveys import MANIFEST, manifest
 _DAY: Final = 86_400
 _SCHEDULE: Final = replace(MANIFEST.schedule, start=20_000 * _DAY, epoch_seconds=_DAY, epochs=30)
 _OLDER: Final = manifest(sequence=1, schedule=_SCHEDULE)
-_NEWER: Final = manifest(sequence=2, schedule=_SCHEDULE, epsilon="2")
+_LATER: Final = replace(_SCHEDULE, start=20_003 * _DAY)
+_NEWER: Final = manifest(sequence=2, schedule=_LATER, epsilon="2")
 _FEW_GOOD: Final = (3_000, 2_500, 2_000, 1_500, 1_000)
 _MANY_GOOD: Final = (1_000, 1_500, 2_000, 2_500, 3_000)
 _OTHERS: Final = (
@@ -40,7 +41,7 @@ def counted(survey: Manifest, epoch: int, counts: tuple[int, ...]) -> EpochCount
 
 def side_by_side(newer: Manifest = _NEWER) -> Series:
     """Return a series in which devices of the older and of the newer app never change."""
-    counts = [counted(newer, epoch, _MANY_GOOD) for epoch in range(3, 9)]
+    counts = [counted(newer, epoch, _MANY_GOOD) for epoch in range(6)]
     counts += [counted(_OLDER, epoch, _FEW_GOOD) for epoch in range(9)]
     return series_of(MANIFEST.name, [newer, _OLDER], counts)
 
@@ -50,10 +51,13 @@ def test_nothing_changed_where_two_surveys_differ_and_neither_changed() -> None:
     for sentence in (series.sentence(), series.to_dict()["sentence"]):
         assert "no clear change" in sentence
         assert re.search(r"(?:up|down|difference) \+?0\.0 points", sentence)
-        assert f"of survey {_NEWER.survey_id.hex()[:12]}." in sentence
+        assert "All of it is of the version from 7 October 2024." in sentence
     told = series.sentence("good")
     assert "no clear trend of good, +0.00 points a day (95 % interval −" in told
-    assert f"of survey {_NEWER.survey_id.hex()[:12]}." in told
+    assert "All of it is of the version from 7 October 2024." in told
+    assert _NEWER.survey_id.hex()[:12] not in str(
+        series.document([*series.figures()]).tables[0].rows[0]["survey"]
+    )
 
 
 def test_each_survey_is_a_line_whose_epochs_go_on_to_the_right() -> None:
@@ -74,8 +78,8 @@ def test_each_survey_is_a_line_whose_epochs_go_on_to_the_right() -> None:
         assert all(line == sorted(line) for line in lines)
         assert lines[0][3:] == lines[1]  # an epoch of the same days stands at the same place
     texts = [each.text or "" for each in root.iter() if each.tag.endswith("text")]
-    for survey in (_OLDER, _NEWER):
-        assert sum(text.startswith(f"survey {survey.survey_id.hex()[:12]}") for text in texts) == 1
+    for day in (4, 7):
+        assert texts.count(f"version from {day} October 2024") == 1
 
 
 @pytest.mark.parametrize("other", _OTHERS, ids=["question", "order", "numbers"])
@@ -84,7 +88,7 @@ def test_another_question_of_the_name_is_another_axis(other: Manifest) -> None:
     assert {point.survey_id for point in series.points} == {other.survey_id.hex()}
     assert series.apart == (_OLDER.survey_id.hex(),)
     text = " ".join(map(str, series.document(list(series.figures())).notes))
-    assert f"survey {_OLDER.survey_id.hex()[:12]}" in text
+    assert "One survey of this name asks something else, and is not shown." in text
 
 
 def test_the_older_survey_is_subtracted_from_the_newer_whichever_epochs_are_later() -> None:
@@ -119,9 +123,15 @@ def test_a_trend_is_the_slope_of_weighted_least_squares_over_the_epochs_that_are
     assert trend.slope.value == pytest.approx(slope)
     end = -100 * trend.slope.high
     assert trend.sentence.startswith(
-        "rating-of-marriage, 4–17 October 2024: good or fair is falling by "
+        "rating-of-marriage, 7–20 October 2024: good or fair is falling by "
         f"{-100 * slope:.1f} points a week (95 % interval {end:.1f} to "
     )
+    noise = replace(trend.slope.linear, model=Model.FIXED).figures()[1]
+    (wider,) = re.findall(
+        r"epochs make the trend's interval wider than need be \(by ([\d.]+) % at most\), never",
+        str(told.to_dict(["good", "fair"])["cautions"]),
+    )
+    assert 0 <= float(wider) / 100 + 1 - trend.slope.standard_error / noise < 0.01  # rounded up
     assert told.to_dict(["good", "fair"])["trend"]["estimate"] == trend.slope.value
     assert trend.sentence in told.sentence(["good", "fair"])
     assert told.to_dict()["trend"] is None

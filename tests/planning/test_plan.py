@@ -29,7 +29,7 @@ from deniable.messages import Enrolment, Manifest, Repeat, Schedule
 from deniable.planning import blind_devices_text, epsilon_for, has_shares, plan, year_of
 from deniable.planning.facts import plan_document
 from deniable.planning.specification import specified
-from deniable.reading import EpochState, ListedEpoch, date_text
+from deniable.reading import Pace, date_text
 from deniable.simulation import SimulatedReports
 from tests.support.effort import effort, some
 from tests.support.kinds import EXAMPLES, SURVEYS, WITH_SHARES, calibrated, example_survey
@@ -157,6 +157,14 @@ def test_a_planned_difference_is_found_as_often_as_was_asked(mechanism: Randomis
     assert abs(found(t, t) - 0.05) < 5 * math.sqrt(0.0475 / runs)
 
 
+def _pace(survey: Manifest, closed: str) -> Pace:
+    """Return the pace of 1,500 reports in each closed epoch; a week of silence later, or ended."""
+    count = int(closed.rstrip("se"))
+    now = START + (count + 1 + 7 * ("s" in closed)) * DAY
+    ended_at = now if "e" in closed else None
+    return Pace.of(survey, dict.fromkeys(range(count), 1500), now, ended_at)
+
+
 def _published(kept: int | None = None, epochs: int = 40) -> Manifest:
     repeat = Repeat() if kept is None else Repeat("memoised", kept)
     schedule = Schedule(START, DAY, epochs, DAY)
@@ -166,8 +174,7 @@ def _published(kept: int | None = None, epochs: int = 40) -> Manifest:
 @pytest.mark.parametrize("kept", [None, 5])
 def test_a_figure_is_so_exact_on_the_date_that_is_said_and_not_before(kept: int | None) -> None:
     survey = _published(kept)
-    closed = [ListedEpoch(epoch, 1500, EpochState.SEALED) for epoch in range(3)]
-    made = plan(survey, Accuracy.half_width(0.029), 0.5, closed)
+    made = plan(survey, Accuracy.half_width(0.029), 0.5, _pace(survey, "3"))
     at = made.reached_at()
     assert at is not None
     mechanism, half = survey.mechanism, np.array([1, 1 / 3, 1 / 3, 1 / 3]) / 2
@@ -203,6 +210,11 @@ _OUTLOOKS = """
 .005 40 3 PACE OTHERS only ± 0.639 # END ISAME only ± 2.58 # END
 .01 3 3 The survey is over, with 4,500 reports. OTHERS only ± 2.34 #. ISAME only ± 3.12 #.
 .01 1 1 The survey is over, with 1,500 reports. Only ± 4.04 #.
+.01 3 0e The survey is over, and no epoch has figures.
+.03 40 3e The survey is over, with 4,500 reports. OTHERS ± 3 # already: 4,500 reports reach ± 2.34
+    percentage points. ISAME only ± 3.12 #.
+.02 40 3s No figures since 17 November 2023, so no date can be given. OTHERS only ± 2.34 #.
+    ISAME only ± 3.12 #.
 .01 3 0 Once a closed epoch has figures, you see here when that is reached.
 """
 
@@ -212,10 +224,9 @@ def test_each_outlook_has_its_sentences_of_at_most_30_words(outlook: str) -> Non
     size, epochs, closed, told = outlook.split(" ", 3)
     for short, words in _WORDS.items():
         told = told.replace(short, words)
-    listed = [ListedEpoch(epoch, 1500, EpochState.SEALED) for epoch in range(int(closed))]
     survey = _published(epochs=int(epochs))
     made, error = (
-        plan(survey, accuracy, 0.5, listed)
+        plan(survey, accuracy, 0.5, _pace(survey, closed))
         for accuracy in (Accuracy.half_width(float(size)), Accuracy.standard_error(float(size) / 2))
     )
     assert made.sentence.endswith(f" {told}")
@@ -223,7 +234,7 @@ def test_each_outlook_has_its_sentences_of_at_most_30_words(outlook: str) -> Non
     # Of other devices' reports, as many do as the sentence says.
     if (at := made.reached_at(same=False)) is not None:
         needed = made.reports(made.ways[0]) or math.inf
-        assert (at - DAY - START) // DAY == max(int(closed), math.ceil(needed / 1500))
+        assert (at - DAY - START) // DAY == max(int(closed[0]), math.ceil(needed / 1500))
 
 
 def test_what_is_no_power_and_cannot_be_reached_is_refused() -> None:

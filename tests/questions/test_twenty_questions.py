@@ -212,7 +212,7 @@ QUESTIONS: dict[str, tuple[Callable[[Surveys], Any], str, str]] = {
     ),
     "On which date is it known within 3 points, as reports come in now?": (
         lambda them: plan(
-            them["theme"].manifest, Accuracy.half_width(0.03), closed=them["theme"].closed()
+            them["theme"].manifest, Accuracy.half_width(0.03), pace=them["theme"].pace()
         ),
         *("plan theme --width 3%", "theme/plan?width=0.03"),
     ),

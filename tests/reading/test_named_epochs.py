@@ -25,13 +25,17 @@ HOURS = Schedule(MONDAY + 24 * DAY, HOUR, 48, 0)
         ("2026-11-16..2026-11-29", range(14, 28), range(2, 4)),
         ("2026-11-05", range(3, 4), range(1)),
         ("2026-10-30..2026-11-03", range(2), None),
-        *((text, None, None) for text in ("2026-02-30", "30", "5-3", "2026-12-31", "today")),
+        *((text, None, None) for text in ("2026-02-30", "30", "2026-12-31", "today")),
+        *(
+            (text, "be a range with", "be a range with")
+            for text in ("5-3", "2026-11-08..2026-11-05")
+        ),
     ],
 )
-def test_a_text_names_epochs(text: str, days: range | None, weeks: range | None) -> None:
+def test_a_text_names_epochs(text: str, days: range | str | None, weeks: range | None) -> None:
     for schedule, expected in ((DAYS, days), (WEEKS, weeks)):
-        if expected is None:
-            with pytest.raises(ValueError, match="must be"):
+        if not isinstance(expected, range):
+            with pytest.raises(ValueError, match=f"must {expected or 'be'}"):
                 epoch_range(text, schedule, NOW)
         else:
             assert epoch_range(text, schedule, NOW) == expected
@@ -98,6 +102,24 @@ APPEAR = "appear once 100 devices have answered in one week"
         (
             *(NOW, NOW - DAY, range(1, 3), "Ended on 26 November 2026; no more answers count"),
             "no figures from 11 to 24 November 2026: fewer than 100 devices answered in any week",
+        ),
+        (
+            *(NOW, NOW - DAY, range(3, 4), "Ended on 26 November 2026; no more answers count"),
+            "no figures from 25 November to 1 December 2026: fewer than 100 devices answered",
+        ),
+        (
+            *(NOW, NOW - DAY, range(4, 5), "Ended on 26 November 2026; no more answers count"),
+            "no figures from 2 to 8 December 2026: the survey ended before, on 26 November 2026",
+        ),
+        (
+            *(NOW - 2 * DAY, None, range(2, 3), "Week 4 of 8"),
+            "no figures yet from 18 to 24 November 2026: they appear once 100 devices have "
+            "answered; answers count until 26 November 2026 at 01:00 UTC",
+        ),
+        (
+            *(NOW, None, range(4, 6), "Week 4 of 8"),
+            "no figures yet from 2 to 15 December 2026: that is still to come, and they "
+            "appear once 100 devices have answered in one week",
         ),
         (
             OVER,

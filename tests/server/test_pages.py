@@ -30,7 +30,7 @@ from deniable.reading.source import most_epochs
 from deniable.server.pages.page_table import OF_SURVEY, PAGES
 from deniable.server.pages.rendering import GLOSSARY
 from deniable.server.routes.routing import HTML, SVG
-from deniable.stores import Overloaded, Role
+from deniable.stores import Note, Overloaded, Role
 from tests.cli.commands import SURVEY, succeed
 from tests.server.collector import Collector, running
 from tests.support.effort import THOROUGH, some
@@ -490,6 +490,8 @@ async def test_boxes_of_a_comparison_show_words_that_they_take(analyst: Collecto
                 [report(d, d % 5, epoch=epoch, survey=survey) for d in range(9)]
             )
     analyst.clock.time = START + 2 * 86_400
+    for hours_later in (4, 8):
+        await analyst.store.add_note("hours", Note(START + 86_400 + 3_600 * hours_later, "out"))
 
     async def read(query: str) -> tuple[dict[str, str], list[str], str]:
         text = await text_of(await analyst.client.get(f"/surveys/hours/compare?{query}"))
@@ -504,6 +506,15 @@ async def test_boxes_of_a_comparison_show_words_that_they_take(analyst: Collecto
     assert listed[0] == "the one before"
     older = "version from 14 November 2023 at 22:13 UTC"
     assert older in listed
+    *listed, first, second = listed
+    for query, answer in (
+        (f"against={first}", '"epochs":[1]'),  # each leads to its own
+        (f"against={second}", '"epochs":[2]'),
+        ("against=across out", "2 notes say 'out'; name one by its time: 'out (2023-11-16 02"),
+        (f"epoch=2&against={first}", "a note says which epochs are compared: name none"),
+    ):
+        found = await analyst.client.get(f"/v1/surveys/hours/comparison?{query}")
+        assert answer in (await found.text()).replace(": [", ":[")
     for against in (*listed, "yesterday"):
         if against != "2023-11-16 06:13":  # which is not compared with itself
             told = (await read(f"epoch=2023-11-16 06:13&against={against}"))[2]

@@ -181,9 +181,10 @@ def _do(device: "Engine | _StoredDevice", options: Namespace) -> int:
         device.purge()
         print("Erased. What was decided stays decided: no epoch gets a second response.")
         return 0
+    news = device.explain().news if options.decision in {None, Consent.ON} else ()
     if options.decision is not None:
         device.set_consent(options.decision, _ORIGIN, None)
-    _show("\n".join(consent_lines(device.consent_record())))
+    _show("\n".join([*consent_lines(device.consent_record()), *news]))
     return 0
 
 

@@ -53,8 +53,8 @@ def demo_document(
     notes = [text] if (text := supporting_text(mechanism)) else []
     if rest:
         notes.append(
-            f"Above are the {most} most frequent answers, and {len(rest)} answers more are the "
-            f"truth of at most {percent_text(Fraction(rest[0]['truth']), 'most')} each."
+            f"The {most} most frequent answers are shown. The true share of each of the other "
+            f"{len(rest)} is at most {percent_text(Fraction(rest[0]['truth']), 'most')}."
         )
     worst = max(abs(row["estimate"] - row["truth"]) for row in rows)
     covered = sum(row["covers"] == "yes" for row in rows)

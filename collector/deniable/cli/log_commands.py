@@ -29,7 +29,7 @@ from deniable.public_log.publish import (
 from deniable.stores import Store
 
 _RECOVER = ": deniable log recover FROM"
-_FORK = ": docs/public-log.md says under “a fork” how to continue"
+_FORK = ": see “a fork” in docs/public-log.md"
 
 authority_key_option = click.option(
     "--authority-key",
@@ -245,8 +245,8 @@ def _record_text(authority_key: Path, held: PublicLog, newest: SignedCheckpoint)
         return "is behind; deniable log cosign brings it up to date" if behind else ""
     size = record.checkpoint.size
     if size > held.size:
-        return f"is of {entries_text(size)} that the store lacks{_RECOVER}"
-    return f"is of another history, of {entries_text(size)}{_FORK}"
+        return f"has {entries_text(size)}, not all of which the store has{_RECOVER}"
+    return f"has another history, of {entries_text(size)}{_FORK}"
 
 
 async def _read(store: Store) -> PublicLog:

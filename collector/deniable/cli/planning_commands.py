@@ -101,12 +101,12 @@ def plan(
         raise click.UsageError("give one of --width, --error and --difference")
     ((what, size),) = (given or {"width": _DEFAULT}).items()
 
-    closed = None
+    pace = None
     if named := re.fullmatch("[a-z0-9-]+", file) and not Path(file).exists():
         if epsilon is not None or reports is not None:
             raise click.UsageError(_FROM_FILE)
         with found_survey(place, file, None) as survey:
-            manifest, closed = survey.manifest, survey.closed()
+            manifest, pace = survey.manifest, survey.pace()
 
     def drafted(epsilon: str) -> Manifest:
         if named:
@@ -136,7 +136,7 @@ def plan(
                 accuracy = Accuracy.standard_error(number)
             case _:
                 accuracy = Accuracy.difference(number, power.number, significance.number)
-        made = planned(manifest, accuracy, largest, closed)
+        made = planned(manifest, accuracy, largest, pace)
     except (InvalidPrivacyParameter, ValueError) as wrong:
         raise click.ClickException(str(wrong)) from wrong
     document = plan_document(made, drafted, ceiling, reports)

@@ -137,7 +137,7 @@ COMMANDS: Final[Mapping[str, Table]] = {
     },
     "Read figures (analysts)": {
         "hist": ("histogram_commands:hist", "Show the debiased histogram of a survey."),
-        "ask": ("root:ask", "Ask about a survey's figures; get sentences."),
+        "ask": ("root:ask", "Ask about a survey's figures; answers are sentences."),
         "watch": (
             "histogram_commands:watch",
             "Show by exit status whether a figure is beyond a limit.",

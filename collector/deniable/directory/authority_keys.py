@@ -71,7 +71,7 @@ def read_newest_key(
     file = file or find_key_file(directory, public_key)
     key = read_authority_key(file)
     if key.public_key != public_key:
-        raise KeyFileError(f"{file} is not the key that signs now, {public_key.hex()}")
+        raise KeyFileError(f"{file} is not the current signing key, {public_key.hex()}")
     return file, key
 
 

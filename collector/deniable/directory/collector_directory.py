@@ -65,9 +65,9 @@ EXAMPLE_FILE: Final = "example-survey.toml"
 
 _HEAD: Final = """\
 # Settings of a deniable collector; `deniable serve` reads them when it starts.
-# docs/reference/settings.md says more, also how environment variables override them.
+# See docs/reference/settings.md, also for the environment variables that override them.
 """
-_MORE: Final = "# What else there is, with what holds if it is left out:"
+_MORE: Final = "# Other settings, with their defaults:"
 
 
 def create_collector(
@@ -98,7 +98,7 @@ def create_collector(
     check_origin(origin)
     config_file = directory / CONFIG_FILE
     if config_file.exists():
-        raise FileExistsError(f"{config_file} exists; a collector is never overwritten")
+        raise FileExistsError(f"{config_file} exists; an existing collector is never overwritten")
     check_outside(key_file, directory)
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     key = create_key_file(key_file)

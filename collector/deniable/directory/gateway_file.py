@@ -53,11 +53,11 @@ class GatewayFile:
             keys = open_gateway_keys(self.signed, chain)
         except Refusal as refusal:
             raise KeyFileError(
-                f"the gateway's keys are not the authority's: {refusal}"
+                f"the authority did not sign the gateway's keys: {refusal}"
             ) from refusal
         held = {number: key.public_key for number, key in self.private_keys().items()}
         if held != {key.key_id: key.public_key for key in keys.configurations}:
-            raise KeyFileError("the gateway's private keys are not those of its signed list")
+            raise KeyFileError("the gateway's private keys do not match its signed list")
         return keys
 
 
@@ -83,7 +83,7 @@ def read_gateway_file(file: Path) -> GatewayFile:
     except OSError as error:
         raise KeyFileError(f"{file}: {error.strerror}") from error
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise KeyFileError(f"{file} is not a file of `deniable gateway new`") from error
+        raise KeyFileError(f"{file} was not made by `deniable gateway new`") from error
     return read
 
 
@@ -142,7 +142,7 @@ def rotated_gateway(
     kept = tuple(key for key in keys.configurations if needed[key.key_id] > now)
     if len(kept) == MAX_GATEWAY_KEYS:
         raise KeyFileError(
-            f"surveys that run need {MAX_GATEWAY_KEYS} gateway keys; rotate when one is over"
+            f"running surveys need {MAX_GATEWAY_KEYS} gateway keys; rotate when one of them is over"
         )
     number = newest.key_id
     while number in gateway.private_bytes:  # nobody takes the new key for one that was erased now

@@ -162,12 +162,12 @@ def _witnesses(value: list[str]) -> "tuple[Witness, ...]":
         ) from error
     keys = {witness.key.public_key for witness in witnesses}
     if len(keys) < len(witnesses) or any(one.key.algorithm != COSIGNER for one in witnesses):
-        raise ValueError("must be the keys of witnesses, each once")
+        raise ValueError("must list each witness's key once")
     longest = max(len(one.key.name.encode()) for one in witnesses)
     if len(witnesses) > _MOST_WITNESSES or longest > _LONGEST_NAME:
         raise ValueError(
-            f"must be at most {_MOST_WITNESSES}, with names of at most {_LONGEST_NAME} bytes, for "
-            "devices to take the proofs"
+            f"must be at most {_MOST_WITNESSES}, with names of at most {_LONGEST_NAME} bytes, or "
+            f"devices refuse the proofs"
         )
     return witnesses
 
@@ -209,7 +209,7 @@ class Config:
 
     origin: str = _setting(
         None,
-        "https://host[:port] by which devices reach this collector; signed into every manifest",
+        "https://host[:port] at which devices reach this collector; signed into every manifest",
         _origin,
     )
     authority: bytes = _setting(
@@ -218,10 +218,10 @@ class Config:
         _authority,
     )
     host: str = _setting("127.0.0.1", "address to listen on")
-    port: int = _setting(8377, "port to listen on; 0 for any that is free", _between(0, 65_535))
+    port: int = _setting(8377, "port to listen on; 0 for any free one", _between(0, 65_535))
     store: Path | str = _setting(  # noqa: RUF009 - it returns a field
         "store.sqlite",
-        "an SQLite file, relative to this one; or postgresql://user@host/database",
+        "SQLite file, relative to this one; or postgresql://user@host/database",
         _store,
         secret=True,  # it may hold a password
     )
@@ -233,8 +233,8 @@ class Config:
     )
     board: tuple[str, ...] = _setting(
         [],
-        "names of the surveys that the first page shows, in this order, the others folded below; "
-        "empty for all",
+        "surveys that the first page shows, in this order, with the others folded below; empty "
+        "for all",
         lambda value: tuple(dict.fromkeys(_texts(value))),
     )
     cross_origins: frozenset[str] = _setting(
@@ -243,28 +243,28 @@ class Config:
         _origins,
     )
     upload_origins: frozenset[str] = _setting(
-        [], "origins whose pages may report to surveys, as devices in a browser", _exact_origins
+        [], "origins whose pages may report to surveys as devices in a browser", _exact_origins
     )
     workers: int = _setting(1, "processes that share the port", _between(1, 256))
     address_rate: float = _setting(
         1_000.0,
-        "reports a second that each worker takes from one address; 0 for no limit",
+        "reports a second that each worker accepts from one address; 0 for no limit",
         _between(0, math.inf),
     )
     issuer_rate: float = _setting(
         0.0,
-        "reports a second that each worker takes of those that one issuer vouches for; 0: no limit",
+        "reports a second that each worker accepts for one issuer; 0 for no limit",
         _between(0, math.inf),
     )
     trusted_proxies: tuple[Network, ...] = _setting(
         [], "addresses or networks of proxies whose X-Forwarded-For is believed", _networks
     )
     relays: tuple[Network, ...] = _setting(
-        [], "addresses or networks of relays, through which many devices send", _networks
+        [], "addresses or networks of relays, which send for many devices", _networks
     )
     relay_rate: float = _setting(
         10_000.0,
-        "requests a second that each worker takes from one relay; 0 for no limit",
+        "requests a second that each worker accepts from one relay; 0 for no limit",
         _between(0, math.inf),
     )
     gateway_keys: Path = _setting(  # noqa: RUF009
@@ -283,24 +283,24 @@ class Config:
     tls_key: Path | None = _setting("", "PEM file of its private key", _file)  # noqa: RUF009
     metrics: tuple[str, int] | None = _setting(
         "",
-        "host:port where /metrics is served to anyone; empty for none but the operators' route",
+        "host:port where anyone may read /metrics; empty for the operators' route only",
         _address,
     )
     metrics_surveys: frozenset[str] = _setting(
         [],
-        "names of surveys whose estimates of closed epochs /metrics has, for who may read it",
+        "surveys whose estimates of closed epochs /metrics shows to its readers",
         _names,
     )
-    log_format: str = _setting("text", "text, or json: one object a line", _log_format)
+    log_format: str = _setting("text", "text, or json for one object per line", _log_format)
     upkeep_seconds: float = _setting(
         60.0,
-        "seconds between looks for epochs to seal and receipts to erase; 0 for never",
+        "seconds between checks for epochs to seal and receipts to erase; 0 for never",
         _between(0, 86_400),
     )
     relayed_from: int = _setting(
         "",
-        "day, such as 2026-12-31 (UTC), from which reports are taken only by way of relays; empty "
-        "for never",
+        "day, such as 2026-12-31 (UTC), from which reports are accepted only through relays; "
+        "empty for never",
         _day,
     )
     places: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
@@ -332,10 +332,10 @@ class Config:
             names = ("tls_certificate", "tls_key")
             there, missing = names if config.tls_certificate else reversed(names)
             raise InvalidConfig(
-                f"{config.place(there)} is set, and {missing} is not; they need each other"
+                f"{config.place(there)} is set, but {missing} is not; set both or neither"
             )
         if config.relayed_from != _NEVER and not config.relays:
-            raise InvalidConfig(f"{config.place('relayed_from')} is set, and relays is not")
+            raise InvalidConfig(f"{config.place('relayed_from')} is set, but relays is not")
         return config
 
 

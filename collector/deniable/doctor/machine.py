@@ -57,8 +57,8 @@ def start_warnings(config: Config, environment: Mapping[str, str]) -> list[str]:
         to = await store.moved_to()
         if to is not None:
             warnings.append(
-                f"the store was moved to {to}, and takes no report; set `store` to that, once"
-                " deniable store move is done"
+                f"the store was moved to {to} and accepts no reports; set `store` to that once "
+                f"deniable store move is done"
             )
         try:
             surveys, _ = await signed_surveys(store, config)
@@ -81,7 +81,7 @@ def _about_variables(environment: Mapping[str, str]) -> Iterator[str]:
     names = [name.removeprefix(_PREFIX) for name in sorted(VARIABLES)]
     for variable in unknown_variables(environment):
         for meant in get_close_matches(variable.removeprefix(_PREFIX), names, 1, _LIKENESS):
-            yield f"{variable} is no setting, and without effect; is {_PREFIX}{meant} meant?"
+            yield f"{variable} is not a setting and has no effect; did you mean {_PREFIX}{meant}?"
 
 
 def _about_surveys(
@@ -90,8 +90,8 @@ def _about_surveys(
     for survey in offered:
         if survey.origin != config.origin:
             yield (
-                f"{survey.name} is signed for {survey.origin}, not for {config.origin}: no device"
-                " takes it; put origin back, or publish its file again"
+                f"{survey.name} is signed for {survey.origin}, not for {config.origin}: devices "
+                f"refuse it; restore `origin`, or publish its file again"
             )
     for name in unpublished_names(config, surveys):
         yield f"{name} is not published"
@@ -114,10 +114,10 @@ def check_modes(directory: Path, config: Config) -> Diagnosis:
         files.append(directory / CONFIG_FILE)
     if exposed := sorted({f"{file}" for file in files if _mode(file) & 0o077}):
         return doubtful(
-            f"others may get at {', '.join(exposed)}",
+            f"other users can access {', '.join(exposed)}",
             "chmod go= " + shlex.join(exposed),
         )
-    return good("nobody else reads settings, store and key")
+    return good("no other user can read settings, store and key")
 
 
 def _mode(path: Path) -> int:
@@ -135,7 +135,7 @@ def check_authority_key(directory: Path, config: Config) -> Diagnosis:
     if inside:
         return bad(
             f"a private key is in the collector's directory: {inside[0]}",
-            "move it away from the server: an intruder there would have it",
+            "move it off the server, where an intruder could read it",
         )
     if beside := key_files(directory):
         return doubtful(
@@ -159,8 +159,8 @@ def check_leftover(directory: Path, config: Config) -> Diagnosis | None:
     file = directory / "store.sqlite"
     if isinstance(config.store, str) and file.exists():
         return doubtful(
-            f"the store is a database, and {file} is there too",
-            "move it away: a command that does not know the database's URL acts on it",
+            f"the store is a database, but {file} exists too",
+            "move it away: a command without the database's URL would use it",
         )
     return None
 
@@ -210,7 +210,7 @@ def check_rights(store: Path) -> Diagnosis | None:
 
 def as_user(number: int) -> str:
     """Return the command that looks as the user who serves: the owner of the files."""
-    return f"run this as the user who serves: runuser -u {_name(number)} -- deniable doctor"
+    return f"run this as the server's user: runuser -u {_name(number)} -- deniable doctor"
 
 
 def _denied(store: Path) -> Iterator[Path]:
@@ -252,8 +252,8 @@ def check_variables(environment: Mapping[str, str]) -> Diagnosis:
     """Say which variables override settings, and which look as if they should."""
     if strange := unknown_variables(environment):
         return doubtful(
-            f"no setting: {', '.join(strange)}",
-            "is it misspelt? The settings are in docs/reference/settings.md",
+            f"not a setting: {', '.join(strange)}",
+            "check its spelling against docs/reference/settings.md",
         )
     used = sorted(VARIABLES & environment.keys())
     return good(f"overrides: {', '.join(used)}" if used else "no variable overrides a setting")
@@ -264,18 +264,18 @@ def check_proxies(config: Config) -> Diagnosis:
     secured = config.tls_certificate is not None
     proxied = config.origin.startswith("https://") and not secured
     if not proxied:
-        return good("none is needed: devices come here directly")
+        return good("none is needed: devices connect directly")
     if not _is_loopback(config.host):
         return doubtful(
-            f"plain HTTP on {config.host}, and an origin with https",
-            "set host to 127.0.0.1, if the proxy that ends TLS is on this machine; else let nobody"
-            " but the proxy reach it, or set tls_certificate",
+            f"plain HTTP on {config.host}, but an https origin",
+            "set host to 127.0.0.1 if the proxy that terminates TLS is on this machine; else let "
+            "only the proxy reach it, or set tls_certificate",
         )
     if config.address_rate > 0 and not config.trusted_proxies:
         return doubtful(
-            "whatever comes through the proxy counts as one address's",
+            "everything from the proxy counts as one address",
             f"set trusted_proxies to its address, such as 127.0.0.1: {config.address_rate:g} "
-            "reports a second are a limit for all devices together now",
+            "reports a second is now the limit for all devices together",
         )
     return good(f"{len(config.trusted_proxies)} trusted")
 
@@ -333,8 +333,8 @@ def judge_clock(file: Path, newest: float, now: float, *, synchronised: bool | N
     if newest > now + _ONE_SECOND:
         return bad(
             f"{newest - now:,.0f} s behind the newest file, {file}",
-            "set the clock before serving: reports of open epochs would be refused. If the clock is"
-            f" right now, it was wrong when that was written: touch {shlex.quote(str(file))}",
+            "set the clock before serving, or reports of open epochs are refused. If the clock is "
+            f"right now, it was wrong when the file was written: touch {shlex.quote(str(file))}",
         )
     time_text = instant_text(now, "%Y-%m-%d %H:%M:%S UTC")
     if synchronised is False:
@@ -360,7 +360,7 @@ def check_libraries() -> Diagnosis:
     installed = [f"{name} {number}" for name, number in versions.items() if number]
     text = ", ".join([*installed, f"SQLite {sqlite3.sqlite_version}"])
     if versions["uvloop"] is None:
-        return doubtful(text, "pip install uvloop: it takes more reports a second")
+        return doubtful(text, "pip install uvloop: it handles more reports a second")
     return good(text)
 
 

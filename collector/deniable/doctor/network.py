@@ -42,7 +42,7 @@ def check_certificate(config: Config, now: float) -> Diagnosis | None:
     if days <= 0:
         return bad(text, renew)
     if now < certificate.not_valid_before_utc.timestamp():
-        return bad(f"{text}, but not yet", "is the clock right? Else take another")
+        return bad(f"{text}, but not yet", "check the clock, or use another certificate")
     if not _is_for(certificate, host):
         return bad(f"{text}, but for another host", f"get one for {host}")
     return doubtful(text, renew) if days < _RENEWAL_DAYS else good(text)
@@ -64,9 +64,9 @@ def check_server(config: Config) -> Diagnosis | None:
     others = listening_ports(config.store)
     if config.port and others and config.port not in others:
         return doubtful(
-            f"a server has the store open and listens on port {', '.join(map(str, others))}, but "
+            f"a server with this store listens on port {', '.join(map(str, others))}, but "
             f"`port` is {config.port}",
-            "restart it, or set `port` back",
+            "restart it, or restore `port`",
         )
     try:
         return server_finding(config)
@@ -94,13 +94,13 @@ def check_origin_answers(config: Config, authority: bytes, now: float) -> Diagno
     except ssl.SSLCertVerificationError as error:
         if error.verify_code == _EXPIRED:
             return bad(
-                f"the certificate at {config.origin} has expired: no device reports",
-                "renew it where TLS ends, at the proxy or here, and reload what serves it",
+                f"the certificate at {config.origin} has expired: no device can report",
+                "renew it where TLS ends, at the proxy or here, and reload that server",
             )
         return bad(
             f"the certificate at {config.origin} is not trusted: {error.verify_message}",
-            "if a private authority signed it, set SSL_CERT_FILE to that one's certificate, here"
-            " and on devices (docs/device.md)",
+            "if a private authority signed it, set SSL_CERT_FILE to that authority's certificate, "
+            "here and on devices (docs/device.md)",
         )
     except (OSError, http.client.HTTPException) as error:
         reason = getattr(error, "strerror", None) or type(error).__name__
@@ -112,10 +112,10 @@ def check_origin_answers(config: Config, authority: bytes, now: float) -> Diagno
         return bad(
             f"{config.origin}/v1/authority answers {answer.status}",
             _of_ports(config)
-            or "have the proxy pass on /v1/ as it is (examples/operations/nginx.conf)",
+            or "have the proxy pass /v1/ on unchanged (examples/operations/nginx.conf)",
         )
     if answer.headers.get("ETag") != f'"{authority.hex()}"':
-        remedy = _of_ports(config) or "look at DNS and the proxy"
+        remedy = _of_ports(config) or "check DNS and the proxy"
         return bad(f"another collector answers at {config.origin}", remedy)
     text = f"{config.origin} is this collector"
     if ends and (until := ssl.cert_time_to_seconds(ends)) - now < _RENEWAL_DAYS * 86_400:
@@ -133,14 +133,14 @@ def check_served_log(config: Config, stored: StoredLog) -> Diagnosis:
         served = SignedCheckpoint.parse(files_at(config.origin)(CHECKPOINT_PATH)).checkpoint
     except (OSError, ValueError) as error:
         return bad(
-            f"{config.origin}/log/ serves none: {error}",
-            "have the proxy pass on /log/ as it is (examples/operations/nginx.conf)",
+            f"{config.origin}/log/ serves no log: {error}",
+            "have the proxy pass /log/ on unchanged (examples/operations/nginx.conf)",
         )
     if served != ours:
         return bad(
-            f"{config.origin}/log/ serves one of {served.size} entries, the store has {ours.size}",
-            "is a proxy's cache in between, or another store behind it? /log/checkpoint is not to"
-            " be cached",
+            f"{config.origin}/log/ serves {served.size} entries, but the store has {ours.size}",
+            "check for a proxy's cache, which must not hold /log/checkpoint, or another store "
+            "behind the proxy",
         )
     return good(f"{config.origin}/log/ serves all {ours.size} entries")
 
@@ -164,7 +164,7 @@ def judge_witnesses(config: Config, replies: Replies) -> Diagnosis:
     quorum = witnesses_of(config).quorum
     text = f"{answering} of {number} answer, {quorum} must have cosigned"
     if answering < quorum:
-        return doubtful(f"{text}: {silent[0]}", "ask who runs them, or name others")
+        return doubtful(f"{text}: {silent[0]}", "ask their operators, or name others")
     return good(text)
 
 
@@ -179,6 +179,6 @@ def _of_ports(config: Config) -> str:
     if port == config.port or secure is (config.tls_certificate is None):
         return ""
     return (
-        f"`origin` has port {port}, and `port` is {config.port}: unless a proxy passes the one on"
-        " to the other, set the wrong one right"
+        f"`origin` has port {port}, and `port` is {config.port}: unless a proxy forwards one to "
+        f"the other, correct the wrong one"
     )

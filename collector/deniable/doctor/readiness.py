@@ -32,8 +32,8 @@ def server_finding(config: Config) -> Diagnosis:
         return judge_server(place, *_ask(config))
     except TimeoutError:
         return bad(
-            f"{place} has not answered for {SECONDS:g} s: it, or a worker of it, hangs",
-            "look at its log, and whether it is stopped (ps)",
+            f"{place} has not answered for {SECONDS:g} s: it or one of its workers hangs",
+            "check its log, and whether it is stopped (ps)",
         )
 
 
@@ -111,10 +111,10 @@ def _object(body: bytes) -> dict[str, Any]:
 def judge_server(place: str, status: int, answer: Mapping[str, Any]) -> Diagnosis:
     """Judge the HTTP status and the JSON object of ``/readyz``."""
     if status != 200:
-        reason = answer.get("detail", "it is no collector")
-        return bad(f"{place} answers {status}: {reason}", "see the store below, and the log")
+        reason = answer.get("detail", "it is not a collector")
+        return bad(f"{place} answers {status}: {reason}", "see `store` below, and the log")
     serving, wanted = answer.get("workers", 0), answer.get("workers_wanted", 0)
     if serving < wanted:
-        remedy = "look at its log, for what ends or stops them"
+        remedy = "see in its log why they end or stop"
         return doubtful(f"{serving} of {wanted} workers serve", remedy)
     return good(f"{place} is ready")

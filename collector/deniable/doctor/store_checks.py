@@ -68,11 +68,11 @@ def check_schema(config: Config) -> Diagnosis | None:
     except FileNotFoundError:
         return bad(
             f"{file} does not exist",
-            "is `store` right? If it is lost: deniable store restore BACKUP; or, for an empty one,"
-            f" touch {shlex.quote(str(file))}, then deniable store migrate",
+            "check `store`. If the file is lost: deniable store restore BACKUP; or, for an empty "
+            f"one, touch {shlex.quote(str(file))}, then deniable store migrate",
         )
     except PermissionError as error:
-        return bad(f"{file}: {error.strerror}", "run this as the user who serves")
+        return bad(f"{file}: {error.strerror}", "run this as the server's user")
     if unwritable is not None:
         return unwritable
     try:
@@ -129,7 +129,7 @@ def read_store(directory: Path, config: Config, now: float) -> Stored | Diagnosi
         patience = _LOCK_SECONDS if isinstance(config.store, Path) else 0.0
         return with_store(config, read, patience=patience)
     except Refusal as refusal:
-        return bad(f"its rotations are not sound: {refusal}", _RESTORE)
+        return bad(f"its rotations are invalid: {refusal}", _RESTORE)
     except (StoreError, OSError) as error:
         return bad(" ".join(str(error).split()), _remedy(config, error))
 
@@ -159,35 +159,35 @@ def _remedy(config: Config, error: Exception) -> str:
             return "make room on the store's disk: reports are refused until then (HTTP 507)"
         case StoreMoved():
             return (
-                "set `store` to its new place, and restart all collectors. If deniable store move"
-                " was broken off, do it again first; if no collector has used that place, and none"
-                " is to: deniable store cancel-move"
+                "set `store` to its new place, and restart all collectors. If deniable store move "
+                "was interrupted, run it again first; if no collector has used that place, and "
+                "none will: deniable store cancel-move"
             )
         case StoreLocked():
             file = shlex.quote(str(config.store))
-            return f"find that program (fuser -v {file}), and end it if it hangs"
+            return f"find the program (fuser -v {file}), and end it if it hangs"
         case _ if isinstance(config.store, Path):
             return _remedy_of_file(error.__cause__)
         case UnknownSchema():
-            return "is `store` the right database? In an empty one: deniable store migrate"
+            return "check `store`; if the database is empty: deniable store migrate"
         case NotAdmitted():
-            return "look at role, password, rights and the database's name (docs/postgres.md)"
+            return "check role, password, rights and the database's name (docs/postgres.md)"
         case Overloaded():
             return "allow more connections (max_connections), or lower database_connections"
         case Unreachable():
-            return "does it run? Are address and certificate in its URL right? (docs/postgres.md)"
+            return "check that it runs, and address and certificate in its URL (docs/postgres.md)"
     return (
-        "look at the database server's own log, and whether synchronous standbys are connected;"
-        " docs/postgres.md says how to set it"
+        "check the database server's own log, and whether synchronous standbys are connected "
+        "(docs/postgres.md)"
     )
 
 
 def _remedy_of_file(error: BaseException | None) -> str:
     if getattr(error, "sqlite_errorcode", None) in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
-        return f"is it a store? If it is damaged: {_RESTORE}"
+        return f"check that it is a store. If it is damaged: {_RESTORE}"
     return (
-        "look at its disk (dmesg; room, quota and ulimit -f of the user who serves), and whether"
-        " another program holds the file"
+        "check its disk (dmesg; free space, quota and ulimit -f of the server's user), and "
+        "whether another program holds the file"
     )
 
 
@@ -205,7 +205,7 @@ def judge_store_clock(ahead: float) -> Diagnosis:
         return good("agrees with this machine's")
     return bad(
         f"{abs(ahead):,.0f} s {'ahead of' if ahead > 0 else 'behind'} this machine's",
-        "set the wrong one right: nothing is sealed, erased or ended until then",
+        "correct the wrong one: nothing is sealed, erased or ended until then",
     )
 
 
@@ -215,7 +215,8 @@ def judge_standbys(lagging: int) -> Diagnosis | None:
         return None
     follow = "1 standby follows" if lagging == 1 else f"{lagging} standbys follow"
     return doubtful(
-        f"{follow} asynchronously, or not at all: a promoted one lacks the last reports",
+        f"{follow} asynchronously, or not at all: after a promotion the last reports would be "
+        f"missing",
         "connect it again, or drop its slot; set synchronous_standby_names to all, and"
         " synchronous_commit to on (docs/postgres.md); then restart all collectors",
     )
@@ -224,7 +225,7 @@ def judge_standbys(lagging: int) -> Diagnosis | None:
 def judge_order(faults: list[str] | None) -> Diagnosis:
     """Judge the faults that recounting found; None if it was left out."""
     if faults is None:
-        return good("left out, being long: deniable store check")
+        return good("omitted, as the store is large: deniable store check")
     if not faults:
         return good("the counts agree with the receipts and seals")
     more = f", and {len(faults) - 1} more" if len(faults) > 1 else ""

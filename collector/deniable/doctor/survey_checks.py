@@ -24,15 +24,15 @@ def judge_lifetime(offered: Sequence[Manifest], now: float) -> Diagnosis:
     """Judge whether a device can follow all that runs."""
     together = reserved_by_all(offered, now)
     text = (
-        "a device that answers every running survey sets aside at most epsilon "
+        "a device that answers every running survey reserves at most epsilon "
         f"{format_nano(together)}; an app that sets no lifetime_epsilon lets it spend "
         f"{DEFAULT_LIFETIME_EPSILON}"
     )
     if together > CEILING:
         return doubtful(
             text,
-            "publish fewer epochs, end what is not needed (deniable survey end), or have apps set"
-            " lifetime_epsilon: devices refuse what comes last",
+            "publish fewer epochs, end surveys that are not needed (deniable survey end), or have "
+            "apps set lifetime_epsilon: devices refuse the surveys that come last",
         )
     return good(text)
 
@@ -62,11 +62,11 @@ def check_gateway(config: Config, chain: Sequence[bytes]) -> Diagnosis | None:
     except FileNotFoundError:
         if not config.relays:
             return None
-        return doubtful("relays are named, and there are no gateway keys", "deniable gateway new")
+        return doubtful("relays are named, but there are no gateway keys", "deniable gateway new")
     except KeyFileError as error:
         return bad(str(error), _MENDED)
     if keys.origin != config.origin:
-        return bad(f"its keys are for {keys.origin}, and no device takes them", _MENDED)
+        return bad(f"its keys are for {keys.origin}, so devices refuse them", _MENDED)
     number = len(keys.configurations)
     return good(f"sequence {keys.sequence}, {number} key{'s' * (number > 1)}")
 
@@ -91,16 +91,16 @@ def judge_log(
     except TransparencyLogError as error:
         return bad(f"{error}", "restore the store, then deniable log recover FROM")
     if isinstance(record, PublicLogError):
-        return bad(f"{record}", "until then nothing is published")
+        return bad(f"{record}", "nothing can be published until then")
     if record is not None and record.checkpoint.size > log.size:
         return bad(
-            f"{entries_text(log.size)}, of {record.checkpoint.size} that were signed",
+            f"{entries_text(log.size)}, but {record.checkpoint.size} were signed",
             "deniable log recover FROM, from a mirror or an exported directory; nothing can be"
             " published until then (docs/operations/backups.md)",
         )
     if record is not None and not log.extends(record):
         return bad(
-            "the record beside the log's key is of another history",
+            "the record beside the log's key has another history",
             _HOW,
         )
     missing = sum(envelope not in log for envelope in signed)
@@ -109,32 +109,32 @@ def judge_log(
     text = entries_text(log.size)
     if missing:
         return doubtful(
-            f"{text}, without {missing} of what the authority signed",
+            f"{text}, without {missing} that the authority signed",
             "the next deniable survey publish appends them",
         )
     if record is not None and record.checkpoint.size < log.size:
         return doubtful(
-            f"{text}, of which the record beside the log's key has {record.checkpoint.size}",
+            f"{text}, but the record beside the log's key has {record.checkpoint.size}",
             "deniable log cosign writes it",
         )
     if log.newest is not None and log.newest.checkpoint.origin != origin:
         return doubtful(
-            f"{text}, under the name {log.newest.checkpoint.origin}, and not {origin}, as the"
-            " collector's origin has it: no app can pin that",
-            "restore `origin`; or the next deniable survey publish goes on under the new name"
+            f"{text}, under the name {log.newest.checkpoint.origin}, but the collector's origin "
+            f"requires {origin}: no app can pin this",
+            "restore `origin`; or the next deniable survey publish continues under the new name"
             " (docs/public-log.md)",
         )
     if not all(map(log.proof, log.envelopes)):
         return doubtful(
-            f"{text}, of which some have no proof that apps with a pin take: with all that cosigned"
-            f" it would have more than {MAX_PROOF_BYTES:,} bytes",
+            f"{text}; apps that pin the log refuse some proofs: with all cosignatures they would "
+            f"exceed {MAX_PROOF_BYTES:,} bytes",
             "name fewer witnesses; the next deniable survey publish makes shorter proofs",
         )
     if not witnesses.witnesses:
-        return good(f"{text}, of which no witness is named in the settings")
+        return good(f"{text}; the settings name no witness")
     text += f", cosigned by {cosigners} of {len(witnesses.witnesses)} witnesses"
     if not enough:
-        text += f", of which {witnesses.quorum} must"
+        text += f", of which {witnesses.quorum} are required"
     other = _others(log, witnesses, seen or {})
     if len(witnesses.witnesses) - len(other) < witnesses.quorum:
         name, size = max(other.items(), key=lambda item: item[1])
@@ -146,12 +146,12 @@ def judge_log(
     return good(text) if enough else doubtful(text, "deniable log cosign")
 
 
-_HOW = "docs/public-log.md says under “a fork” how to continue"
+_HOW = "see “a fork” in docs/public-log.md"
 _OUTRUN = (
-    "the store was restored, or two histories were signed: deniable log recover FROM; if that finds"
-    f" two, {_HOW}"
+    "the store was restored, or two histories were signed: deniable log recover FROM; if it finds "
+    "two, {_HOW}"
 )
-_FORKED = f"two histories were signed, and the witnesses never cosign this one: {_HOW}"
+_FORKED = f"two histories were signed, and the witnesses will never cosign this one: {_HOW}"
 
 
 def _others(
@@ -171,13 +171,13 @@ _ENDING_DAYS = 7
 _LAST_PART = 4
 """A short survey's end is no news before its last quarter."""
 _UNKEPT = (
-    "deniable serve does it by the clock, unless upkeep_seconds is 0 (its log says why it is"
-    " postponed); or: deniable survey seal {name} {epoch}"
+    "deniable serve does it by the clock, unless upkeep_seconds is 0 (its log shows why it is "
+    "postponed); or: deniable survey seal {name} {epoch}"
 )
 _MORE_KEYS = "; have its issuer make keys first: deniable issuer keys"
 _IDLE = (
-    "it was over long ago by this clock, and no report of a later one has come: if the clock is"
-    " right, deniable survey seal {name} {epoch}"
+    "by this clock it was over long ago, and no report of a later one has come: if the clock is "
+    "right, deniable survey seal {name} {epoch}"
 )
 
 
@@ -186,10 +186,10 @@ def judge_signatures(others: int, stored: int) -> Diagnosis:
     if others:
         return bad(
             f"{others} of {stored} stored surveys are signed by another authority, and not offered",
-            "is `authority` the key that apps pin? It stands as such in the collector.toml from"
-            " which they were published",
+            "check that `authority` is the key that apps pin, as in the collector.toml from which "
+            "they were published",
         )
-    return good("every stored survey is signed by it")
+    return good("it signed every stored survey")
 
 
 def judge_origin(surveys: Sequence[Manifest], origin: str) -> Diagnosis:
@@ -199,9 +199,9 @@ def judge_origin(surveys: Sequence[Manifest], origin: str) -> Diagnosis:
     ]
     if elsewhere:
         return bad(
-            f"not signed for {origin}, and no device takes them: {', '.join(elsewhere)}",
-            "restore `origin`; or publish their files again: a successor is signed for the new"
-            " one, and takes an app that asks there",
+            f"not signed for {origin}, so devices refuse them: {', '.join(elsewhere)}",
+            "restore `origin`; or publish their files again: a successor is signed for the new "
+            "origin, but needs an app that uses it",
         )
     return good(f"current surveys are signed for {origin}")
 
@@ -215,7 +215,7 @@ def judge_issuers(surveys: Sequence[Manifest], distrusted: Set[bytes], now: floa
     ]
     if stuck:
         return bad(
-            f"none is trusted, so that no report is taken, of {', '.join(stuck)}",
+            f"none is trusted, so no report is accepted for {', '.join(stuck)}",
             "publish a successor that lists an issuer whose key is safe, and end this one:"
             " deniable survey end",
         )
@@ -223,9 +223,9 @@ def judge_issuers(surveys: Sequence[Manifest], distrusted: Set[bytes], now: floa
     late = [survey for survey in surveys if survey.enrolment.first > _epoch(survey, now) + 1]
     if late:
         return doubtful(
-            f"{late[0].name} has no key before epoch {late[0].enrolment.first}, so that no report "
-            "is taken until then",
-            "publish a successor that lists the keys of this epoch and of those to come",
+            f"{late[0].name} has no key before epoch {late[0].enrolment.first}, so no report is "
+            f"accepted until then",
+            "publish a successor that lists the keys of this epoch and later ones",
         )
     return good("every running survey that needs an issuer has a trusted one")
 
@@ -241,13 +241,13 @@ def judge_surveys(
     if not soon:
         running = len({survey.name for survey in offered})
         return good(
-            f"{len(names)} published, of which {running} still take reports; manifests stored: "
+            f"{len(names)} published, of which {running} still accept reports; manifests stored: "
             f"{len(surveys)}"
         )
     first = min(soon, key=lambda survey: survey.schedule.end)
     return doubtful(
         f"{len(names)} published; {first.name} ends on {day_text(first.schedule.end)}",
-        "publish a successor, if it is to go on"
+        "publish a successor if it should continue"
         + (_MORE_KEYS if first.enrolment.mode == "blind" else ""),
     )
 
@@ -270,7 +270,7 @@ def judge_names(config: Config, surveys: Sequence[Manifest]) -> Diagnosis | None
             "correct the name (deniable survey list), or remove it from the setting",
         )
     names_any = config.public or config.board or config.metrics_surveys
-    return good("every survey that they name is published") if names_any else None
+    return good("every named survey is published") if names_any else None
 
 
 def judge_seals(
@@ -280,7 +280,7 @@ def judge_seals(
     if not surveys:
         return None
     if not overdue:
-        return good("every epoch that reports prove to be over is sealed")
+        return good("every epoch is sealed that later reports prove to be over")
     survey, which = overdue[0]
     remedy = _IDLE if which.action is Action.ASK else _UNKEPT
     return doubtful(
@@ -296,7 +296,8 @@ def judge_cuts(cuts: Sequence[tuple[str, int, int]]) -> Diagnosis | None:
     name, epoch, cut_at = cuts[-1]
     return doubtful(
         f"{len(cuts)} cut, such as epoch {epoch} of {name}: {cut_text(cut_at)}",
-        f"what is lost does not come again; all that may lack some: deniable survey seals {name}",
+        f"lost reports are not sent again; to list the epochs concerned: deniable survey seals "
+        f"{name}",
     )
 
 

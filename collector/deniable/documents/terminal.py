@@ -5,7 +5,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from deniable.documents.document import Caution, Column, Document, Fact, Level, Table
+from deniable.documents.document import Column, Document, Fact, Level, Table
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -48,8 +48,13 @@ def print_document(document: Document, screen: "Console") -> None:
     from rich.text import Text
 
     parts: list[RenderableType] = []
-    if document.sentence:
-        parts.append(Text(document.sentence))
+    sentence = document.sentence
+    for caution in document.cautions:
+        if caution.level is Level.ALERT:  # it stands above, and once
+            screen.print(f"{caution}\n", style="bold red")
+            sentence = sentence.replace(f" {caution.text}", "")
+    if sentence:
+        parts.append(Text(sentence))
     if document.heading:
         parts.append(Text(document.heading, style="bold"))
     if facts := facts_text(document.facts, screen.width):
@@ -65,7 +70,6 @@ def print_document(document: Document, screen: "Console") -> None:
         parts.append(_table(table, texts, titled=len(tables) > 1))
         if any(_is_bar(column) and any(cells) for column, cells in texts):
             bars = [BARS]
-    print_alerts(document.cautions, screen)
     for number, part in enumerate(parts):
         if number:
             screen.print()
@@ -73,7 +77,8 @@ def print_document(document: Document, screen: "Console") -> None:
     if document.notes or document.cautions or bars:
         if parts:
             screen.print()
-        print_notes(document.cautions, screen, *document.notes, *bars)
+        below = (str(one) for one in document.cautions if one.level is not Level.ALERT)
+        screen.print("\n".join([*document.notes, *bars, *below]), style="dim")
 
 
 def facts_text(facts: Iterable[Fact], width: int, indent: int = 0) -> str:
@@ -185,16 +190,3 @@ def _bar(column: Column, row: Mapping[str, Any], width: int) -> str:
     if row["low"] is None or row.get("kind", column.kind) != "share":
         return ""
     return bar(row[column.key], row["low"], row["high"], width)
-
-
-def print_alerts(cautions: Iterable[Caution], screen: "Console") -> None:
-    """Print, above a result, why it is not to be used, if so."""
-    for caution in cautions:
-        if caution.level is Level.ALERT:
-            screen.print(f"{caution}\n", style="bold red")
-
-
-def print_notes(cautions: Iterable[Caution], screen: "Console", *others: str) -> None:
-    """Print, below a result, what else is to be known of it; and other notes."""
-    lines = [str(caution) for caution in cautions if caution.level is not Level.ALERT]
-    screen.print("\n".join([*others, *lines]), style="dim")

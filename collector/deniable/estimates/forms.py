@@ -89,6 +89,11 @@ class Sample:
         """Return the survey and when the reports came, for people."""
         return str(presented(self, "place")) if self.seconds else ""
 
+    @property
+    def version(self) -> str:
+        """Return which survey of its name it is of, for people."""
+        return str(presented(self, "version")) if self.seconds else self.survey_id[:12]
+
     @cached_property
     def fewest_fakes(self) -> int:
         """Return how many of the reports are fake at least; 0 where honest devices explain all."""
@@ -384,7 +389,10 @@ def places_text(one: Collection[Sample], word: str, other: Collection[Sample]) -
     ids = [{sample.survey_id[:12] for sample in samples} for samples in (one, other)]
     names = {sample.name for sample in (*one, *other)}
     if len(names) == 1 and ids[0] != ids[1]:  # a survey and its successor
-        own, others = (" and ".join(sorted(names)) for names in ids)
+        versions = [{sample.version for sample in samples} for samples in (one, other)]
+        if versions[0] == versions[1]:
+            versions = ids
+        own, others = (" and ".join(sorted(names)) for names in versions)
         return f"{first} ({own}) {word} {second} ({others})"
     if len(names) == 1:
         second = " and ".join(dict.fromkeys(sample.period for sample in other))

@@ -195,7 +195,7 @@ class Series(Tabular):
 
     def cautions(self, *groups: Answers) -> tuple[Any, ...]:
         """Return the cautions of the figures of groups of answers, or of all answers."""
-        return tuple(presented(self, "cautions", list(self.figures(*groups))))
+        return tuple(presented(self, "cautions", list(self.figures(*groups)), *groups))
 
     def document(
         self,

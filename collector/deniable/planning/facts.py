@@ -178,7 +178,7 @@ def plan_document(made: Plan, drafts: Drafts, lifetime: int, reports: int | None
         "reports_a_year": year.reports,
         "composed_level": None if year.level is None else str(year.level),
     }
-    if made.closed is not None and made.accuracy.power is None:
+    if made.pace is not None and made.accuracy.power is None:
         values |= {"reports_an_epoch": made.pace.rate, "reached_at": iso_time(made.reached_at())}
         values["reached_at_by_others"] = iso_time(made.reached_at(same=False))
     if reports is not None:

@@ -1,7 +1,7 @@
 """Reports that an accuracy takes, when they come, and the epsilon that so many allow."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
@@ -28,7 +28,7 @@ from deniable.planning.choice import unlikely_level
 from deniable.planning.specification import AUTO, LEVELS, answered_best, specified
 from deniable.planning.words import MOST_EPSILON, TOGETHER, largest_share_text
 from deniable.planning.words import terms as terms_of
-from deniable.reading import ListedEpoch, Pace, Step, date_text
+from deniable.reading import Pace, Step, date_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,14 +230,14 @@ class Plan:
             difference.
         ways: the survey's own way to ask, first, and others at the same epsilon.
         largest_share: the largest that is to be so exact; None as for the mechanism's choice.
-        closed: of a published survey, the closed epochs that have figures.
+        pace: of a published survey, its reports so far, and how they come.
     """
 
     manifest: Manifest
     accuracy: Accuracy
     ways: tuple[Way, ...]
     largest_share: float | None = None
-    closed: tuple[ListedEpoch, ...] | None = None
+    pace: Pace | None = None
 
     @property
     def figure(self) -> Figure:
@@ -259,19 +259,14 @@ class Plan:
             where = ", whatever is answered"
         exact = _exact_text(self.accuracy, figure.amount(self.accuracy.size))
         text = f"For {figure.name} {exact}, {takes} at epsilon {self.manifest.epsilon}{where}."
-        if self.closed is None or self.accuracy.power is not None or reports is None:
+        if self.pace is None or self.accuracy.power is not None or reports is None:
             return text
-        return f"{text} {self._outlook}"
-
-    @property
-    def pace(self) -> Pace:
-        """Return the reports of the closed epochs together, and of those to come."""
-        reports = {epoch.number: epoch.n for epoch in self.closed or ()}
-        return Pace.of(self.manifest.schedule, self.manifest.repeat, reports)
+        return f"{text} {self._outlook(self.pace)}"
 
     def reached_at(self, *, same: bool = True) -> int | None:
         """Return when all epochs together are that exact, Unix seconds; None if they never are."""
-        steps = ((step.at, self._size(step, same=same)) for step in self.pace.steps)
+        all_steps = () if self.pace is None else self.pace.steps
+        steps = ((step.at, self._size(step, same=same)) for step in all_steps)
         return next((at for at, size in steps if size <= self.accuracy.size), None)
 
     def _size(self, step: Step, *, same: bool) -> float:
@@ -283,17 +278,20 @@ class Plan:
         variance = (own + same * (step.epochs - 1) * answers) / step.reports
         return self.accuracy.scale * sqrt(variance)
 
-    @property
-    def _outlook(self) -> str:
+    def _outlook(self, pace: Pace) -> str:
         """Return the dates on which that is reached at this rate, by new devices and the same."""
-        pace, of_others, of_same = self.pace, self.reached_at(same=False), self.reached_at()
+        of_others, of_same = self.reached_at(same=False), self.reached_at()
         if not pace.steps:
-            return "Once a closed epoch has figures, you see here when that is reached."
+            coming = "Once a closed epoch has figures, you see here when that is reached."
+            return "The survey is over, and no epoch has figures." if pace.over else coming
         first, last = pace.steps[0], pace.steps[-1]
         half = "± " if self.accuracy.level is not None else "a standard error of "
         wanted, end = half + self.figure.amount(self.accuracy.size), ""
         lead = f"The survey is over, with {first.reports:,.0f} reports. "
-        if first != last:
+        if not pace.over and first == last:
+            since = date_text(first.at - self.manifest.schedule.grace_seconds - 1)
+            lead = f"No figures since {since}, so no date can be given. "
+        elif first != last:
             lead = f"About {pace.rate:,.0f} reports come {pace.period}. "
             end = f" before the survey ends on {date_text(last.at)}"
         if of_same == first.at:
@@ -348,17 +346,16 @@ def plan(
     manifest: Manifest,
     accuracy: Accuracy,
     largest_share: float | None = None,
-    closed: Sequence[ListedEpoch] | None = None,
+    pace: Pace | None = None,
 ) -> Plan:
     """Return the plan of a survey's figure: of a mean, or of shares up to the largest.
 
-    Of a published survey's ``closed`` epochs it says when that is reached at the present rate.
+    Of a published survey it says when that is reached at its present pace.
     """
     # Where all shares together were to be exact, the plan is for each of them all the same.
     largest_share = largest_share or None
-    epochs = None if closed is None else tuple(closed)
     return Plan(
-        manifest, accuracy, tuple(ways_to_ask(manifest, largest_share)), largest_share, epochs
+        manifest, accuracy, tuple(ways_to_ask(manifest, largest_share)), largest_share, pace
     )
 
 

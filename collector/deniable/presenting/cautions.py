@@ -41,8 +41,9 @@ class DisplayedFigures:
         outside: how many of them are further from all that is possible than intervals reach.
         histogram: the one whose rows they are.
         rows: which of its rows; view: in which view.
-        level: of their intervals; compared: whether they are differences.
-        wider: by which factor compared ones are wider than noise alone makes them, at most.
+        level: of their intervals.
+        recurring: which devices make which intervals wider, and by which factor ``wider`` than
+            noise alone makes them, at most.
         disjoint: whether no device is in several of the samples, as an analyst says.
         too_small: whether the own share of a group, among whom a share is, may be 0.
     """
@@ -56,7 +57,7 @@ class DisplayedFigures:
     rows: ShownRows | None = None
     view: View = View.UNBIASED
     level: float = 0.95
-    compared: bool = False
+    recurring: str = ""
     wider: float = math.inf
     disjoint: bool = False
     too_small: bool = False
@@ -99,7 +100,7 @@ def reports_text(count: int) -> str:
 
 
 def _places(samples: Iterable[Sample]) -> str:
-    """Return the surveys and periods of samples, with ids where surveys have one name."""
+    """Return the surveys and periods of samples, with versions where surveys have one name."""
     named: dict[str, Sample] = {}
     for sample in samples:
         before = named.setdefault(sample.survey_id, sample)
@@ -107,8 +108,8 @@ def _places(samples: Iterable[Sample]) -> str:
         named[sample.survey_id] = replace(sample, epochs=epochs)
     names = [sample.name for sample in named.values()]
     return " and ".join(
-        sample.place + f" ({survey_id[:12]})" * (names.count(sample.name) > 1)
-        for survey_id, sample in named.items()
+        sample.place + f" ({sample.version})" * (names.count(sample.name) > 1)
+        for sample in named.values()
         if sample.name
     )
 
@@ -222,12 +223,12 @@ def _biased_view(figures: DisplayedFigures) -> str:
 def _recurring_devices(figures: DisplayedFigures) -> str:
     names = [sample.name for sample in figures.samples if sample.name]
     several = len(set(names)) < len(names) and not figures.disjoint
-    if several and figures.compared:
+    if several and figures.recurring:
         more = 100 * (figures.wider - 1)
         much = f" (by {bound_text(more)} % at most)" if 0.5 < more < math.inf else ""
         return (
-            f"Devices that are in both make these intervals wider than need be{much}, never too "
-            "narrow, as long as they tend to keep their answers."
+            f"Devices {figures.recurring} wider than need be{much}, never too narrow, as long as "
+            "they tend to keep their answers."
         )
     if several or any(len(sample.epochs) > 1 for sample in figures.samples):
         return "Devices may be in several of these epochs: intervals allow for it."

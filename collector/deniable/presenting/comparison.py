@@ -81,7 +81,7 @@ def comparison_cautions(comparison: Comparison) -> tuple[Caution, ...]:
         disjoint=comparison.histogram.model is Model.FIXED,
         outside=sum(row.estimate.outside for row in comparison.rows),
         level=comparison.histogram.level,
-        compared=comparison.against is not None,
+        recurring="that are in both make these intervals" * (comparison.against is not None),
         too_small=any(row.estimate.too_small for row in comparison.rows),
     ).cautions
 

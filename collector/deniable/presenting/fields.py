@@ -59,8 +59,8 @@ _TOO_WIDE: Final = Field(
     {**BOOLEAN, "description": "the interval covers more than half of what is possible"},
 )
 _BLUR: Final = (
-    "values to either side over which estimate and standard_error of a bin, and a quartile's "
-    "value, are smoothed; low and high allow for it"
+    "number of values to either side over which a bin's estimate and standard_error and a "
+    "quartile's value are smoothed; low and high allow for it"
 )
 _NUMERIC: Final = (
     Field("mean", object_of(*ESTIMATE, _TOO_WIDE), lambda s: _figures(s, [s.mean], ESTIMATE)[0]),
@@ -76,7 +76,9 @@ _NUMERIC: Final = (
 _CURVE: Final = (
     Field("category", TEXT),
     Field("estimate", NUMBER),
-    Field("rising", {**NUMBER, "description": "the nearest that stay in [0, 1] and never fall"}),
+    Field(
+        "rising", {**NUMBER, "description": "the nearest values that stay in [0, 1] and never fall"}
+    ),
     Field("low", NUMBER),
     Field("high", NUMBER),
 )
@@ -94,7 +96,7 @@ _DISTRIBUTION: Final = (
         "curve",
         array_of(
             object_of(*_CURVE),
-            description="shares of all answers up to each; low and high hold for all at once",
+            description="share of all answers up to this one; low and high hold for all at once",
         ),
         lambda d: curve_rows(d),
     ),
@@ -108,7 +110,8 @@ _DISTRIBUTION: Final = (
         "withheld",
         {
             "type": "boolean",
-            "description": "whether reports are too few for the band, so that people do not see it",
+            "description": "whether there are too few reports for the band, which pages and "
+            "commands then hide",
         },
         "withheld",
     ),
@@ -131,7 +134,9 @@ _POISONING: Final = (
 )
 _VIEWS: Final = [str(view) for view in View if view is not View.UNBIASED]
 _SHOWN: Final = Field(
-    "shown", {**NUMBER, "description": "in the view, if another than unbiased"}, optional=True
+    "shown",
+    {**NUMBER, "description": "the share in the view, unless that is unbiased"},
+    optional=True,
 )
 
 
@@ -140,8 +145,8 @@ def numeric_map(summary: object) -> Json:
     return plain(summary, _NUMERIC)
 
 
-_OF_SEVERAL: Final = "each question's shares, of a survey of several"
-_SEEN: Final = "those that were seen, of a survey whose responses are not its categories"
+_OF_SEVERAL: Final = "each question's shares, if a survey has several"
+_SEEN: Final = "those that were seen, if responses are not categories"
 _HISTOGRAM: Final = (
     Field("survey", TEXT),
     Field("survey_id", ID),
@@ -210,17 +215,16 @@ _COVARIANCE: Final = (
 HISTOGRAM_SCHEMAS: Final[dict[str, Json]] = {
     "Covariance": {
         **object_of(*_COVARIANCE),
-        "description": "of the unbiased frequencies, a row a category: w C w is the variance of "
-        "the sum of the frequencies, each times its w",
+        "description": "of the unbiased frequencies, one row per category: w C w is the variance "
+        "of the sum of the frequencies, each multiplied by its w",
     },
     "Distribution": {
         **object_of(*_DISTRIBUTION),
-        "description": "of ordered answers, by their names; null unless they go from a least to a "
-        "greatest",
+        "description": "of ordered answers, by their names; null if answers have no order",
     },
     "Histogram": {
         **object_of(*_HISTOGRAM),
-        "description": "debiased frequencies of one epoch; routes.md says what each means",
+        "description": "debiased frequencies of one epoch; routes.md explains each",
     },
     "Numeric": object_of(*_NUMERIC),
 }

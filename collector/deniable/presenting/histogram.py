@@ -109,7 +109,7 @@ def rows_document(
 def histogram_sentence(histogram: Histogram) -> str:
     """Return the largest share, by an interval that holds for all; or the mean, if it tells any."""
     if (numeric := histogram.numeric) is not None:
-        return "" if numeric.too_wide(numeric.mean) else estimate_sentence(numeric.mean)
+        return "" if numeric.too_wide(numeric.mean) else estimate_sentence(histogram.mean())
     if not histogram.n:
         return ""
     largest = histogram.share(largest_shares([histogram], everywhere=False)[0])

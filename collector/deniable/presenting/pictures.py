@@ -31,7 +31,7 @@ from deniable.presenting.charts import (
 )
 from deniable.presenting.estimate import estimate_sentence
 from deniable.presenting.rows import NOT_FOUND, ShownRows, chosen_rows, shown_rows
-from deniable.reading.epochs import instant_text
+from deniable.reading.epochs import instant_text, version_text
 from deniable.stores import Note
 
 INNER: Final = 0.5
@@ -225,15 +225,23 @@ def series_picture(
 
 
 def _lines(series: Series) -> list[Line]:
-    """Return the lines of a series of several surveys, named by their ids and first epochs."""
-    lines, first = series.lines, 0
-    drawn = []
-    for points in lines if len(lines) > 1 else ():
-        begins = instant_text(points[0].start).removesuffix(" 00:00 UTC")
+    """Return the lines of a series of several surveys, named by their versions."""
+    drawn, first, names = [], 0, version_names(series)
+    for points in series.lines if len(names) > 1 else ():
         end = first + len(points)
-        drawn.append(Line(f"survey {points[0].survey_id[:12]}, from {begins} on", first, end))
+        drawn.append(Line(names[points[0].survey_id], first, end))
         first = end
     return drawn
+
+
+def version_names(series: Series) -> dict[str, str]:
+    """Return the names of its surveys by their ids, which are in it where two began together."""
+    firsts = [points[0] for points in series.lines]
+    names = [version_text(one.start - one.epoch * (one.end - one.start)) for one in firsts]
+    return {
+        one.survey_id: name + f" ({one.survey_id[:12]})" * (names.count(name) > 1)
+        for one, name in zip(firsts, names, strict=True)
+    }
 
 
 def series_scale(series: Series) -> Scale:

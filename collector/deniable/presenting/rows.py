@@ -42,12 +42,12 @@ from deniable.estimates.means import Margin
 from deniable.estimates.results import presents
 from deniable.presenting.revealed import revealed_brief
 from deniable.reading import MOST_ROWS
-from deniable.reading.epochs import EpochState, instant_text, period_text, when_text
+from deniable.reading.epochs import EpochState, instant_text, period_text, version_text, when_text
 
 _INFLUENCE: Final = (
-    "a share of fake reports moves it by at most so many times that share; null if by any amount"
+    "a share of fake reports moves it by at most this many times that share; null if unbounded"
 )
-_FAKES_DECIDE: Final = "whether 1 % of fake reports move it by all that is possible"
+_FAKES_DECIDE: Final = "whether 1 % of fake reports can move it by all that is possible"
 TIME: Final = or_null({"type": "string", "format": "date-time"})
 ESTIMATE: Final = (
     Field("estimate", or_null(NUMBER), "stated"),
@@ -395,4 +395,8 @@ def sample_place(sample: Sample) -> str:
     return f"{sample.name} {when_text(sample_period(sample))}"
 
 
-presents(Sample, period=sample_period, place=sample_place)
+def _version(sample: Sample) -> str:
+    return version_text(sample.start)
+
+
+presents(Sample, period=sample_period, place=sample_place, version=_version)

@@ -37,8 +37,12 @@ from deniable.estimates.results import Values, presents
 from deniable.estimates.series import Point, Series, SeriesFigures, Trend
 from deniable.presenting.cautions import CAUTIONS_SCHEMA, DisplayedFigures, furthest
 from deniable.presenting.comparison import comparison_sentence
-from deniable.presenting.estimate import estimate_cautions, estimate_statement
-from deniable.presenting.pictures import series_panels, series_picture
+from deniable.presenting.estimate import (
+    estimate_cautions,
+    estimate_statement,
+    wider_than_noise,
+)
+from deniable.presenting.pictures import series_panels, series_picture, version_names
 from deniable.presenting.rows import (
     ESTIMATE,
     TIME,
@@ -58,6 +62,7 @@ from deniable.reading.wire import NOTES_SCHEMA, note_maps, numbered_notes
 from deniable.stores import Note
 
 _DAY: Final = 86_400
+_RECURRING: Final = "in several epochs make the trend's interval"
 _POINT: Final = (
     Field("survey_id", ID),
     Field("epoch", COUNT),
@@ -127,7 +132,7 @@ def series_document(
             *([numbered_notes(_notes(series))] if series.notes else []),
         ],
         notes=[f"Intervals {held}. Dates are in UTC.", *_apart(series), *notes],
-        cautions=series_cautions(series, figures, chosen),
+        cautions=series_cautions(series, figures, *groups, chosen=chosen),
         heading=f"{series.survey}, epoch by epoch",
         sentence=series_sentence(series, *groups, among=[label for label, _ in figures]),
         chart=drawing if levels else None,
@@ -141,8 +146,11 @@ def _notes(series: Series) -> list[Note]:
 def _apart(series: Series) -> Iterator[str]:
     """Yield which surveys of the name are left out."""
     if series.apart:
-        ids = ", ".join(survey_id[:12] for survey_id in series.apart)
-        yield f"Not shown is what asks something else under this name: survey {ids}."
+        count = len(series.apart)
+        others = (
+            "One survey of this name asks" if count == 1 else f"{count} surveys of this name ask"
+        )
+        yield f"{others} something else, and {'is' if count == 1 else 'are'} not shown."
 
 
 def _table(
@@ -153,12 +161,12 @@ def _table(
     simultaneous: bool,
 ) -> Table:
     daily = all(point.end - point.start >= _DAY for point in series.points)
-    several = len(series.lines) > 1
+    names = version_names(series)
     shares = any(estimate and estimate.unit is Unit.SHARE for estimate in estimates)
     columns = [
         Column("begins", "begins"),
         Column("epoch", "epoch", "number"),
-        *([Column("survey", "survey")] if several else []),
+        *([Column("survey", "survey")] if len(names) > 1 else []),
         Column("n", "reports", "number"),
         *estimate_columns(level, "share" if shares else "number", simultaneous=simultaneous),
         *map(Column, ("category", "survey_id")),
@@ -168,7 +176,7 @@ def _table(
             plain(point, _POINT)
             | plain(estimate, ESTIMATE)
             | {
-                "survey": point.survey_id[:12],
+                "survey": names[point.survey_id],
                 "category": label,
                 "begins": instant_text(point.start).partition(" " if daily else " UTC")[0],
                 "n": point.n or None,
@@ -189,7 +197,7 @@ def series_sentence(series: Series, *groups: Answers, among: Sequence[str] | Non
         return ""
     texts = [text]
     if len(series.lines) > 1:
-        texts.append(f"All of it is of survey {last.survey_id[:12]}.")
+        texts.append(f"All of it is of the {version_names(series)[last.survey_id]}.")
     noted = "; ".join(
         f"{note.text} ({instant_text(note.at).removesuffix(' 00:00 UTC')})"
         for note in _notes(series)
@@ -264,14 +272,16 @@ def trend_cautions(trend: Trend) -> tuple[Caution, ...]:
         "an epoch's reports",
         outside=int(trend.slope.outside),
         level=trend.slope.level,
+        wider=wider_than_noise(trend.slope),
+        recurring=_RECURRING,
     ).cautions
 
 
 def series_cautions(
-    series: Series, figures: SeriesFigures, chosen: ShownRows | None = None
+    series: Series, figures: SeriesFigures, *groups: Answers, chosen: ShownRows | None = None
 ) -> tuple[Caution, ...]:
     """Return the cautions of some of its figures, which may be chosen by their size."""
-    histograms = series.histograms
+    histograms, trend = series.histograms, _trend(series, *groups)
     estimates = [estimate for _, row in figures for estimate in row if estimate is not None]
     means = any(estimate.unit is Unit.NUMBER for estimate in estimates)
     name = "the mean" if means else "a share"
@@ -282,13 +292,15 @@ def series_cautions(
         outside=sum(estimate.outside for estimate in estimates),
         rows=chosen,
         level=histograms[0].level if histograms else 0.95,
+        wider=1.0 if trend is None else wider_than_noise(trend.slope),
+        recurring="" if trend is None else _RECURRING,
     ).cautions
 
 
 def series_map(series: Series, *groups: Answers) -> Json:
     """Return plain values for JSON."""
     figures = list(series.figures(*groups))
-    cautions = caution_maps(series_cautions(series, figures))
+    cautions = caution_maps(series_cautions(series, figures, *groups))
     return {
         "survey": series.survey,
         "apart": list(series.apart),
@@ -304,7 +316,8 @@ def series_csv(series: Series, *groups: Answers) -> str:
     """Return a row for each epoch and group as CSV."""
     columns = [field.name for field in (*_POINT, *_CATEGORY, *ESTIMATE)]
     figures = list(series.figures(*groups))
-    shared = {"survey": series.survey, "cautions": caution_codes(series_cautions(series, figures))}
+    cautions = caution_codes(series_cautions(series, figures, *groups))
+    shared = {"survey": series.survey, "cautions": cautions}
     return rows_csv(("survey", *columns, "cautions"), series_rows(series, figures), shared)
 
 

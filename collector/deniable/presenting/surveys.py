@@ -22,6 +22,7 @@ from deniable.reading import (
     EpochStanding,
     EpochState,
     ListedEpoch,
+    Pace,
     Source,
     TooFewReports,
     added_up,
@@ -77,6 +78,11 @@ class SurveyFigures:
         """Return the epochs that have figures and take no more reports, so that these stay."""
         return tuple(epoch for epoch in self.epochs() if epoch.state.closed)
 
+    def pace(self) -> Pace:
+        """Return how its reports come, by its closed epochs and the clock."""
+        reports = {epoch.number: epoch.n for epoch in self.closed()}
+        return Pace.of(self.manifest, reports, time.time(), self._ended_at)
+
     def newest_closed(self) -> int:
         """Return the newest epoch whose figures stay; TooFewReports if there is none."""
         if closed := self.closed():
@@ -103,8 +109,11 @@ class SurveyFigures:
 
     def without_figures(self, epochs: range | None = None) -> str:
         """Return the reason why it, or some of its epochs, has no figures, and what comes next."""
-        ended_at = self._source.ended(self.manifest.name).get(self.manifest.survey_id)
-        return appear_text(self.manifest, time.time(), ended_at, epochs)
+        return appear_text(self.manifest, time.time(), self._ended_at, epochs)
+
+    @property
+    def _ended_at(self) -> int | None:
+        return self._source.ended(self.manifest.name).get(self.manifest.survey_id)
 
     def histogram(
         self,
@@ -157,10 +166,8 @@ class SurveyFigures:
         from deniable.estimates.comparison import compare
 
         if isinstance(against, str) and against.startswith(ACROSS):
-            if epoch is not None:
-                raise ValueError("a note says which epochs are compared: name none")
             notes = self._source.notes(self.manifest.name)
-            note = find_note(against.removeprefix(ACROSS), notes)
+            note = find_note(against.removeprefix(ACROSS), notes, _range(epoch))
             known = ((one.manifest, one.epochs()) for one in (self, *self.older))
             since, manifest, earlier = sides_across(note, known)
             sides = [

@@ -47,34 +47,37 @@ _DURATION: Final = re.compile(r"(0|[1-9][0-9]{0,8}) (second|minute|hour|day|week
 
 FIELDS: Final = {
     "name": "lasting name: a-z, 0-9 and -, at most 64 characters",
-    "question": "question that users are shown",
-    "categories": "every possible answer; their order is kept",
+    "question": "question shown to users",
+    "categories": "all possible answers, in order",
     "mechanism": "; ".join(
         [f'"{AUTO}", {MEANING}', *(f'"{name}", {of.summary}' for name, of in KIND_WORDS.items())]
     ),
-    "tells": 'of ordered answers, which have categories or low, high and step: "distribution", the '
-    'mechanism for shares of ranges and quantiles; or "mean", of numbers, that for their mean',
+    "tells": 'for ordered answers (categories, or low, high and step): "distribution", the '
+    'mechanism for shares of ranges and quantiles; for numbers also "mean", the mechanism for '
+    "their mean",
     **{key: meaning for words in KIND_WORDS.values() for key, meaning in words.keys.items()},
-    "largest_share": "largest share that must be exact, such as 0.4, for which the mechanism is "
-    "chosen; 0 takes all shares together; default: 0.1, or with few answers twice the average",
+    "largest_share": "largest share that must be precise, such as 0.4; it decides the choice of "
+    "mechanism; 0 considers all shares together; default: 0.1, or with few answers twice the "
+    "average",
     "epsilon": 'privacy of one report, as a string such as "1"; smaller is more private',
     "delta": 'slack, as a string; leave it at "0"',
     "epoch": 'how often a device may report: "1 day", "1 week", "12 hours"',
     "epochs": "how many epochs the survey lasts",
     "repeat": '"fresh", a new response each epoch; or "memoised", the same kept response to the '
-    "same answer, for at most 16 categories unless two-round",
-    "memoised_epochs": "of a memoised survey: for how many epochs responses are kept, 2 to 10,000",
-    "grace": 'how long after an epoch its reports are still taken, such as "1 day"',
-    "start": "when epoch 0 begins, a time with offset; default: midnight UTC, or for shorter "
-    "epochs the last whole one",
-    "minimum_reports": "figures appear from this many reports on, and are renewed when at least as "
-    "many more have come",
-    "enrolment": '"open", any device may report; "certificate", only those for which an issuer '
-    'vouches; or "blind", the same by an issuer that cannot tell which report is whose',
-    "issuers": "of a certificate survey: public keys, 64 hex digits each, of the current issuer "
+    "same answer (at most 16 categories, unless two-round)",
+    "memoised_epochs": "for a memoised survey: number of epochs for which responses are kept, 2 "
+    "to 10,000",
+    "grace": 'how long after an epoch its reports are still accepted, such as "1 day"',
+    "start": "start of epoch 0, a time with offset; default: midnight UTC, or for epochs shorter "
+    "than a day their last whole multiple",
+    "minimum_reports": "number of reports at which figures appear; they are renewed after at "
+    "least as many more",
+    "enrolment": '"open", any device may report; "certificate", only devices for which an issuer '
+    'vouches; or "blind", the same with an issuer that cannot tell which report is whose',
+    "issuers": "for a certificate survey: public keys, 64 hex digits each, of the current issuer "
     "and, if it will be replaced, of the next",
-    "issuer": "of a blind survey: the issuer's host name, by which counts and distrust know it",
-    "issuer_keys": "of a blind survey: the file of public keys that `deniable issuer keys` wrote",
+    "issuer": "for a blind survey: the issuer's host name, used in counts and for distrust",
+    "issuer_keys": "for a blind survey: the file of public keys that `deniable issuer keys` wrote",
 }
 """Every field of a survey file; the site's table is made of it."""
 
@@ -97,16 +100,16 @@ name = "rating-of-marriage"
 question = "How do you rate your marriage?"
 categories = ["very poor", "poor", "fair", "good", "very good"]
 
-# The privacy of one report: whatever somebody answers, each response is at most e^epsilon times
-# as likely as with any other answer. A string, since 0.1 is no exact number to a computer.
+# The privacy of one report: for any answer, each response is at most e^epsilon times
+# as likely as with any other answer. A string, since a computer cannot store 0.1 exactly.
 epsilon = "1"
 
-# A device reports at most once an epoch, and each report adds to what it reveals over time.
+# A device reports at most once per epoch; each report adds to what it reveals over time.
 epoch = "1 week"
 epochs = 8
 grace = "1 day"
 
-# Figures appear from this many reports on; 1 lets you try things out. Real users need 100 or more.
+# Number of reports at which figures appear; 1 is for trying out. Real users need 100 or more.
 minimum_reports = 1
 """
 
@@ -187,7 +190,7 @@ class SurveyFile:
             if field not in FIELDS and field not in _keys(kind, table):
                 raise InvalidManifest(field, f"is unknown; {_meant(field)}")
         if is_simulated(name := _text(table, "name")):
-            raise InvalidManifest("name", "is that of a simulated survey, which devices refuse")
+            raise InvalidManifest("name", "is for simulated surveys, which devices refuse")
         epsilon, delta = _text(table, "epsilon"), _text(table, "delta")
         repeat, largest = _repeat(table), _largest_share(table)
         if _is_several(kind):
@@ -247,7 +250,7 @@ def _text(table: dict[str, object], field: str) -> str:
 def _telling(table: dict[str, object], written: Mapping[str, object]) -> str:
     """Return the kind that tells what is wanted."""
     if "mechanism" in written or "dimensions" in written:
-        raise InvalidManifest("tells", "chooses the mechanism: leave either of the two out")
+        raise InvalidManifest("tells", "chooses the mechanism: omit one of the two")
     if (tells := _text(table, "tells")) not in _TELLS:
         raise InvalidManifest("tells", f"must be {FIELDS['tells']}")
     return _TELLS[tells]
@@ -264,9 +267,9 @@ def _kind(table: dict[str, object]) -> str:
             if key in table and key not in _keys(name, table):
                 raise InvalidManifest(key, f'belongs to a survey with mechanism = "{other}"')
     if _is_numeric(name, table) and "categories" in table:
-        raise InvalidManifest("categories", "follow from low, high and step; leave them out")
+        raise InvalidManifest("categories", "follow from low, high and step; omit them")
     if _is_several(name) and "categories" in table:
-        raise InvalidManifest("categories", "follow from dimensions; leave them out")
+        raise InvalidManifest("categories", "follow from dimensions; omit them")
     return name
 
 

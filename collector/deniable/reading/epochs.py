@@ -7,7 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from deniable.messages import Repeat, Schedule, calendar
+from deniable.messages import Manifest, Schedule, calendar
 from deniable.messages import instant_text as instant_text
 from deniable.stores.values import Seal
 
@@ -262,34 +262,46 @@ class Pace:
     Attributes:
         rate: reports an epoch, on average over the last seven days that are closed.
         period: an epoch's length in words, such as "a day".
-        steps: the newest closed epoch, and each to come; none if no closed epoch has figures.
+        steps: the newest closed epoch with figures, and each to come if reports come; none if no
+            closed epoch has figures.
+        over: whether no more reports count.
     """
 
     rate: float
     period: str
     steps: tuple[Step, ...] = ()
+    over: bool = False
 
     @classmethod
-    def of(cls, schedule: Schedule, repeat: Repeat, closed: Mapping[int, int]) -> "Pace":
-        """Return the pace of a survey, by how many reports each of its closed epochs shows."""
+    def of(
+        cls, manifest: Manifest, closed: Mapping[int, int], now: float, ended_at: int | None
+    ) -> "Pace":
+        """Return the pace of a survey, by how many reports each of its closed epochs shows.
+
+        It took reports until ``ended_at``, if somebody ended it before its time.
+        """
+        schedule, kept = manifest.schedule, manifest.repeat.epochs or 1
         period = every_text(schedule.epoch_seconds)
+        over = ended_at is not None or now >= schedule.closes(schedule.epochs - 1)
         if not closed:
-            return cls(0.0, period)
+            return cls(0.0, period, over=over)
+        # Epochs that are closed without figures count, too: reports may have stopped.
         last, week = max(closed), max(1, UNITS["week"] // schedule.epoch_seconds)
-        first = max(min(closed), last + 1 - week)
-        rate = sum(n for epoch, n in closed.items() if epoch >= first) / (last + 1 - first)
+        past = int((now - schedule.closes(0)) // schedule.epoch_seconds)
+        past = min(max(last, past), schedule.epochs - 1)
+        first = max(min(closed), past + 1 - week)
+        rate = sum(n for epoch, n in closed.items() if epoch >= first) / (past + 1 - first)
         # Of a range of epochs in which devices keep their responses, figures are of one.
-        kept = repeat.epochs or 1
         most: dict[int, int] = {}
         for epoch, n in closed.items():
             most[epoch // kept] = max(most.get(epoch // kept, 0), n)
-        epochs, reports = len(most), float(sum(most.values()))
+        epochs, reports, newest = len(most), float(sum(most.values())), last // kept
         steps = [Step(schedule.closes(last), epochs, reports)]
-        for number in range(last + 1, schedule.epochs):
-            if number // kept > last // kept and number % kept == 0:
-                epochs, reports = epochs + 1, reports + rate
+        for number in range(past + 1, schedule.epochs if rate and not over else 0):
+            if number // kept > newest:
+                epochs, reports, newest = epochs + 1, reports + rate, number // kept
             steps.append(Step(schedule.closes(number), epochs, reports))
-        return cls(rate, period, tuple(steps))
+        return cls(rate, period, tuple(steps), over)
 
 
 def epoch_range(text: str, schedule: Schedule, now: float) -> range:
@@ -302,9 +314,12 @@ def epoch_range(text: str, schedule: Schedule, now: float) -> range:
         ValueError: saying what it must be.
     """
     every, span = range(schedule.epochs), range(0)
+    backwards = "must be a range with its earlier end first"
     if re.fullmatch(_NUMBERS, text, re.ASCII) is not None:
         first, _, last = text.partition("-")
         span = range(int(first), int(last or first) + 1)
+        if not span:
+            raise ValueError(backwards)
     elif text == "last":
         over = min(schedule.epochs, int((now - schedule.start) // schedule.epoch_seconds))
         span = range(over - 1, over)
@@ -313,6 +328,8 @@ def epoch_range(text: str, schedule: Schedule, now: float) -> range:
             begin, end = (day - schedule.start for day in _days(text, now))
         except ValueError:
             raise ValueError("must be named by days of a calendar") from None
+        if begin >= end:
+            raise ValueError(backwards)
         since, until = (-(-instant // schedule.epoch_seconds) for instant in (begin, end))
         span = range(max(0, since), min(until, schedule.epochs))
         if not span and (covering := schedule.epoch_at(begin + schedule.start)) is not None:

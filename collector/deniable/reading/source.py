@@ -14,6 +14,7 @@ from deniable.reading.epochs import (
     date_text,
     dates_text,
     epoch_range,
+    instant_text,
     unit_text,
     version_text,
     when_text,
@@ -138,7 +139,7 @@ class Source(ABC):
 
     @abstractmethod
     def manifests(self, name: str) -> tuple[Manifest, ...]:
-        """Return all surveys of a name, the newest first, also those that are over or ended."""
+        """Return all surveys of a name, newest first, including those that are over or ended."""
 
     @abstractmethod
     def ended(self, name: str) -> Mapping[bytes, int]:
@@ -196,6 +197,7 @@ PREVIOUS: Final = "previous"
 """In a comparison, instead of epochs: the newest one with figures before those compared."""
 _MOST_EPOCHS: Final = 366
 _MOST_NAMED: Final = 5
+_SECOND: Final = "%Y-%m-%d %H:%M:%S UTC"
 _MOST_COUNTS: Final = 1 << 20
 
 OLDER: Final = "older"
@@ -268,16 +270,25 @@ def appear_text(
     """
     schedule, least = manifest.schedule, max(1, manifest.minimum_reports)
     unit, last = unit_text(schedule), schedule.closes(schedule.epochs - 1)
-    if epochs and (ended_at is not None or now >= schedule.closes(epochs[-1])):
-        when = when_text(dates_text(schedule, epochs))
-        fewer = "no device" if least == 1 else f"fewer than {least:,} devices"
-        return f"no figures {when}: {fewer} answered{f' in any {unit}' * (len(epochs) > 1)}"
-    if ended_at is not None or now >= last:
-        day = date_text(schedule.end - 1 if ended_at is None else ended_at)
-        reached = "no device answered" if least == 1 else f"no {unit} had {least:,} answers"
-        ended = f"no figures: the survey ended on {day}, and {reached}"
-        return f"{ended}; publish it again to ask once more"
     devices = "the first device has" if least == 1 else f"{least:,} devices have"
+    several, ended_on = len(epochs or ()) > 1, date_text(ended_at or schedule.end - 1)
+    if epochs:
+        opens, closes = schedule.epoch_start(epochs[0]), schedule.closes(epochs[-1])
+        when = when_text(dates_text(schedule, epochs))
+        if ended_at is not None and ended_at <= opens:
+            return f"no figures {when}: the survey ended before, on {ended_on}"
+        if ended_at is not None or now >= closes:
+            fewer = "no device" if least == 1 else f"fewer than {least:,} devices"
+            return f"no figures {when}: {fewer} answered{f' in any {unit}' * several}"
+        condition = f"they appear once {devices} answered{f' in one {unit}' * several}"
+        if now < opens:
+            return f"no figures yet {when}: that is still to come, and {condition}"
+        until = date_text(closes, time=True)
+        return f"no figures yet {when}: {condition}; answers count until {until}"
+    if ended_at is not None or now >= last:
+        reached = "no device answered" if least == 1 else f"no {unit} had {least:,} answers"
+        ended = f"no figures: the survey ended on {ended_on}, and {reached}"
+        return f"{ended}; publish it again to ask once more"
     condition = f"appear once {devices} answered{f' in one {unit}' * (least > 1)}"
     if now < schedule.start:
         begins = date_text(schedule.start, time=True)
@@ -353,13 +364,33 @@ def epoch_before(epochs: Sequence[ListedEpoch], first: int, manifest: Manifest) 
     return max(before)
 
 
-def find_note(text: str, notes: Sequence[Note]) -> Note:
-    """Return the newest note with a text; ReadingError if there is none."""
-    alike = [note for note in notes if note.text.casefold() == text.casefold()]
-    if not alike:
-        known = ", ".join(repr(note.text) for note in notes[-_MOST_NAMED:]) or "there are none"
-        raise ReadingError(f"no note says {text!r}; newest notes: {known}")
-    return alike[-1]
+def note_names(notes: Sequence[Note]) -> list[str]:
+    """Return the names by which notes are asked for: their texts, with times where texts recur."""
+    texts = [note.text.casefold() for note in notes]
+    return [
+        note.text if texts.count(text) == 1 else f"{note.text} ({instant_text(note.at, _SECOND)})"
+        for note, text in zip(notes, texts, strict=True)
+    ]
+
+
+def find_note(text: str, notes: Sequence[Note], epochs: range | None = None) -> Note:
+    """Return the note of a name, for a comparison that names no epochs.
+
+    Raises:
+        ReadingError: if there is no such note, or several have this text.
+        ValueError: if it names epochs.
+    """
+    if epochs is not None:
+        raise ValueError("a note says which epochs are compared: name none")
+    names = [name.casefold() for name in note_names(notes)]
+    if text.casefold() in names:
+        return notes[names.index(text.casefold())]
+    alike = [at for at, note in enumerate(notes) if note.text.casefold() == text.casefold()]
+    named = [note_names(notes)[at] for at in alike or range(len(notes))][-_MOST_NAMED:]
+    known = ", ".join(map(repr, named)) or "there are none"
+    if alike:
+        raise ReadingError(f"{len(alike)} notes say {text!r}; name one by its time: {known}")
+    raise ReadingError(f"no note says {text!r}; newest notes: {known}")
 
 
 def sides_across(

@@ -138,7 +138,7 @@ def read_counts(manifest: Manifest, body: object) -> tuple[EpochCounts, ...]:
             or (seal is not None and not sealed)
             or (sealed and manifest.minimum_reports <= 1 and not whole)
         ):
-            raise Untrusted("counts of a sealed epoch came without what its seal is over")
+            raise Untrusted("counts of a sealed epoch came without those that its seal covers")
         counts = EpochCounts(
             manifest.survey_id,
             _epoch(manifest, row["epoch"]),
@@ -167,12 +167,12 @@ def _survey(manifest: Manifest) -> dict[str, Any]:
 def _understood(manifest: Manifest, body: object, read: Callable[[Any], Read]) -> Read:
     try:
         if not isinstance(body, dict) or body["survey_id"] != manifest.survey_id.hex():
-            raise Untrusted("the collector answered about a survey that was not asked for")
+            raise Untrusted("the collector answered for a survey that was not requested")
         return read(body)
     except (KeyError, TypeError, ValueError) as error:
         raise NotReached(
-            "this version cannot read the collector's answer; is it "
-            "a collector, of about the same version?"
+            "this version cannot read the answer; check that it comes from a collector of about "
+            "the same version"
         ) from error
 
 
@@ -199,7 +199,7 @@ _NOTE: Final = (
     Field("text", TEXT),
 )
 NOTES_SCHEMA: Final[Json] = array_of(
-    object_of(*_NOTE), description="what an operator says happened, by time"
+    object_of(*_NOTE), description="operators' notes on what happened, by time"
 )
 """The JSON Schema of notes, wherever JSON has them."""
 

@@ -43,17 +43,15 @@ _MOST_LOOKS: Final = 400
 MEASURED: Final = {
     "store_up": "1 if the store takes durable writes, else 0",
     "store_lagging_standbys": (
-        "standbys of PostgreSQL that no acknowledgement waits for, or that are away"
+        "standbys of PostgreSQL that are away, or for which acknowledgements do not wait"
     ),
-    "disk_free_bytes": "room where the SQLite store is",
+    "disk_free_bytes": "free space where the SQLite store is",
     "certificate_end_timestamp_seconds": (
-        "when the certificate ends that is in use, if the collector ends TLS"
+        "end of the certificate in use, if the collector terminates TLS"
     ),
-    "survey_end_timestamp_seconds": (
-        "when the last epoch of a current survey is over, of the one that ends first"
-    ),
-    "seals_overdue": "epochs with reports whose seal is an hour late, or more",
-    "backup_timestamp_seconds": "when the last backup was made; 0 if never",
+    "survey_end_timestamp_seconds": ("end of the last epoch of the current survey that ends first"),
+    "seals_overdue": "epochs with reports whose seal is at least an hour late",
+    "backup_timestamp_seconds": "time of the last backup; 0 if none",
     "workers_wanted": "worker processes that the settings ask for",
 }
 """What is measured when somebody asks: the same value whichever worker answers."""
@@ -61,17 +59,17 @@ _ANSWER: Final = ("survey", "answer")
 ESTIMATED: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
     "estimate": (
         _ANSWER,
-        "of the newest closed epoch of a survey in `metrics_surveys`: the unbiased share of each "
-        "answer, or the mean of numbers",
+        "unbiased share of each answer, or mean of numbers, in the newest closed epoch of a "
+        "survey in `metrics_surveys`",
     ),
     "estimate_low": (_ANSWER, "low end of its 95 % interval"),
     "estimate_high": (_ANSWER, "high end of its 95 % interval"),
     "estimate_reports": (("survey",), "reports of that epoch"),
-    "estimate_fake_reports": (("survey",), "reports of it that are fake at least"),
+    "estimate_fake_reports": (("survey",), "lower bound on its fake reports"),
     "estimate_epoch_end_timestamp_seconds": (("survey",), "when that epoch ended"),
 }
 """What is estimated of surveys: the labels, whose values are names and answers, and its meaning."""
-BUILD_INFO: Final = "always 1; its labels say what runs: version, python, event_loop"
+BUILD_INFO: Final = "always 1; its labels show what runs: version, python, event_loop"
 
 Figures = Mapping[str, Mapping[tuple[str, ...], float]]
 """Numbers by name, and by the values of labels."""

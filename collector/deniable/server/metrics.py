@@ -60,11 +60,11 @@ class Meters:
         self.reports_accepted = counter("reports_accepted", "reports counted")
         self.last_report_timestamp = gauge(
             "last_report_timestamp_seconds",
-            "when a report was accepted last, of any survey; 0 if none was since the start",
+            "when the last report of any survey was accepted; 0 if none since the start",
             multiprocess_mode="max",
         )
         self.reports_duplicate = counter(
-            "reports_duplicate", "identical repeats, acknowledged and not counted again"
+            "reports_duplicate", "identical repeats, acknowledged but not counted again"
         )
         self.reports_refused = _by_code(
             counter("reports_refused", "reports refused, by code", ("code",))
@@ -76,15 +76,15 @@ class Meters:
         self.requests = cache(
             counter(
                 "requests",
-                "requests whose head came, by route and status; no row for what never occurred",
+                "requests whose head arrived, by route and status; no row for what never occurred",
                 ("route", "status"),
             ).labels
         )
         self.requests_relayed = counter(
-            "requests_relayed", "requests that came through a relay, and were opened"
+            "requests_relayed", "requests that came through a relay and were opened"
         )
         self.requests_failed = counter(
-            "requests_failed", "requests that ended in an unforeseen error"
+            "requests_failed", "requests that ended in an unexpected error"
         )
         self.workers = gauge("workers", "worker processes that serve")
         connections = gauge(
@@ -97,30 +97,30 @@ class Meters:
         ]
         self.connections = gauge("connections", "connections that are open, or in their handshake")
         self.connections_refused = counter(
-            "connections_refused", "connections turned away, being too many"
+            "connections_refused", "connections turned away because there were too many"
         )
         self.connections_evicted = counter(
             "connections_evicted",
-            "connections closed, having kept us waiting longest when others needed the room",
+            "connections closed for new ones, since they kept the collector waiting longest",
         )
         self.connections_overdue = counter(
-            "connections_overdue", "connections closed, being too slow"
+            "connections_overdue", "connections closed because they were too slow"
         )
         self.reports_in_hand = gauge(
-            "reports_in_hand", "reports being judged, or waiting for their commit"
+            "reports_in_hand", "reports being checked, or waiting for their commit"
         )
-        self.verify_seconds = histogram("verify_seconds", "time to judge one upload", buckets=_FAST)
+        self.verify_seconds = histogram("verify_seconds", "time to check one upload", buckets=_FAST)
         self.commit_seconds = histogram(
-            "commit_seconds", "time from judgement to durable", buckets=_FAST
+            "commit_seconds", "time from the check to the durable write", buckets=_FAST
         )
         self.early_seconds = histogram(
             "early_seconds",
-            "how long before its epoch an admissible report came, if before it",
+            "how long before its epoch an early, admissible report came",
             buckets=_EARLY,
         )
         self.late_seconds = histogram(
             "late_seconds",
-            "how long after its epoch an admissible report came, if after it",
+            "how long after its epoch a late, admissible report came",
             buckets=_LATE,
         )
         self.epochs_sealed = counter("epochs_sealed", "epochs that upkeep sealed")
@@ -130,7 +130,7 @@ class Meters:
         self.upkeep_failed = counter("upkeep_failed", "rounds of upkeep that ended in an error")
         self.clock_disagrees = counter(
             "clock_disagrees",
-            "rounds of upkeep put off, since the clocks of store and machine differ",
+            "rounds of upkeep postponed because the clocks of store and machine differ",
         )
 
     def collect(self) -> Iterable[Metric]:

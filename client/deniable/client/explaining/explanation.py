@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from deniable.budget import format_nano
 from deniable.client.consent import Consent, ConsentRecord
@@ -206,18 +206,17 @@ class Explanation(Disclosure):
     not_hidden: tuple[str, ...] = ()  # who sees what, in the language of the app
     translate: Translate = field(default=str, repr=False, compare=False)
 
-    def brief(self) -> str:
-        """Return plain text for a consent prompt, at 80 columns: a few lines a survey.
+    @property
+    def news(self) -> list[str]:
+        """Return the changes of an update since consent, behind their questions."""
+        return [f"{survey.question} {text}" for survey in self.surveys for text in survey.news]
 
-        It begins with the three lines, and then says what an update changed since consent.
-        """
-        every = [
-            (*survey.summary, *survey.news, *survey.limits, *survey.vouched)
-            for survey in self.surveys
-        ]
-        shared = (
-            [text for text in every[0] if all(text in texts for texts in every)] if every else []
-        )
+    def brief(self) -> str:
+        """Return a prompt at 80 columns: the three lines, what an update changed, and the rest."""
+        every = [(*survey.summary, *survey.limits, *survey.vouched) for survey in self.surveys]
+        shared = _shared(every)
+        first = sum(text in self.surveys[0].summary for text in shared)
+        shared[first:first] = self.news
         general = [_unusable(self.problem, self.translate), *shared, *self.not_hidden]
         lines = [line for text in general if text for line in wrapped(text, rest="")]
         for survey, texts in zip(self.surveys, every, strict=True):
@@ -292,8 +291,8 @@ def _unusable(problem: str, _: Translate) -> str:
     return f"{problem}. {text}" if problem else ""
 
 
-def _shared(every: Sequence[list[Row]]) -> list[Row]:
-    """Return the rows that all questions have, to be said once."""
+def _shared(every: Sequence[Sequence[Any]]) -> list[Any]:
+    """Return the rows or texts that all questions have, to be said once."""
     return [row for row in every[0] if all(row in rows for rows in every)] if every else []
 
 

@@ -67,7 +67,7 @@ class LogForked(PublicLogError):
         super().__init__(
             "two histories of the public log were signed. Nothing was signed now. Find out who "
             "published with a copy of the log's key, or a restored store; "
-            "docs/public-log.md says under “a fork” how to continue. Both checkpoints are kept in "
+            "see “a fork” in docs/public-log.md. Both checkpoints are kept in "
             f"{kept}: "
             f"ours {_in_a_line(ours)}; theirs {_in_a_line(theirs)}"
         )

@@ -16,7 +16,7 @@ from deniable.messages import Manifest, Refusal, RefusalCode, Schedule, is_simul
 from deniable.planning.words import cost_text
 from deniable.reading import PREVIOUS, VIEWS, EpochCounts, EpochState, ListedEpoch, instant_text
 from deniable.reading.epochs import dates_text, standing_text, version_text, when_text
-from deniable.reading.source import most_epochs
+from deniable.reading.source import most_epochs, note_names
 from deniable.server.metrics import Meters
 from deniable.server.pages.page_table import PAGES, Page
 from deniable.server.pages.rendering import (
@@ -237,7 +237,7 @@ class Visit:
             views=VIEWS,
             epochs=[*epoch_choices(manifest, view, epochs)],
             others=[*self._others(manifest, every=values["shares"])],
-            notes=await site.store.notes(manifest.name) if across else (),
+            notes=note_names(await site.store.notes(manifest.name)) if across else (),
             older=[left for left in left_out if left],
             survey=request.query.get("survey", ""),
             versions=site.catalogue.named(manifest.name),

@@ -10,7 +10,7 @@ from aiohttp import web
 from deniable.directory.store_source import older_epochs, shown_counts, shown_epochs
 from deniable.documents import Document
 from deniable.messages import Manifest, Refusal, RefusalCode
-from deniable.reading import LINE_EPOCHS, VIEWS, EpochCounts, ListedEpoch, asked_alike
+from deniable.reading import LINE_EPOCHS, VIEWS, EpochCounts, Pace, asked_alike
 from deniable.reading.source import most_epochs
 from deniable.server.pages.handlers import Content, Visit, epoch_health, reason_sentence
 from deniable.server.pages.rendering import (
@@ -318,19 +318,19 @@ async def plan(visit: Visit) -> web.Response:
     epsilon = asked_choice(request, "epsilon", EPSILONS)
 
     async def work() -> str:
-        site, survey = visit.site, subject.newest
-        most = most_epochs(survey)
-        listed = await shown_epochs(site.store, survey, site.clock(), most)
-        closed = [epoch for epoch in listed if epoch.n and epoch.state.closed]
-        return await to_thread(made, closed)
+        site, survey, now = visit.site, subject.newest, visit.site.clock()
+        listed = await shown_epochs(site.store, survey, now, most_epochs(survey))
+        closed = {epoch.number: epoch.n for epoch in listed if epoch.n and epoch.state.closed}
+        ended_at = site.catalogue.ended_at(survey)
+        return await to_thread(made, Pace.of(survey, closed, now, ended_at))
 
-    def made(closed: Sequence[ListedEpoch]) -> str:
+    def made(pace: Pace) -> str:
         from deniable.estimates import Accuracy
         from deniable.planning.plans import Figure, plan, republished
 
         survey = subject.newest
         accuracy = Accuracy.half_width(Figure.of(survey).span * float(width))
-        own, free = plan(survey, accuracy, closed=closed), free_epsilon(survey)
+        own, free = plan(survey, accuracy, pace=pace), free_epsilon(survey)
         others = plan(republished(survey, epsilon), accuracy) if free else own
         return rendered(visit.page.template, own=own, others=others, free=free)
 

@@ -105,7 +105,7 @@ class Estimating:
             ConnectionError: if the reader is gone; nothing was done.
         """
         if self._waiting >= _MOST_WAITING:
-            raise Overloaded("too many figures are asked for")
+            raise Overloaded("too many figures are being requested")
         self._waiting += 1
         try:
             async with self._turn:

@@ -14,7 +14,7 @@ from deniable.stores import Overloaded, StoreError, StoreFull, StoreLocked, Stor
 
 _LOG = logging.getLogger("deniable.collector")
 _TooLarge: Final = web.HTTPRequestEntityTooLarge
-_STORE_FULL: Final = "the store is full: reports are refused until there is room"
+_STORE_FULL: Final = "the store is full: reports are refused until there is space"
 
 
 def answer_to(error: Exception, meters: Meters, throttle: LogThrottle) -> web.Response:
@@ -51,20 +51,20 @@ def answer_to(error: Exception, meters: Meters, throttle: LogThrottle) -> web.Re
 _REFUSALS: Final = (
     (TimeoutError, RefusalCode.TIMEOUT, "the body took too long to arrive"),
     (StoreFull, RefusalCode.STORAGE_FULL, "the collector's disk is full; send it later"),
-    (Overloaded, RefusalCode.OVERLOADED, "the collector cannot take it now; send it later"),
+    (Overloaded, RefusalCode.OVERLOADED, "the collector cannot accept it now; send it later"),
     (
         StoreMoved,
         RefusalCode.STORE_FAILED,
-        "the collector's store was moved, and it must be restarted with the new one; come later",
+        "the collector's store was moved, and it must be restarted with the new one; try later",
     ),
     (
         StoreLocked,
         RefusalCode.STORE_FAILED,
-        "another program keeps the collector's store from being written; come later",
+        "another program keeps the collector's store from being written; try later",
     ),
-    (Unreachable, RefusalCode.STORE_FAILED, "the collector's store does not answer; come later"),
+    (Unreachable, RefusalCode.STORE_FAILED, "the collector's store does not answer; try later"),
     (StoreError, RefusalCode.STORE_FAILED, "the collector's store fails; send it later"),
-    (web.RequestPayloadError, RefusalCode.MALFORMED, "the body's chunks are no HTTP"),
+    (web.RequestPayloadError, RefusalCode.MALFORMED, "the body's chunks are not valid HTTP"),
     (_TooLarge, RefusalCode.TOO_LARGE, "the body is too large; send fewer at once"),
 )
 """What other errors amount to; the first that fits."""

@@ -376,15 +376,15 @@ async def asked_sides(figures: FigureService, request: web.BaseRequest, subject:
     """
     manifest, text = subject.newest, request.query.get("against", PREVIOUS)
     try:
-        if text.startswith(ACROSS) and subject.epochs is None:
-            note = find_note(text[len(ACROSS) :], await figures.store.notes(manifest.name))
+        if text.startswith(ACROSS):
+            notes = await figures.store.notes(manifest.name)
+            note = find_note(text[len(ACROSS) :], notes, subject.epochs)
             return Sides(replace(subject, surveys=(manifest, manifest)), None, False, *note)
         other, epochs = find_against(text, manifest, figures.catalogue.named)
-    except ReadingError:
-        raise Refusal(
-            RefusalCode.BAD_QUERY,
-            "against must be previous, days, yesterday, older, a known survey, or across NOTE",
-        ) from None
+    except (ReadingError, ValueError) as error:
+        known = "against must be previous, days, yesterday, older, a known survey, or across NOTE"
+        reason = str(error) if text.startswith(ACROSS) else known
+        raise Refusal(RefusalCode.BAD_QUERY, reason) from None
     if other.name != manifest.name:
         await figures.queue(request, other.name)
     both = replace(subject, surveys=(manifest, other))

@@ -51,8 +51,8 @@ _REPEAT: Final = _object(
 )
 _OF_SURVEY: Final = {"survey": TEXT, "survey_id": ID}
 _STATE: Final = one_of(*EpochState)
-_RELAYED: Final = "if reports of this epoch were taken only by way of relays"
-_WHOLE: Final = "if these are all the counts that the seal is over"
+_RELAYED: Final = "whether reports of this epoch were accepted only through relays"
+_WHOLE: Final = "whether these are all the counts that the seal covers"
 _SCHEMAS: Final[dict[str, Json]] = {
     "Health": _object({"status": one_of("ok")}),
     "Readiness": _object({"status": one_of("ready")}, _alike(COUNT, "workers", "workers_wanted")),
@@ -60,7 +60,7 @@ _SCHEMAS: Final[dict[str, Json]] = {
         _alike(TEXT, "type", "title"),
         {"status": {"type": "integer"}},
         optional={"detail": TEXT},
-        description="RFC 9457; nothing of what was sent is repeated",
+        description="RFC 9457; repeats nothing that was sent",
     ),
     "UploadAnswer": _object(
         _alike(COUNT, "accepted", "duplicates"),
@@ -86,7 +86,7 @@ _SCHEMAS: Final[dict[str, Json]] = {
             **_alike(TEXT, "fresh", "questions", "widths"),
             **_alike({"type": "string", "pattern": "^[0-9]+$"}, "d", "q", "m", "s", "v"),
         },
-        description="what is being asked, with its privacy terms",
+        description="current surveys, with their privacy terms",
     ),
     "Surveys": _object({"surveys": array_of(reference("Survey"))}),
     "Epochs": _object(
@@ -132,7 +132,7 @@ _SCHEMAS: Final[dict[str, Json]] = {
                 minItems=1,
             ),
         },
-        description="how often each response was counted; with a whole one, apart by issuer",
+        description="how often each response was counted; for a whole epoch, split by issuer",
     ),
 }
 
@@ -168,7 +168,11 @@ def _of(texts: Sequence[str]) -> dict[str, Any]:
 _PARAMETERS: Final = {
     name: {"name": name, "in": "query", "description": description, "schema": schema}
     for name, description, schema in (
-        ("survey", "how the id of an older survey of the name begins, and no other", _PREFIX),
+        (
+            "survey",
+            "first hex digits of an older survey's id, unique among the name's surveys",
+            _PREFIX,
+        ),
         (
             "epoch",
             "one, a range such as 0-5, last, yesterday, last-week, or days; the newest by default",
@@ -176,14 +180,15 @@ _PARAMETERS: Final = {
         ),
         (
             "against",
-            "previous, the default; epochs; older, a survey, or an id, perhaps with them; or "
+            "previous (the default); epochs; older, a survey or an id, optionally with epochs; or "
             "across and a note's text",
             _AGAINST,
         ),
-        ("level", "confidence of each interval; by default 0.95", _LEVEL),
+        ("level", "confidence level of each interval; 0.95 by default", _LEVEL),
         (
             "quantile",
-            "in percent, such as 50, the median: of numbers compared, in place of the mean",
+            "in percent, such as 50 for the median; compared instead of the mean where answers "
+            "are numbers",
             {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 100},
         ),
         ("view", "what categories show besides the unbiased estimate", _of(VIEWS)),
@@ -200,14 +205,17 @@ _PLACEHOLDERS: Final = {
     }
     for name, description in (
         ("name", "the survey's name"),
-        ("path", "tile/LEVEL/INDEX, tile/entries/INDEX, both perhaps with .p/WIDTH, or large/ID"),
+        (
+            "path",
+            "tile/LEVEL/INDEX, tile/entries/INDEX, either optionally with .p/WIDTH, or large/ID",
+        ),
     )
 }
 _TOKEN: Final = {
     "type": "http",
     "scheme": "bearer",
-    "description": "a token made with: deniable token new; an operator's allows whatever an "
-    "analyst's does",
+    "description": "a token made with: deniable token new; an operator's token includes an "
+    "analyst's rights",
 }
 
 
@@ -218,8 +226,8 @@ def openapi_document(config: Config) -> dict[str, Any]:
         "info": {
             "title": "deniable collector",
             "version": version("deniable"),
-            "description": "A known path answers 405 to other methods, and says in Allow which "
-            "it takes; an Expect other than 100-continue gets 417.",
+            "description": "A known path answers 405 to other methods and lists its own in Allow; "
+            "an Expect other than 100-continue gets 417.",
         },
         "servers": [{"url": config.origin}],
         "paths": {
@@ -248,7 +256,7 @@ def _described(route: Route, method: str) -> dict[str, Any]:
         described["requestBody"] = {
             "required": True,
             "description": f"an encapsulated request of {ENCAPSULATED_REQUEST_BYTES} bytes (RFC "
-            "9458), for what devices ask; see docs/protocol.md",
+            "9458), for requests of devices; see docs/protocol.md",
             "content": {REQUEST_TYPE: {}},
         }
     elif method == "POST":
@@ -272,7 +280,7 @@ def _answers(route: Route, method: str) -> dict[str, Any]:
     if route.tagged:
         tag = {"ETag": {"required": True, "schema": {"type": "string"}}}
         answers["200"]["headers"] = tag
-        answers["304"] = {"description": "it is what If-None-Match names", "headers": tag}
+        answers["304"] = {"description": "unchanged from what If-None-Match names", "headers": tag}
     by_status: dict[int, list[RefusalCode]] = {}
     for code in (*_ALWAYS, *route.codes):
         assert code.http_status is not None

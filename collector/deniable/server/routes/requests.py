@@ -16,7 +16,7 @@ SESSION: Final = "deniable-session-"
 """What the names of cookies with a token begin with; there may be one of each collector."""
 
 CALCULATE: Final = (
-    "categories, read the counts and calculate on a machine of your own, with "
+    "categories, read the counts and calculate on your own machine, with "
     "deniable.presenting.connect"
 )
 """What to do about what takes minutes, behind for how many."""
@@ -135,7 +135,7 @@ def asked_quantile(query: Mapping[str, str]) -> float | None:
         return None
     percent = read_number(text)
     if percent is None or not 0 < percent < 100:
-        raise Refusal(RefusalCode.BAD_QUERY, "a quantile must be a number of percent such as 50")
+        raise Refusal(RefusalCode.BAD_QUERY, "a quantile must be a percentage such as 50")
     return float(percent / 100)
 
 

@@ -98,7 +98,7 @@ def _of_figures(what: str, summary: str, parameters: tuple[str, ...], *, few: bo
 ROUTES: Final = (
     Route(
         "/v1/reports",
-        "what became of each report, once it is durable",
+        "the outcome of each report, once it is durable",
         method="POST",
         schema="UploadAnswer",
         refusals=(
@@ -110,7 +110,7 @@ ROUTES: Final = (
     ),
     Route(
         "/v1/surveys",
-        "what is being asked, with its privacy terms",
+        "current surveys, with their privacy terms",
         schema="Surveys",
         parameters=(),
     ),
@@ -122,7 +122,7 @@ ROUTES: Final = (
     ),
     Route(
         "/v1/surveys/{name}/versions",
-        "all surveys of a name, the newest first, also those that are over or ended",
+        "all surveys of a name, newest first, including those that are over or ended",
         schema="Surveys",
         parameters=(),
     ),
@@ -139,7 +139,7 @@ ROUTES: Final = (
         MSGPACK,
         parameters=(),
     ),
-    _of_figures("epochs", "its epochs that have figures, with their seals", ("survey",), few=False),
+    _of_figures("epochs", "its epochs with figures, and their seals", ("survey",), few=False),
     _of_figures(
         "counts",
         "how often each response was counted: randomised, not answers",
@@ -155,10 +155,12 @@ ROUTES: Final = (
     ),
     _of_figures(
         "comparison",
-        "the difference of its frequencies from other epochs, or from another survey's",
+        "the difference of its frequencies from other epochs or another survey",
         ("survey", "epoch", "against", "level", "quantile", "format"),
     ),
-    _of_figures("notes", "what an operator says happened, shown beside its figures", (), few=False),
+    _of_figures(
+        "notes", "operators' notes on what happened, shown beside its figures", (), few=False
+    ),
     _of_figures("covariance", "the covariance of its frequencies", ("survey", "epoch")),
     Route(
         "/v1/authority",
@@ -176,7 +178,7 @@ ROUTES: Final = (
     ),
     Route(
         GATEWAY_PATH,
-        "the gateway's keys, unsigned, for relays and people; by POST, what a relay passes on",
+        "the gateway's keys, unsigned, for relays and people; POST takes requests from a relay",
         KEYS_TYPE,
         parameters=(),
         relayed=True,
