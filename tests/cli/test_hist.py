@@ -104,9 +104,14 @@ def test_the_newest_survey_is_shown_unless_one_is_named(counted: Workplace) -> N
     assert "older survey" not in counted.succeed("hist tea")
     older = counted.manifest().survey_id.hex()
     counted.publish(start="2026-01-05T00:00:00Z", epochs="40")
-    ended = "no figures: the survey ended on 13 February 2026, and no device answered"
-    assert ended in counted.fail("hist tea")
-    assert "no figures on 6 January 2026: no device" in counted.fail("hist tea --epoch 1")
+    # While the newest has no figures, those of the one before it stay, and it is said why.
+    ended = "Version 2 has no figures: the survey ended on 13 February 2026, and no device answered"
+    for words in ("hist tea", "ask trend tea", "ask leaders tea"):
+        shown = counted.run(f"{words} --json")
+        assert re.match(rf"On \d.* 20\d\d .*\. {ended}.* the figures of version 1", shown.stderr)
+        assert older in shown.stdout
+    newest = counted.manifest().survey_id.hex()
+    assert ended[14:] in counted.fail("hist tea --survey", newest)
     counted.count([0, 1, 2])
     told = f"An older survey of this name has figures of its own: --survey {older[:12]}"
     assert told in counted.succeed("hist tea")

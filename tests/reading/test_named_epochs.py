@@ -1,9 +1,19 @@
 """Which epochs a text names: by numbers, by days in UTC, or as last week's."""
 
+from dataclasses import replace
+
 import pytest
 
 from deniable.messages import Schedule
-from deniable.reading import appear_text, duration_text, epoch_range
+from deniable.reading import (
+    EpochState,
+    ListedEpoch,
+    alone,
+    appear_text,
+    duration_text,
+    epoch_range,
+    epochs_beside,
+)
 from deniable.reading.epochs import asked_text, period_text, standing_text, when_text
 from tests.support.surveys import manifest
 
@@ -138,3 +148,28 @@ def test_each_state_says_what_happens_next(
     survey = manifest(schedule=LATE, minimum_reports=100)
     assert standing_text(LATE, now, ended_at).startswith(standing)
     assert appear_text(survey, now, ended_at, epochs).startswith(reason)
+
+
+@pytest.mark.parametrize(
+    ("apart", "listed", "others", "epochs", "sides"),
+    [
+        (0, "cco", "cco", None, (1, 1)),  # the newest that is over
+        (0, "..o", "cco", None, (2, 2)),  # one open week of both, not two weeks
+        (1, "..co", "cc", None, (2, 1)),  # numbered otherwise
+        (0, "..c", "cc.", None, (2, 1)),  # no dates in common
+        (0, "cco", "cco", 0, (0, 0)),
+        (0, "ccc", "c..", 2, (2, 0)),
+        (0, "ccc", "...", None, (2, None)),
+    ],
+)
+def test_versions_are_compared_in_the_same_dates_where_both_have_figures(
+    apart: int, listed: str, others: str, epochs: int | None, sides: tuple[int, int | None]
+) -> None:
+    def known(states: str) -> list[ListedEpoch]:
+        of = {"c": EpochState.CLOSED, "o": EpochState.OPEN}
+        return [ListedEpoch(n, 5, of[one]) for n, one in enumerate(states) if one in of]
+
+    own = manifest(schedule=WEEKS)
+    other = manifest(schedule=replace(WEEKS, start=WEEKS.start + apart * WEEKS.epoch_seconds))
+    beside = (own, known(listed)), (other, known(others))
+    assert epochs_beside(alone(epochs), *beside) == tuple(map(alone, sides))

@@ -95,7 +95,7 @@ class Collector:
             known: whether the second goes by after which the collector knows of it.
         """
         other = await SqliteStore.open(Path(self.config.store))
-        await other.publish(manifest, sign_manifest(manifest, AUTHORITY))
+        await other.publish(manifest, sign_manifest(manifest, AUTHORITY), None, START)
         await other.close()
         if known:
             self.clock.time += 1

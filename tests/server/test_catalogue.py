@@ -119,6 +119,8 @@ class _Surveys:
     async def ended(self) -> dict[bytes, int]:
         return {}
 
+    published_at = ended
+
     async def public(self) -> dict[str, bool]:
         return {}
 

@@ -468,12 +468,34 @@ async def test_a_page_of_another_survey_by_now_is_asked_for_whole(analyst: Colle
         answer = await analyst.client.get(f"{PAGE}{query}", headers=headers)
         return answer.status, answer.headers.get("HX-Refresh")
 
+    async def text(path: str) -> str:
+        return await text_of(await analyst.client.get(path))
+
     assert await refreshed() == (200, None)
-    await analyst.publish(replace(MANIFEST, sequence=1))
+    newer = manifest(sequence=1, categories=(*MANIFEST.categories, "none"))
+    await analyst.publish(newer)
     analyst.clock.time += 2
     assert await refreshed() == (200, "true")
     assert await refreshed(f"?survey={older}") == (200, None)
-    assert ">older version<" in await text_of(await analyst.client.get(f"{PAGE}/compare"))
+    # Until it has figures, those of the version before it stay, and it is said whose they are.
+    told = (
+        "On 14 November 2023 an answer was added: “none”. Version 2, with 6 answers, has no "
+        "figures yet: they appear once the first device has answered; this day ends on 15 "
+        "November 2023 at 22:13 UTC. Below are the figures of version 1, with 5 answers."
+    )
+    for view in ("", "/series", "/ask", "/compare", "/line", "/card"):
+        shown = words(await text(PAGE + view))
+        assert told in shown
+        assert "An estimated" in shown or "changed" in shown or "very poor" in shown, view
+    assert told not in await text(f"{PAGE}/plan")
+    assert told not in await text(f"{PAGE}?survey={older}")
+    assert ">version 2 of 14 November 2023<" in await text(f"{PAGE}/compare")
+    assert "version 2 of 14 November 2023 (newest): 6 answers" in words(await text(PAGE))
+    headers |= json.loads(re.findall("hx-headers='([^']+)'", await text(PAGE))[0])
+    assert await refreshed() == (200, None)
+    await analyst.store.add([report(1, 5, epoch=1, survey=newer)])
+    assert await refreshed() == (200, "true")
+    assert told not in await text(PAGE)
     (held,) = await analyst.store.tokens()
     await analyst.store.revoke_token(held.digest)
     assert await refreshed(f"?survey={older}") == (401, "true")
@@ -504,7 +526,7 @@ async def test_boxes_of_a_comparison_show_words_that_they_take(analyst: Collecto
     assert boxes == {"epoch": "2023-11-16 02:13", "against": ""}
     assert "16 November 2023, 02:13:20–06:13:20 UTC (9 reports)" in told
     assert listed[0] == "the one before"
-    older = "version from 14 November 2023 at 22:13 UTC"
+    older = surveys[0].survey_id.hex()[:12]
     assert older in listed
     *listed, first, second = listed
     for query, answer in (
@@ -520,8 +542,9 @@ async def test_boxes_of_a_comparison_show_words_that_they_take(analyst: Collecto
             told = (await read(f"epoch=2023-11-16 06:13&against={against}"))[2]
             assert "(9 reports" in told, against
     told = (await read(f"against={older}"))[2]
-    assert "2023, 06:13:20–10:13:20 UTC (9 reports, version from 14 November" in told
-    assert "the newer version minus the older version" in told
+    assert "(version 1). The largest difference is very poor" in told
+    assert "15 November 2023, 06:13:20–10:13:20 UTC (9 reports)" in told
+    assert "version 2 minus version 1" in told
 
 
 async def test_a_page_that_leaves_older_epochs_out_says_so_and_how_to_get_them(

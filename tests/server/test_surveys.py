@@ -51,6 +51,7 @@ async def test_a_survey_is_described_with_its_privacy_terms(collector: Collector
         "grace_seconds": DAY,
         "enrolment": "open",
         "minimum_reports": 1,
+        "published_at": None,
         "ended_at": None,
     }
 

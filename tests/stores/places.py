@@ -27,7 +27,7 @@ ISSUER, OTHER_ISSUER = b"issuer".ljust(32, b"\1"), b"issuer".ljust(32, b"\2")
 
 
 COLUMNS = {
-    "surveys": {"survey", "survey_id", "name", "sequence", "minimum", "envelope"},
+    "surveys": {"survey", "survey_id", "name", "sequence", "minimum", "envelope", "published_at"},
     "issuers": {"issuer", "public_key", "distrusted_at"},
     "receipts": {"survey", "epoch", "key", "response", "issuer"},
     "counts": {"survey", "epoch", "issuer", "response", "reports"},

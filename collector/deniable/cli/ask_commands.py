@@ -22,7 +22,7 @@ from deniable.cli.sources import (
     asked_answers,
     asked_epochs,
     figures_argument,
-    found_survey,
+    found_figures,
     reading_options,
     survey_argument,
 )
@@ -199,7 +199,7 @@ def trend(
     """
     from deniable.presenting.series import series_document
 
-    with found_survey(place, name, survey_id) as survey:
+    with found_figures(place, name, survey_id) as survey:
         groups = () if share is None else (asked_answers(share, survey.manifest),)
         series = survey.series(successors=survey_id is None, level=level)
         if form == "text" and not series.points:

@@ -162,6 +162,19 @@ def found_survey(place: Place, name: str, survey_id: str | None) -> "Iterator[Su
             raise click.ClickException(str(error)) from error
 
 
+@contextmanager
+def found_figures(place: Place, name: str, survey_id: str | None) -> "Iterator[SurveyFigures]":
+    """Yield the survey, or while the newest has no figures, the one before it that has; say so."""
+    with found_survey(place, name, survey_id) as survey:
+        shown = survey if survey_id else survey.figured()
+        if shown is not survey:
+            from deniable.publishing.changes import awaited_text
+
+            manifests, reason = (shown.manifest, survey.manifest), survey.without_figures()
+            click.echo(f"{awaited_text(*manifests, survey.published_at, reason)}\n", err=True)
+        yield shown
+
+
 def survey_argument(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add NAME, and the options that find its survey; it is given as ``survey``."""
 
@@ -170,7 +183,7 @@ def survey_argument(command: Callable[..., Any]) -> Callable[..., Any]:
     @survey_option
     @wraps(command)
     def read(*, place: Place, name: str, survey_id: str | None, **others: Any) -> Any:
-        with found_survey(place, name, survey_id) as survey:
+        with found_figures(place, name, survey_id) as survey:
             return command(survey=survey, **others)
 
     return read

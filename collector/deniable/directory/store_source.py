@@ -173,6 +173,10 @@ class StoreSource(Source):
         """Return the ids of ended surveys."""
         return self._done(self._store.ended())
 
+    def published(self, name: str) -> Mapping[bytes, int]:  # noqa: ARG002 - of all, likewise
+        """Return when surveys were published."""
+        return self._done(self._store.published_at())
+
     def distrusted(self, manifest: Manifest) -> frozenset[bytes]:
         """Return which of the survey's issuers are not trusted any more."""
         return self._done(self._store.distrusted()).intersection(manifest.enrolment.issuer_ids)

@@ -58,6 +58,7 @@ class Sample:
         name: of its survey, whose successors ask the same devices; categories: its answers.
         kept: ranges of epochs, first and last, in which devices keep their responses.
         start, seconds: of its schedule, the start and the length of an epoch; 0 if nobody knows.
+        sequence: of its survey, among those of its name.
         simulated: whether no device sent them.
         distrusted: how many of the reports are by issuers that are not trusted any more.
         step: figures of its survey are renewed when so many more reports have come.
@@ -72,6 +73,7 @@ class Sample:
     kept: tuple[tuple[int, int], ...] = ()
     start: int = 0
     seconds: int = 0
+    sequence: int = 0
     simulated: bool = False
     distrusted: int = 0
     step: int = 1
@@ -389,9 +391,7 @@ def places_text(one: Collection[Sample], word: str, other: Collection[Sample]) -
     ids = [{sample.survey_id[:12] for sample in samples} for samples in (one, other)]
     names = {sample.name for sample in (*one, *other)}
     if len(names) == 1 and ids[0] != ids[1]:  # a survey and its successor
-        versions = [{sample.version for sample in samples} for samples in (one, other)]
-        if versions[0] == versions[1]:
-            versions = ids
+        versions = ({sample.version for sample in samples} for samples in (one, other))
         own, others = (" and ".join(sorted(names)) for names in versions)
         return f"{first} ({own}) {word} {second} ({others})"
     if len(names) == 1:

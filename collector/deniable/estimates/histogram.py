@@ -357,6 +357,7 @@ def estimate_histogram(
         kept,
         manifest.schedule.start,
         manifest.schedule.epoch_seconds,
+        manifest.sequence,
         is_simulated(manifest.name),
         distrusted,
         manifest.minimum_reports,

@@ -55,7 +55,7 @@ from deniable.presenting.rows import (
     estimate_columns,
     estimate_row,
 )
-from deniable.reading.epochs import duration_text, period_text, version_text
+from deniable.reading.epochs import duration_text, period_text
 
 _MOST_NAMED: Final = 10
 
@@ -92,7 +92,7 @@ def comparison_document(comparison: Comparison, notes: Sequence[str] = ()) -> Do
     places, rows = [Fact("time", _period(histogram))], [*map(_shown_row, comparison.rows)]
     if against is not None:
         heads = zip(_heads(comparison), (against, histogram), strict=True)
-        places = [Fact(head, _period(side, head)) for head, side in heads][::-1]
+        places = [Fact(head, _period(side)) for head, side in heads][::-1]
     return Document(
         facts=[
             Fact("survey", histogram.survey, aside=True),
@@ -217,16 +217,17 @@ def _other(comparison: Comparison) -> str:
 
 def _place(comparison: Comparison, side: Histogram) -> str:
     """Return the survey and the time of a side, and which version where both have one name."""
-    head = _heads(comparison)[side is comparison.histogram]
-    return side.sample.place + f" ({head})" * head.endswith(" version")
+    version = side.sample.version
+    return side.sample.place + f" ({version})" * (version in _heads(comparison))
 
 
 def _heads(comparison: Comparison) -> tuple[str, str]:
     """Return the names of the sides, that of the one that is subtracted first."""
     if comparison.against is None or comparison.in_time:
         return "before", "now"
-    names = comparison.against.survey, comparison.histogram.survey
-    return names if names[0] != names[1] else ("the older version", "the newer version")
+    sides = comparison.against, comparison.histogram
+    names = sides[0].survey, sides[1].survey
+    return names if names[0] != names[1] else (sides[0].sample.version, sides[1].sample.version)
 
 
 def _guarantees(comparison: Comparison) -> str:
@@ -333,11 +334,10 @@ def comparison_csv(comparison: Comparison) -> str:
     return rows_csv((*names, "cautions"), (plain(row, _ROW) for row in comparison.rows), shared)
 
 
-def _period(side: Histogram, head: str = "") -> str:
+def _period(side: Histogram) -> str:
     reports = f"{side.n:,} report{'s' * (side.n != 1)}"
     period = side.sample.period
-    version = f", {version_text(side.sample.start)}" * head.endswith(" version")
-    return f"{period} ({reports}{version})" if period else reports
+    return f"{period} ({reports})" if period else reports
 
 
 _SHARED: Final = (

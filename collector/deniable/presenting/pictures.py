@@ -31,7 +31,7 @@ from deniable.presenting.charts import (
 )
 from deniable.presenting.estimate import estimate_sentence
 from deniable.presenting.rows import NOT_FOUND, ShownRows, chosen_rows, shown_rows
-from deniable.reading.epochs import instant_text, version_text
+from deniable.reading.epochs import instant_text
 from deniable.stores import Note
 
 INNER: Final = 0.5
@@ -235,13 +235,8 @@ def _lines(series: Series) -> list[Line]:
 
 
 def version_names(series: Series) -> dict[str, str]:
-    """Return the names of its surveys by their ids, which are in it where two began together."""
-    firsts = [points[0] for points in series.lines]
-    names = [version_text(one.start - one.epoch * (one.end - one.start)) for one in firsts]
-    return {
-        one.survey_id: name + f" ({one.survey_id[:12]})" * (names.count(name) > 1)
-        for one, name in zip(firsts, names, strict=True)
-    }
+    """Return the names of its surveys by their ids."""
+    return {one.survey_id: one.sample.version for one in series.histograms}
 
 
 def series_scale(series: Series) -> Scale:

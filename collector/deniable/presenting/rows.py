@@ -396,7 +396,7 @@ def sample_place(sample: Sample) -> str:
 
 
 def _version(sample: Sample) -> str:
-    return version_text(sample.start)
+    return version_text(sample.sequence)
 
 
 presents(Sample, period=sample_period, place=sample_place, version=_version)

@@ -176,7 +176,7 @@ def _table(
             plain(point, _POINT)
             | plain(estimate, ESTIMATE)
             | {
-                "survey": names[point.survey_id],
+                "survey": names.get(point.survey_id),
                 "category": label,
                 "begins": instant_text(point.start).partition(" " if daily else " UTC")[0],
                 "n": point.n or None,
@@ -197,7 +197,7 @@ def series_sentence(series: Series, *groups: Answers, among: Sequence[str] | Non
         return ""
     texts = [text]
     if len(series.lines) > 1:
-        texts.append(f"All of it is of the {version_names(series)[last.survey_id]}.")
+        texts.append(f"All of it is of {version_names(series)[last.survey_id]}.")
     noted = "; ".join(
         f"{note.text} ({instant_text(note.at).removesuffix(' 00:00 UTC')})"
         for note in _notes(series)

@@ -29,6 +29,7 @@ from deniable.reading import (
     appear_text,
     asked_alike,
     epoch_before,
+    epochs_beside,
     find_against,
     find_note,
     find_version,
@@ -69,6 +70,16 @@ class SurveyFigures:
             SurveyFigures(self._source, manifest, self._named)
             for manifest in self._named[place + 1 :]
         )
+
+    def figured(self) -> "SurveyFigures":
+        """Return it, or if it has no figures yet, the newest before it that has."""
+        older = self.older
+        return next((one for one in (self, *older) if one.epochs()), self) if older else self
+
+    @property
+    def published_at(self) -> int | None:
+        """Return when it was published, in Unix seconds; None if nobody knows."""
+        return self._source.published(self.manifest.name).get(self.manifest.survey_id)
 
     def epochs(self) -> tuple[ListedEpoch, ...]:
         """Return the epochs that have figures: number, reports, state and seal."""
@@ -150,8 +161,9 @@ class SurveyFigures:
             against: what it is compared with: other epochs; another survey of the same answers; or
                 one of these as text: "0-3", "older", the survey of its name before it, or a name or
                 the beginning of an id of its name, perhaps with epochs, "older:0-3". By default, of
-                another survey the newest closed epoch. "across 2.0 released" compares epochs after
-                a note with as many before it, of this survey or else of the one before it.
+                another survey the same dates, if both have figures of any. "across 2.0 released"
+                compares epochs after a note with as many before it, of this survey or else of the
+                one before it.
             answers: the share of these alone; by default of each answer, or the mean.
             given: among those who gave these.
             quantile: of numbers, the one that is compared instead: 0.5 for the median.
@@ -179,7 +191,10 @@ class SurveyFigures:
         epochs, previous = _range(epoch), against == PREVIOUS
         listed = self.epochs() if epochs is None or previous else ()
         other, others = (self, None) if previous else self._against(against)
-        if epochs is None:
+        if others is None and not previous:
+            beside = (other.manifest, other.epochs())
+            epochs, others = epochs_beside(epochs, (self.manifest, self.epochs()), beside)
+        elif epochs is None:
             own = others if other.manifest == self.manifest else None
             epochs = _range(newest_closed_of(listed, with_before=previous, but=own))
         now = histogram_of(self.manifest, self.counts(epochs), level, model)
@@ -192,15 +207,13 @@ class SurveyFigures:
         self, against: "SupportsIndex | range | str | SurveyFigures"
     ) -> "tuple[SurveyFigures, range | None]":
         if isinstance(against, SurveyFigures):
-            return against, _range(newest_closed_of(against.epochs()))
+            return against, None
         if not isinstance(against, str):
             return self, _range(against)
         manifest, text = find_against(against, self.manifest, self._source.manifests)
         named = self._named if manifest in self._named else self._source.manifests(manifest.name)
         other = SurveyFigures(self._source, manifest, named)
-        if text is None:
-            return other, _range(newest_closed_of(other.epochs()))
-        return other, named_epochs(text, manifest, time.time())
+        return other, None if text is None else named_epochs(text, manifest, time.time())
 
     def series(
         self, *, successors: bool = True, level: float = 0.95, model: Model = Model.SAMPLED

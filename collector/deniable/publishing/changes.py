@@ -13,7 +13,8 @@ from deniable.mechanisms import exact_delta, exact_epsilon
 from deniable.mechanisms.exact import times_as_likely
 from deniable.messages import Enrolment, Manifest, codec
 from deniable.planning.words import named
-from deniable.reading import duration_text, instant_text
+from deniable.reading import date_text, duration_text, instant_text
+from deniable.reading.epochs import version_text
 
 _MOST_LISTED: Final = 5
 _MARK: Final = "! "
@@ -47,6 +48,25 @@ def changes(before: Manifest, after: Manifest) -> tuple[Change, ...]:
         for text, weakens in _TABLE[field](before, after)
     ]
     return tuple(sorted(made, key=lambda change: not change.weakens))
+
+
+def changed_text(before: Manifest, after: Manifest) -> str:
+    """Return in one clause what a survey asks otherwise than one before it: the answers first."""
+    made = sorted(changes(before, after), key=lambda one: one.field not in _ASKED)
+    asked = [one.text for one in made if one.field in _ASKED]
+    return "; ".join(asked or [one.text for one in made[:1]])
+
+
+def awaited_text(shown: Manifest, newest: Manifest, published_at: int | None, reason: str) -> str:
+    """Return which version figures are of, while the newest one has none, for a reason."""
+    what, on = changed_text(shown, newest), f"On {date_text(published_at)} " if published_at else ""
+    what = what if on else f"{what[0].upper()}{what[1:]}"
+    new, old = (f"{len(one.categories):,} answers" for one in (newest, shown))
+    counts = (f", with {new},", f", with {old}") if new != old else ("", "")
+    return (
+        f"{on}{what}. {version_text(newest.sequence).capitalize()}{counts[0]} has {reason}. "
+        f"Below are the figures of {version_text(shown.sequence)}{counts[1]}."
+    )
 
 
 _Sentences = Iterable[tuple[str, bool]]
@@ -227,6 +247,7 @@ def _minimum_reports(before: Manifest, after: Manifest) -> _Sentences:
     yield f"figures appear from {fewer} reports on: {new:,} instead of {old:,}", new < old
 
 
+_ASKED: Final = frozenset({"question", "categories"})
 _NUMBERS: Final = frozenset({"sequence", "nonce"})
 """Fields that differ in any two manifests: they are told of where nothing else differs."""
 

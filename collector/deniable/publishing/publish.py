@@ -79,7 +79,7 @@ async def publish(
     publisher = await begin_publishing(store, config, key_file)
     envelope = sign_manifest(manifest, key)
     # Published and logged in one transaction.
-    await store.publish(manifest, envelope, publisher.extension([envelope]))
+    await store.publish(manifest, envelope, publisher.extension([envelope]), int(time.time()))
     await publisher.committed()
     return manifest
 

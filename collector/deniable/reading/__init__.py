@@ -38,9 +38,11 @@ from deniable.reading.source import Source as Source
 from deniable.reading.source import TooFewReports as TooFewReports
 from deniable.reading.source import Untrusted as Untrusted
 from deniable.reading.source import added_up as added_up
+from deniable.reading.source import alone as alone
 from deniable.reading.source import appear_text as appear_text
 from deniable.reading.source import asked_alike as asked_alike
 from deniable.reading.source import epoch_before as epoch_before
+from deniable.reading.source import epochs_beside as epochs_beside
 from deniable.reading.source import find_against as find_against
 from deniable.reading.source import find_note as find_note
 from deniable.reading.source import find_version as find_version

@@ -159,9 +159,9 @@ def asked_text(schedule: Schedule, epochs: range) -> str:
     return "..".join(dict.fromkeys(texts))
 
 
-def version_text(start: int) -> str:
-    """Return the name of a survey that starts then, among those of its name."""
-    return f"version from {date_text(start, time=bool(start % _DAY))}"
+def version_text(sequence: int, published_at: int | None = None) -> str:
+    """Return the name of a survey among those of its name, with the day of its publishing."""
+    return f"version {sequence + 1}" + (f" of {date_text(published_at)}" if published_at else "")
 
 
 def when_text(period: str) -> str:

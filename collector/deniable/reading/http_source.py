@@ -127,10 +127,17 @@ class HttpSource(Source):
 
     def ended(self, name: str) -> Mapping[bytes, int]:
         """Return which surveys of a name were ended, as the collector says."""
+        return self._times(name, "ended_at")
+
+    def published(self, name: str) -> Mapping[bytes, int]:
+        """Return when surveys of a name were published, as the collector says."""
+        return self._times(name, "published_at")
+
+    def _times(self, name: str, key: str) -> Mapping[bytes, int]:
         return {
-            bytes.fromhex(_id(version)): version["ended_at"]
+            bytes.fromhex(_id(version)): version[key]
             for version in self._versions(name)
-            if type(version.get("ended_at")) is int
+            if type(version.get(key)) is int
         }
 
     def distrusted(self, manifest: Manifest) -> frozenset[bytes]:

@@ -16,7 +16,6 @@ from deniable.reading.epochs import (
     epoch_range,
     instant_text,
     unit_text,
-    version_text,
     when_text,
 )
 from deniable.stores.values import Counts, Note, Seal, counts_digest
@@ -144,6 +143,10 @@ class Source(ABC):
     @abstractmethod
     def ended(self, name: str) -> Mapping[bytes, int]:
         """Return the ids of a name's ended surveys, and when they ended in Unix seconds."""
+
+    @abstractmethod
+    def published(self, name: str) -> Mapping[bytes, int]:
+        """Return the ids of a name's surveys, and when they were published, where it is known."""
 
     @abstractmethod
     def distrusted(self, manifest: Manifest) -> frozenset[bytes]:
@@ -308,7 +311,7 @@ def find_against(
 
     Args:
         text: "previous", epochs such as "0-3", or another survey, perhaps with epochs: "older:0-3",
-            a name, how an id of its name begins, or the words of a version.
+            a name, or how an id of its name begins.
         manifest: the survey.
         named: all surveys of a name, the newest first.
 
@@ -320,9 +323,6 @@ def find_against(
         return manifest, text
     survey, _, epochs = text.partition(":")
     own = named(manifest.name)
-    for other in own:
-        if other != manifest and text == version_text(other.schedule.start):
-            return other, None
     if survey == OLDER:
         older = own[own.index(manifest) + 1 :]
         if not older:
@@ -348,6 +348,33 @@ def newest_closed_of(
         known = known[1:] or known
     closed = [epoch for epoch in known if epoch.state.closed]
     return max((epoch.number for epoch in closed or known), default=None)
+
+
+def epochs_beside(
+    epochs: range | None,
+    ours: tuple[Manifest, Sequence[ListedEpoch]],
+    other: tuple[Manifest, Sequence[ListedEpoch]],
+) -> tuple[range | None, range | None]:
+    """Return epochs of two surveys to compare: of the same dates, where both have figures.
+
+    Those that are closed come first, the newest of them. Else each side has its newest closed one,
+    unless the first survey's ``epochs`` are given.
+    """
+    (own, listed), (survey, others) = ours, other
+    length, apart = own.schedule.epoch_seconds, own.schedule.start - survey.schedule.start
+    newest = sorted((epoch.state.closed, epoch.number) for epoch in listed if epoch.n)[::-1]
+    if survey.schedule.epoch_seconds == length and apart % length == 0:
+        shift = apart // length
+        for span in [epochs] if epochs else [range(n, n + 1) for _, n in newest]:
+            same = range(span.start + shift, span.stop + shift)
+            if any(epoch.n and epoch.number in same for epoch in others):
+                return span, same
+    return epochs or alone(newest_closed_of(listed)), alone(newest_closed_of(others))
+
+
+def alone(epoch: int | None) -> range | None:
+    """Return one epoch as a range; None of none."""
+    return None if epoch is None else range(epoch, epoch + 1)
 
 
 def epoch_before(epochs: Sequence[ListedEpoch], first: int, manifest: Manifest) -> int:

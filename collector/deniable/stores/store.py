@@ -84,19 +84,29 @@ class Store(ABC):
         return await self._group.add(receipts)
 
     async def publish(
-        self, manifest: Manifest, envelope: bytes, extension: LogExtension | None = None
+        self,
+        manifest: Manifest,
+        envelope: bytes,
+        extension: LogExtension | None = None,
+        now: int | None = None,
     ) -> None:
         """Add a survey, and extend the public log by it; publishing it again changes nothing.
+
+        Without ``now`` nobody knows when it was published.
 
         Raises:
             SurveyConflict: if the name has another manifest of this or a higher sequence.
             LogConflict: if the log is not of the size that is extended.
         """
-        await self._write(lambda: operating.publish(manifest, envelope, extension))
+        await self._write(lambda: operating.publish(manifest, envelope, extension, now))
 
     async def surveys(self) -> list[bytes]:
         """Return the envelopes of all surveys, by name and descending sequence."""
         return await self._read(operating.surveys)
+
+    async def published_at(self) -> dict[bytes, int]:
+        """Return the ids of surveys, and when they were published in Unix seconds, if known."""
+        return await self._read(operating.published_at)
 
     async def rotate(
         self,

@@ -4,6 +4,7 @@ from asyncio import to_thread
 from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import zip_longest
 from pkgutil import resolve_name
 from typing import Any, Final
 
@@ -78,6 +79,16 @@ class Site:
             request = request.clone(rel_url=request.rel_url.with_query(kept))
         return await answer(Visit(self, page, request, name))
 
+    def awaited(self, subject: Subject) -> str:
+        """Return which version figures are of, if the newest has none; else nothing."""
+        newest = subject.awaited
+        if newest is None:
+            return ""
+        from deniable.publishing.changes import awaited_text
+
+        reason = self.figures.without_figures(newest)
+        return awaited_text(subject.newest, newest, self.catalogue.published_at(newest), reason)
+
     def head(self, manifest: Manifest) -> dict[str, Any]:
         """Return the values of a survey that stand wherever it is named."""
         now, ended_at = self.clock(), self.catalogue.ended_at(manifest)
@@ -120,9 +131,14 @@ class Visit:
     request: web.BaseRequest
     name: str
 
-    async def subject(self) -> Subject:
-        """Return the subject of a page; Refusal if that may not be seen."""
-        return await self.site.figures.subject(self.request, self.name, across=self.page.across)
+    async def subject(self, *, figured: bool = True) -> Subject:
+        """Return the subject of a page; Refusal if that may not be seen.
+
+        It can be the newest survey that is ``figured``, if the newest has no figures yet.
+        """
+        return await self.site.figures.subject(
+            self.request, self.name, across=self.page.across, figured=figured
+        )
 
     async def estimated(
         self,
@@ -187,10 +203,12 @@ class Visit:
         It says which ``older`` epochs it leaves out.
         """
         site, request, view, manifest = self.site, self.request, self.page, subject.newest
-        headers, identifier = request.headers, manifest.survey_id.hex()
+        headers = request.headers
+        told = [manifest, *([subject.awaited] if subject.awaited else [])]
+        identifier = "-".join(survey.survey_id.hex() for survey in told)
         script = is_script(request)
         if script and headers.get("Shown-Survey", identifier) != identifier:
-            # The rest of the page tells of another, which has a successor by now.
+            # The rest of the page tells of others: there is a successor by now, or it has figures.
             return web.Response(headers={"HX-Refresh": "true"})
         role = await held_role(request, site.store, site.clock(), manifest.name)
         values: dict[str, Any] = {
@@ -200,6 +218,8 @@ class Visit:
             "view": view,
             "chosen": request.query,
             "content": content,
+            "identifier": identifier,
+            "awaited": site.awaited(subject),
             "known": role is not None,
             "shares": role not in {None, Role.READER},
             # As /metrics: whoever counts every report knows more than figures show.
@@ -240,24 +260,35 @@ class Visit:
             notes=note_names(await site.store.notes(manifest.name)) if across else (),
             older=[left for left in left_out if left],
             survey=request.query.get("survey", ""),
-            versions=site.catalogue.named(manifest.name),
+            versions=[*self._versions(manifest.name)],
             privacy=[*_privacy_lines(manifest)],
             in_numbers=(summary(manifest)[1], cost_text(manifest)),
         )
 
     def _others(self, manifest: Manifest, *, every: bool) -> Iterator[tuple[str, str]]:
         """Yield surveys that a survey can be compared with: an id or a name, and a text."""
-        catalogue, known = self.site.catalogue, set[str]()
+        catalogue = self.site.catalogue
         for other in catalogue.named(manifest.name):
             if other != manifest and {*other.categories} & {*manifest.categories}:
-                text = version_text(other.schedule.start)
-                named = text if text not in known else other.survey_id.hex()[:12]
-                known.add(text)
-                yield named, f"{'older' if other.sequence < manifest.sequence else 'newer'} version"
+                yield other.survey_id.hex()[:12], self._version(other)
         for other in catalogue.newest():
             alike = other.name != manifest.name and other.categories == manifest.categories
             if alike and (every or catalogue.is_public(other.name)):
                 yield other.name, other.question
+
+    def _version(self, survey: Manifest) -> str:
+        """Return the name of a survey among those of its name, by its publishing."""
+        return version_text(survey.sequence, self.site.catalogue.published_at(survey))
+
+    def _versions(self, name: str) -> Iterator[tuple[Manifest, str, str]]:
+        """Yield the surveys of a name, the newest first, if there are several: what changed."""
+        named = self.site.catalogue.named(name)
+        if len(named) > 1:
+            from deniable.publishing.changes import changed_text
+
+            for survey, before in zip_longest(named, named[1:]):
+                changed = "" if before is None else changed_text(before, survey)
+                yield survey, self._version(survey), changed
 
 
 def epoch_health(schedule: Schedule, epoch: EpochCounts) -> Iterator[Fact]:

@@ -16,7 +16,7 @@ from deniable.mechanisms.answering import answer_labels
 from deniable.messages import Manifest, Schedule
 from deniable.planning.words import promise_text
 from deniable.reading import CANNOT_BE_ASKED, ListedEpoch, instant_text
-from deniable.reading.epochs import asked_text, dates_text, epoch_range, version_text
+from deniable.reading.epochs import asked_text, dates_text, epoch_range
 from deniable.server.pages.page_table import PAGES, Page
 from deniable.server.routes.routing import FORMATS, HTML, ROUTES
 
@@ -129,7 +129,6 @@ def _environment() -> "Environment":
     environment.filters["count"] = lambda number: f"{number:,}"
     environment.filters["instant"] = instant_text
     environment.filters["dates"] = dates_text
-    environment.filters["version"] = version_text
     environment.filters["boxed"] = box_text
     environment.filters["promise"] = promise_text
     environment.filters["html"] = _document

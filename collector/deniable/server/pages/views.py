@@ -115,9 +115,10 @@ async def line(visit: Visit) -> web.Response:
 
         document = headline(series_of(visit.name, subject.surveys, counts))
         assert document.chart is not None
-        return {"document": document, "chart": document.chart(_SMALL)}
+        return {"document": document, "chart": document.chart(_SMALL), "awaited": awaited}
 
-    content = await visit.estimated(subject, values, read)
+    awaited = site.awaited(subject)
+    content = await visit.estimated(subject, values, read, awaited)
     text = f'<div class="newest">{content.body}</div>'
     return web.Response(text=text, content_type=visit.page.media, charset="utf-8")
 
@@ -149,6 +150,7 @@ async def card(visit: Visit) -> web.Response:
         root=root_of(visit.request),
         manifest=manifest,
         content=content,
+        awaited=site.awaited(subject),
     )
     return shown_elsewhere(answer, public=public)
 
@@ -313,7 +315,7 @@ def _largest_notes(chosen: int, matching: int, total: int) -> list[str]:
 
 async def plan(visit: Visit) -> web.Response:
     """Answer with the ways to ask, and the reports that each takes."""
-    subject, request = await visit.subject(), visit.request
+    subject, request = await visit.subject(figured=False), visit.request
     width = asked_choice(request, "width", WIDTHS)
     epsilon = asked_choice(request, "epsilon", EPSILONS)
 

@@ -53,6 +53,7 @@ class Catalogue:
         self._by_name: dict[str, list[Manifest]] = {}
         self._envelopes: dict[bytes, bytes] = {}
         self._ended: dict[bytes, int] = {}
+        self._published: dict[bytes, int] = {}
         self._public = public
         self._opened_to_all: dict[str, bool] = {}
         self._read_last: tuple[list[bytes], tuple[bytes, ...]] | None = None
@@ -104,6 +105,7 @@ class Catalogue:
         self._follow(await self._store.rotations())
         await self._read_log()
         self._opened_to_all = await self._store.public()
+        self._published = await self._store.published_at()
         ended = await self._store.ended()
         if ended != self._ended:
             self._ended = ended
@@ -173,6 +175,10 @@ class Catalogue:
     def ended_at(self, manifest: Manifest) -> int | None:
         """Return when a survey was ended, in Unix seconds; None if it was not."""
         return self._ended.get(manifest.survey_id)
+
+    def published_at(self, manifest: Manifest) -> int | None:
+        """Return when a survey was published, in Unix seconds; None if nobody knows."""
+        return self._published.get(manifest.survey_id)
 
     def is_public(self, name: str) -> bool:
         """Return whether anyone may read a name's figures: by a decision, else by the setting."""

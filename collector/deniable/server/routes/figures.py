@@ -17,9 +17,11 @@ from deniable.reading import (
     ListedEpoch,
     ReadingError,
     TooFewReports,
+    alone,
     appear_text,
     asked_alike,
     epoch_before,
+    epochs_beside,
     find_against,
     find_note,
     newest_closed_of,
@@ -63,6 +65,7 @@ class Subject:
     estimating: Estimating
     surveys: tuple[Manifest, ...]  # the newest first
     epochs: range | None
+    awaited: Manifest | None = None  # a newer one that has no figures yet
 
     @property
     def newest(self) -> Manifest:
@@ -203,18 +206,31 @@ class FigureService:
         return json_answer(await self.made(request, subject, "covariance", packed))
 
     async def subject(
-        self, request: web.BaseRequest, name: str, *, across: bool = False
+        self,
+        request: web.BaseRequest,
+        name: str,
+        *,
+        across: bool = False,
+        figured: bool = False,
     ) -> Subject:
         """Return the subject of a request; Refusal if that may not be seen, or there is none.
 
-        It is ``across`` all surveys of the name, unless one or its epochs are asked for.
+        It is ``across`` all surveys of the name, unless one or its epochs are asked for. Unless one
+        is, it can be the newest that is ``figured``: that has figures, if there is any.
         """
         estimating = await self.queue(request, name)
-        manifest = await asked_survey(request, self.catalogue, name)
+        manifest, awaited = await asked_survey(request, self.catalogue, name), None
+        named = tuple(self.catalogue.named(name))
+        if figured and "survey" not in request.query:
+            for place, version in enumerate(named):
+                if await self.store.newest_epoch(version.survey_id) is not None:
+                    awaited = manifest if version != manifest else None
+                    manifest, named = version, named[place:]
+                    break
         epochs = asked_epochs(request, manifest, most_epochs(manifest), self.clock())
-        if across and epochs is None and "survey" not in request.query:
-            return Subject(estimating, tuple(self.catalogue.named(name)), epochs)
-        return Subject(estimating, (manifest,), epochs)
+        if not (across and epochs is None and "survey" not in request.query):
+            named = (manifest,)
+        return Subject(estimating, named, epochs, awaited)
 
     def listed(self, subject: Subject) -> Subject:
         """Return a subject as one of a list of surveys, whose figures are kept of them all."""
@@ -251,10 +267,13 @@ class FigureService:
         except TooFewReports as error:
             raise NothingBefore(RefusalCode.TOO_FEW_REPORTS, str(error)) from error
         if made is None:
-            ended_at = self.catalogue.ended_at(subject.newest)
-            reason = appear_text(subject.newest, self.clock(), ended_at, subject.epochs)
+            reason = self.without_figures(subject.newest, subject.epochs)
             raise Refusal(RefusalCode.TOO_FEW_REPORTS, reason)
         return made
+
+    def without_figures(self, survey: Manifest, epochs: range | None = None) -> str:
+        """Return the reason why a survey, or some epochs of it, has no figures."""
+        return appear_text(survey, self.clock(), self.catalogue.ended_at(survey), epochs)
 
     async def epoch_counts(self, subject: Subject) -> Sequence[EpochCounts]:
         """Return counts of the epochs asked for; of the newest by default."""
@@ -307,7 +326,7 @@ class Sides:
 
     Attributes:
         subject: both surveys, and the epochs of the first; None: its newest closed.
-        epochs: of the other; None: its newest closed; or those before.
+        epochs: of the other; None: of the same dates, if it has them; or those before.
         at, across: the time and text of a note, if that says which epochs are compared.
         before: how many of the counts that were read are of the other.
     """
@@ -332,14 +351,18 @@ class Sides:
             known = [(one, await self._listed(figures, one)) for one in named[named.index(ours) :]]
             epochs, other, others = sides_across(Note(self.at, self.across), known)
             self.subject = replace(self.subject, surveys=(ours, other))
+        elif others is None and not self.previous:
+            epochs, others = epochs_beside(
+                epochs,
+                (ours, await self._listed(figures, ours)),
+                (other, await self._listed(figures, other)),
+            )
         elif epochs is None or self.previous:
             listed = await self._listed(figures, ours)
             own = others if other == ours else None
-            epochs = epochs or _alone(newest_closed_of(listed, with_before=self.previous, but=own))
+            epochs = epochs or alone(newest_closed_of(listed, with_before=self.previous, but=own))
             if self.previous and epochs:
-                others = _alone(epoch_before(listed, epochs[0], ours))
-        if others is None:
-            others = _alone(newest_closed_of(await self._listed(figures, other)))
+                others = alone(epoch_before(listed, epochs[0], ours))
         if not epochs:
             return ()
         store, now = figures.store, figures.clock()
@@ -362,10 +385,6 @@ class Sides:
         ours, other = self.subject.surveys
         now = histogram_of(ours, counts[self.before :], level)
         return now, histogram_of(other, counts[: self.before], level)
-
-
-def _alone(epoch: int | None) -> range | None:
-    return None if epoch is None else range(epoch, epoch + 1)
 
 
 async def asked_sides(figures: FigureService, request: web.BaseRequest, subject: Subject) -> Sides:

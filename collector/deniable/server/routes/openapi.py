@@ -78,6 +78,7 @@ _SCHEMAS: Final[dict[str, Json]] = {
             "repeat": _REPEAT,
             "enrolment": one_of("open", "certificate", "blind"),
             "minimum_reports": COUNT,
+            "published_at": or_null(COUNT),
             "ended_at": or_null(COUNT),
         },
         optional={

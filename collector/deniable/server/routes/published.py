@@ -90,8 +90,9 @@ class Published:
         ended_at = self._catalogue.ended_at(manifest)
         known, described = self._described.get(manifest.survey_id, (None, b""))
         if not described or known != ended_at:
-            values = _description(manifest) | {"ended_at": ended_at}
-            described = json.dumps(values, allow_nan=False).encode()
+            published_at = self._catalogue.published_at(manifest)
+            times = {"published_at": published_at, "ended_at": ended_at}
+            described = json.dumps(_description(manifest) | times, allow_nan=False).encode()
             self._described[manifest.survey_id] = ended_at, described
         return described
 

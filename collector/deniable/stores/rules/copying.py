@@ -28,6 +28,7 @@ class SurveyRow(NamedTuple):
     sequence: int
     minimum: int
     envelope: bytes
+    published_at: int | None
 
 
 class RotationRow(NamedTuple):
@@ -153,7 +154,8 @@ StoredRow = (
 )
 
 READ: Final[dict[type[StoredRow], str]] = {
-    SurveyRow: "SELECT survey_id, name, sequence, minimum, envelope FROM deniable.surveys",
+    SurveyRow: "SELECT survey_id, name, sequence, minimum, envelope, published_at"
+    " FROM deniable.surveys",
     RotationRow: "SELECT old_key, new_key, sequence, envelope FROM deniable.rotations"
     " ORDER BY rotation",
     DistrustRow: "SELECT public_key, distrusted_at FROM deniable.issuers"

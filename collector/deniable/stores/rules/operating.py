@@ -40,7 +40,7 @@ def find_survey(survey_id: bytes) -> Rule[tuple[int, int]]:
 
 
 def publish(
-    manifest: Manifest, envelope: bytes, extension: LogExtension | None = None
+    manifest: Manifest, envelope: bytes, extension: LogExtension | None, now: int | None
 ) -> Rule[None]:
     yield from lock(CATALOGUE)
     newest = yield from first(
@@ -55,9 +55,13 @@ def publish(
             f"{manifest.name} has sequence {newest[1]}; a successor needs a higher one"
         )
     yield Statement(
-        "INSERT INTO deniable.surveys (survey, survey_id, name, sequence, minimum, envelope)"
-        " SELECT coalesce(max(survey), 0) + 1, $1, $2, $3, $4, $5 FROM deniable.surveys",
-        (manifest.survey_id, manifest.name, manifest.sequence, manifest.minimum_reports, envelope),
+        "INSERT INTO deniable.surveys"
+        " (survey, survey_id, name, sequence, minimum, envelope, published_at)"
+        " SELECT coalesce(max(survey), 0) + 1, $1, $2, $3, $4, $5, $6 FROM deniable.surveys",
+        (
+            *(manifest.survey_id, manifest.name, manifest.sequence, manifest.minimum_reports),
+            *(envelope, now),
+        ),
     )
     yield from extend(extension)
 
@@ -65,6 +69,13 @@ def publish(
 def surveys() -> Rule[list[bytes]]:
     rows = yield Statement("SELECT envelope FROM deniable.surveys ORDER BY name, sequence DESC")
     return [envelope for (envelope,) in rows]
+
+
+def published_at() -> Rule[dict[bytes, int]]:
+    rows = yield Statement(
+        "SELECT survey_id, published_at FROM deniable.surveys WHERE published_at IS NOT NULL"
+    )
+    return {survey_id: at for survey_id, at in rows}  # noqa: C416 - rows are no pairs
 
 
 def rotate(

@@ -21,6 +21,7 @@ CREATE TABLE deniable.surveys (
     sequence      bigint   NOT NULL,
     minimum       bigint   NOT NULL,          -- minimum_reports: figures advance in steps of it
     envelope      bytea    NOT NULL,          -- the signed manifest, as published
+    published_at  bigint,                     -- Unix seconds; NULL where a public log gave it back
     UNIQUE (name, sequence)
 );
 

@@ -9,6 +9,7 @@ CREATE TABLE surveys (
     sequence      INTEGER NOT NULL,
     minimum       INTEGER NOT NULL,         -- minimum_reports: figures advance in steps of it
     envelope      BLOB    NOT NULL,         -- the signed manifest, as published
+    published_at  INTEGER,                  -- Unix seconds; NULL where a public log gave it back
     UNIQUE (name, sequence)
 );
 
