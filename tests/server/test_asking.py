@@ -59,6 +59,7 @@ async def test_a_survey_is_offered_the_questions_that_it_can_answer(collector: C
         known = row["estimate"] is not None  # of a small group it may be unknown
         assert share["estimate"] == (str(row["estimate"]) if known else "")
         assert told["sentence"] == share["sentence"]
+        assert share["start"] < share["end"] <= "2024"
     header = (await get("tea/ask.csv?ask=leaders")).partition("\n")[0].split(",")
     assert len(header) == len({*header})
     table = json.loads(await get("usage/ask.json?of=all"))

@@ -1,5 +1,6 @@
 """The pages: who sees them, what they say, and that no text becomes markup."""
 
+import csv
 import json
 import re
 from asyncio import to_thread
@@ -451,12 +452,59 @@ async def test_what_changes_is_asked_for_anew_while_a_survey_runs(analyst: Colle
 
     assert (await text()).startswith('<div id="live"')
     assert 'hx-trigger="every 4s"' in await text()
+
+    async def polled() -> int:
+        answer = await analyst.client.get(PAGE, headers=SCRIPT | {"HX-Trigger": "live"} | shown)
+        return answer.status
+
+    shown = json.loads(re.findall(r"hx-headers='([^']+)'", await text())[0])
+    assert await polled() == 204  # what has not changed is not replaced
     await analyst.store.add([report(9, epoch=1)])
+    assert await polled() == 200
     await analyst.store.seal(MANIFEST.survey_id, 1, START)
     assert "every 4s" in await text()
     assert "every 4s" not in await text("?epoch=1")
     analyst.clock.time += 10 * MANIFEST.schedule.epoch_seconds
     assert "every 4s" not in await text()
+
+
+async def test_what_was_chosen_goes_with_tabs_downloads_and_the_link_to_a_view(
+    analyst: Collector,
+) -> None:
+    def links(text: str, after: str) -> dict[str, str]:
+        part = text.partition(after)[2].partition("</nav>")[0].partition("</p>")[0]
+        found = re.findall('<a href="([^"]+)"[^>]*>([^<]+)<', part)
+        return {name: unescape(to).lstrip("./") for to, name in found}
+
+    def figures(text: str) -> str:
+        return text.partition('<h2 id="document-title">')[2].partition("Health")[0]
+
+    async def get(path: str) -> str:
+        return await text_of(await analyst.client.get(f"/{path}"))
+
+    await analyst.store.add([report(9, epoch=1)])
+    chosen = "level=0.9&group=fair&group=good"
+    text = await get(f"{PAGE[1:]}?epoch=0&{chosen}")
+    tabs = links(text, "Views of this survey")
+    for name, query in (("Over time", ""), ("Compare", "epoch=0&"), ("Ask", "epoch=0&")):
+        path = f"{PAGE[1:]}/{name.lower().replace('over time', 'series')}"
+        assert tabs[name] == f"{path}?{query}{chosen}"
+    assert '<input type="hidden" name="group" value="fair">' in await get(tabs["Ask"])
+    for view in ("?epoch=0&", "/series?", "/compare?"):
+        to = links(await get(f"{PAGE[1:]}{view}{chosen}"), 'id="downloads"')
+        table = [*csv.DictReader((await get(to["CSV"])).splitlines())]
+        assert {row.get("category", row.get("answers")) for row in table} == {"fair or good"}
+        assert {row.get("level", "0.9") for row in table} == {"0.9"}
+    # Whatever is newest later, the link leads to the same figures.
+    copied = links(await get(PAGE[1:]), 'id="downloads"')["Copy link to this view"]
+    assert "epoch=2023-11-15" in copied
+    before = figures(await get(f"surveys/{copied}"))
+    analyst.clock.time += 86_400
+    await analyst.store.add([report(9, epoch=2)])
+    text = await get(f"surveys/{copied}")
+    assert figures(text) == before
+    assert '<option value="2023-11-15" selected>' in text
+    assert 'download="rating-of-marriage-figures-2023-11-15.csv"' in text
 
 
 async def test_a_page_of_another_survey_by_now_is_asked_for_whole(analyst: Collector) -> None:
@@ -501,7 +549,7 @@ async def test_a_page_of_another_survey_by_now_is_asked_for_whole(analyst: Colle
     assert await refreshed(f"?survey={older}") == (401, "true")
 
 
-async def test_boxes_of_a_comparison_show_words_that_they_take(analyst: Collector) -> None:
+async def test_lists_of_a_comparison_have_what_it_takes(analyst: Collector) -> None:
     hours = Schedule(START, 4 * 3600, 30, 0)
     surveys = [manifest(name="hours", schedule=hours, sequence=each) for each in (0, 1)]
     surveys[1] = replace(surveys[1], schedule=replace(hours, start=START + 86_400))
@@ -517,15 +565,14 @@ async def test_boxes_of_a_comparison_show_words_that_they_take(analyst: Collecto
 
     async def read(query: str) -> tuple[dict[str, str], list[str], str]:
         text = await text_of(await analyst.client.get(f"/surveys/hours/compare?{query}"))
-        tags = Tables(text).tags
-        boxes = {read["name"]: read["value"] for tag, read in tags if "list" in read}
-        listed = text.partition('id="against-choices">')[2].partition("</datalist>")[0]
-        return boxes, re.findall('<option value="([^"]+)">', listed), words(text)
+        lists = dict(re.findall(r'<select name="(epoch|against)">(.*?)</select>', text, re.DOTALL))
+        chosen = {name: re.findall('"([^"]*)" selected', lists[name])[0] for name in lists}
+        return chosen, re.findall('<option value="([^"]+)"', lists["against"]), words(text)
 
-    boxes, listed, told = await read("epoch=1&against=previous")
-    assert boxes == {"epoch": "2023-11-16 02:13", "against": ""}
+    chosen, listed, told = await read("epoch=1&against=previous")
+    assert chosen == {"epoch": "2023-11-16 02:13", "against": ""}
     assert "16 November 2023, 02:13:20–06:13:20 UTC (9 reports)" in told
-    assert listed[0] == "the one before"
+    assert "the last period of 4 hours that is over" in told
     older = surveys[0].survey_id.hex()[:12]
     assert older in listed
     *listed, first, second = listed

@@ -5,6 +5,7 @@ from asyncio import to_thread
 from html import unescape
 from itertools import product
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 from aiohttp import ClientResponse
@@ -157,6 +158,18 @@ async def test_an_analyst_makes_links_and_revokes_those_of_the_survey(collector:
     (secret,) = {*re.findall(r"/share#(deniable_[0-9a-f]{64})", text)}
     assert f'value="{collector.config.origin}/share#{secret}"' in text
     assert "&lt;b&gt;Ana&lt;/b&gt;" in text
+    # A view is shared as it was chosen, of this survey and of no other.
+    view = f"{PAGE[1:]}/series?group=good"
+    for to, kept in ((view, view), (f"surveys/{OTHER.name}/series", PAGE[1:]), ("//x", PAGE[1:])):
+        form = await collector.client.post(
+            f"{page}?{urlencode({'next': to})}", data=asked, headers=headers
+        )
+        link = re.findall('value="[^"]*/(share[^"]*)"', await form.text())[0].partition("#")
+        shown = await (await collector.client.get(f"/{link[0]}")).text()
+        told = {"token": link[2], "next": re.findall('name="next" value="([^"]*)"', shown)[0]}
+        opened = await collector.client.post("/share", data=told, allow_redirects=False)
+        assert opened.headers["Location"] == f"./{kept}"
+        await collector.store.revoke_token(token_digest(link[2]))
     assert answer.headers["Cache-Control"] == "no-store"
     assert "frame-ancestors 'none'" in answer.headers["Content-Security-Policy"]
     assert not re.search(r'(src|href|action)="(?!data:,)(/|[a-z]+:)', text)

@@ -27,7 +27,7 @@ from deniable.cli.sources import (
     reading_options,
     survey_argument,
 )
-from deniable.reading import MOST_ROWS, VIEWS, TooFewReports
+from deniable.reading import MOST_ROWS, VIEWS
 
 if TYPE_CHECKING:
     from deniable.presenting import SurveyFigures
@@ -75,12 +75,7 @@ def hist(
         raise ValueError("a numeric survey has only the unbiased view")
     older = next((older for older in survey.older if older.epochs()), None)
     hint = "" if older is None else f"--survey {older.manifest.survey_id.hex()[:12]}"
-    try:
-        histogram = survey.histogram(asked_epochs(survey.manifest, epoch), level=level)
-    except TooFewReports as error:
-        if not hint:
-            raise
-        raise TooFewReports(f"{error}; an older survey has some: {hint}") from error
+    histogram = survey.histogram(asked_epochs(survey.manifest, epoch), level=level)
     notes = [f"An older survey of this name has figures of its own: {hint}"] * bool(hint)
     show_figures(
         form,

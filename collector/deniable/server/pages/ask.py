@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 from aiohttp import web
 
 from deniable.documents import Document
-from deniable.documents.programs import document_json, table_csv
+from deniable.documents.programs import document_json, rows_csv, table_csv
 from deniable.messages import Manifest
-from deniable.reading import EpochCounts
+from deniable.reading import EpochCounts, iso_time
 from deniable.server.pages.handlers import Visit, epoch_health, message
 from deniable.server.pages.rendering import MOST_CELLS, Asking
 from deniable.server.routes.estimating import packed_json
@@ -76,11 +76,28 @@ async def _packed(visit: Visit, *, as_csv: bool) -> bytes:
 
         if lacking := _lacking(asking, request.query, manifest):
             raise ValueError(lacking.rstrip("."))
-        answer = _answered(histogram_of(manifest, counts, level), asking, request.query, manifest)
-        return (answer.csv if as_csv else answer.json).encode()
+        histogram = histogram_of(manifest, counts, level)
+        answer = _answered(histogram, asking, request.query, manifest)
+        return (_told(answer, histogram) if as_csv else answer.json).encode()
 
     choices = tuple((name, request.query.get(name)) for name in visit.page.takes)
     return await visit.site.figures.made(request, subject, (visit.page.path, choices), packed)
+
+
+def _told(answer: _Answer, histogram: "Histogram") -> str:
+    """Return the rows as CSV, each with what they are about: the survey, when, and the sentence."""
+    head, *rows = answer.csv.splitlines()
+    told = {
+        "survey": histogram.survey,
+        "start": iso_time(histogram.start),
+        "end": iso_time(histogram.end),
+        "sentence": answer.document.sentence,
+    }
+    keys = [key for key in told if key not in head.split(",")]
+    (names, values) = rows_csv(keys, [told], {}).splitlines()
+    return "".join(
+        f"{line}\n" for line in (f"{names},{head}", *(f"{values},{row}" for row in rows))
+    )
 
 
 _NEEDED: Final = {

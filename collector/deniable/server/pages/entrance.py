@@ -10,7 +10,7 @@ from functools import cache
 from importlib.resources import files
 from json import loads
 from typing import Final
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlencode
 
 from aiohttp import web
 
@@ -94,7 +94,7 @@ _STATIC: Final = {
     "page.css": "text/css",
     "charts.css": "text/css",
     "htmx.min.js": "text/javascript",
-    "share.js": "text/javascript",
+    "page.js": "text/javascript",
 }
 _FORM: Final = "application/x-www-form-urlencoded"
 
@@ -146,7 +146,7 @@ async def _entered(visit: Visit, roles: Container[Role], otherwise: str) -> web.
     token, now = await site.store.token(token_digest(secret)), site.clock()
     if token is None or token.role not in roles or not token.runs(now):
         return _login(request, 401, otherwise, to, template)
-    if token.survey is not None:
+    if token.survey is not None and not is_view(to, token.survey):
         to = f"surveys/{token.survey}"
     answer = see(request, to if is_view(to) else "")
     begin_session(request, answer, site.config.authority, secret, token, now)
@@ -233,6 +233,9 @@ async def share(visit: Visit) -> web.Response:
         if not label.isprintable() or len(label) > 100:
             raise Refusal(RefusalCode.MALFORMED, "of whom it is for, write one line")
         link = await new_link(site.store, manifest.name, int(days), label, now)
+        to = request.query.get("next", "")
+        if is_view(to, manifest.name) and to != f"surveys/{manifest.name}":
+            link = link.replace("#", f"?{urlencode({'next': to})}#")
     return page(
         visit.page.template,
         root=root_of(request),

@@ -1,12 +1,16 @@
 """The handlers of pages: the functions that the table names, each given a visit."""
 
+import json
+import re
 from asyncio import to_thread
 from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
+from hashlib import sha256
 from itertools import zip_longest
 from pkgutil import resolve_name
 from typing import Any, Final
+from urllib.parse import urlencode
 
 from aiohttp import web
 
@@ -16,7 +20,7 @@ from deniable.documents import Fact
 from deniable.messages import Manifest, Refusal, RefusalCode, Schedule, is_simulated
 from deniable.planning.words import cost_text
 from deniable.reading import PREVIOUS, VIEWS, EpochCounts, EpochState, ListedEpoch, instant_text
-from deniable.reading.epochs import dates_text, standing_text, version_text, when_text
+from deniable.reading.epochs import asked_text, dates_text, standing_text, version_text, when_text
 from deniable.reading.source import most_epochs, note_names
 from deniable.server.metrics import Meters
 from deniable.server.pages.page_table import PAGES, Page
@@ -24,6 +28,7 @@ from deniable.server.pages.rendering import (
     LEVELS,
     MOST_REPEATED,
     Controls,
+    carried,
     downloads,
     epoch_choices,
     here,
@@ -31,6 +36,9 @@ from deniable.server.pages.rendering import (
     page,
     rendered,
     root_of,
+    tabs,
+    unseen,
+    weeks_of,
 )
 from deniable.server.routes.catalogue import Catalogue
 from deniable.server.routes.estimating import to_the_end
@@ -72,8 +80,8 @@ class Site:
         request: web.BaseRequest,
         name: str,
     ) -> web.Response:
-        # A form leaves parameters empty, or names the default in words.
-        default = {"against": ("", PREVIOUS, "the one before")}
+        # A form leaves parameters empty.
+        default = {"against": ("", PREVIOUS)}
         kept = [one for one in request.query.items() if one[1] not in default.get(one[0], ("",))]
         if len(kept) < len(request.query):
             request = request.clone(rel_url=request.rel_url.with_query(kept))
@@ -110,6 +118,7 @@ class Content:
     live: bool = False
     status: int = 200
     figures: bool = True  # whether there are any, for downloads
+    pinned: Mapping[str, str] = field(default_factory=dict)  # what has the same figures for ever
 
 
 def reason_sentence(refusal: Refusal) -> str:
@@ -157,8 +166,10 @@ class Visit:
             if len(counts) > 1 and len(subject.newest.categories) > MOST_REPEATED:
                 raise ValueError(_TOO_MANY)
             live = any(epoch.standing.state is not EpochState.SEALED for epoch in counts)
-            page_values = {"view": self.page, **values(counts)}
-            return f"{live:d}{rendered(self.page.template, **page_values)}".encode()
+            page_values = {"view": self.page, "pinned": self._pinned(subject, counts)}
+            page_values |= values(counts)
+            head = json.dumps([live, page_values["pinned"]])
+            return f"{head}\n{rendered(self.page.template, **page_values)}".encode()
 
         query = self.request.query
         choices = tuple((name, *query.getall(name, ())) for name in self.page.takes)
@@ -175,7 +186,19 @@ class Visit:
                 raise
             return message(f"{refusal.reason}.", "alert", status=400)
         to_come = subject.epochs is None and self.site.clock() < subject.newest.schedule.end
-        return Content(body[1:], live=body[0] == "1" or to_come)
+        head, _, body = body.partition("\n")
+        live, pinned = json.loads(head)
+        return Content(body, live=live or to_come, pinned=pinned)
+
+    def _pinned(self, subject: Subject, counts: Sequence[EpochCounts]) -> dict[str, str]:
+        """Return the choices of the one survey that figures are of, and of their dates."""
+        survey = subject.newest
+        if {each.survey_id for each in counts} != {survey.survey_id}:
+            return {}
+        return {
+            "survey": survey.survey_id.hex()[:12],
+            "epoch": dates_of(survey, [each.epoch for each in counts]),
+        }
 
     async def _progress(self, subject: Subject) -> str:
         """Return how many reports there are before the first figures, for whoever may know.
@@ -207,6 +230,9 @@ class Visit:
         told = [manifest, *([subject.awaited] if subject.awaited else [])]
         identifier = "-".join(survey.survey_id.hex() for survey in told)
         script = is_script(request)
+        chosen = [one for one in request.query.items() if one[0] not in content.pinned]
+        pinned = [*content.pinned.items(), *chosen]
+        dates = re.sub("[ :]", "-", content.pinned.get("epoch", "").replace("..", "-to-"))
         if script and headers.get("Shown-Survey", identifier) != identifier:
             # The rest of the page tells of others: there is a successor by now, or it has figures.
             return web.Response(headers={"HX-Refresh": "true"})
@@ -218,16 +244,27 @@ class Visit:
             "view": view,
             "chosen": request.query,
             "content": content,
+            "pinned": urlencode(pinned),
+            "file": "-".join(filter(None, [manifest.name, view.tab.lower(), dates])),
             "identifier": identifier,
             "awaited": site.awaited(subject),
+            "carried": urlencode(carried(request.query, view)),
             "known": role is not None,
             "shares": role not in {None, Role.READER},
             # As /metrics: whoever counts every report knows more than figures show.
             "collector": (
                 [*collector_health(site.meters.totals())] if role is Role.OPERATOR else ()
             ),
-            "downloads": [*downloads(request, view, manifest.name)] if content.figures else [],
+            "downloads": (
+                [*downloads(pinned, view, root_of(request), manifest.name)]
+                if content.figures
+                else []
+            ),
         }
+        shown = (content, values["collector"], values["downloads"])
+        values["shown"] = sha256(repr(shown).encode()).hexdigest()[:16]
+        if script and headers.get("Shown-Figures") == values["shown"]:
+            return web.Response(status=204)  # nothing has changed
         # Where time has passed, and nothing was chosen, only figures change.
         values["fragment"] = script and headers.get("HX-Trigger") != "live"
         if script and not values["fragment"]:
@@ -252,10 +289,12 @@ class Visit:
             "survey.html",
             content.status,
             **values,
-            pages=PAGES,
+            tabs=[*tabs(request, manifest.name)],
+            unseen=unseen(request.query, view),
             levels=LEVELS,
             views=VIEWS,
-            epochs=[*epoch_choices(manifest, view, epochs)],
+            epochs=[*epoch_choices(manifest, epochs, together="against" not in view.takes)],
+            weeks=[*weeks_of(manifest.schedule, site.clock())],
             others=[*self._others(manifest, every=values["shares"])],
             notes=note_names(await site.store.notes(manifest.name)) if across else (),
             older=[left for left in left_out if left],
@@ -289,6 +328,11 @@ class Visit:
             for survey, before in zip_longest(named, named[1:]):
                 changed = "" if before is None else changed_text(before, survey)
                 yield survey, self._version(survey), changed
+
+
+def dates_of(survey: Manifest, epochs: Sequence[int]) -> str:
+    """Return the text that asks for epochs of a survey, whatever is the newest."""
+    return asked_text(survey.schedule, range(min(epochs), max(epochs) + 1))
 
 
 def epoch_health(schedule: Schedule, epoch: EpochCounts) -> Iterator[Fact]:

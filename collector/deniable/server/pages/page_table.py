@@ -113,8 +113,8 @@ PAGES: Final[tuple[Page, ...]] = (
 )
 
 
-def is_view(place: str) -> bool:
-    """Return whether a place, from the collector's root, is a view of a survey."""
+def is_view(place: str, name: str = "[a-z0-9-]+") -> bool:
+    """Return whether a place, from the collector's root, is a view of a survey, or of this one."""
     views = "|".join(re.escape(page.address("\n")) for page in PAGES if page.tab)
-    pattern = rf"({views})(\?[!-~]*)?".replace("\\\n", "[a-z0-9-]+")
+    pattern = rf"({views})(\?[!-~]*)?".replace("\\\n", name)
     return re.fullmatch(pattern, place, re.ASCII) is not None

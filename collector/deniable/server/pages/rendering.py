@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
@@ -16,12 +17,14 @@ from deniable.mechanisms.answering import answer_labels
 from deniable.messages import Manifest, Schedule
 from deniable.planning.words import promise_text
 from deniable.reading import CANNOT_BE_ASKED, ListedEpoch, instant_text
-from deniable.reading.epochs import asked_text, dates_text, epoch_range
+from deniable.reading.epochs import UNITS, asked_text, dates_text, epoch_range, unit_text
 from deniable.server.pages.page_table import PAGES, Page
+from deniable.server.routes.requests import asked_groups
 from deniable.server.routes.routing import FORMATS, HTML, ROUTES
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from multidict import MultiMapping
 
 _POLICY: Final = "Content-Security-Policy"
 _HEADERS: Final = {
@@ -130,6 +133,7 @@ def _environment() -> "Environment":
     environment.filters["instant"] = instant_text
     environment.filters["dates"] = dates_text
     environment.filters["boxed"] = box_text
+    environment.filters["unit"] = unit_text
     environment.filters["promise"] = promise_text
     environment.filters["html"] = _document
     environment.filters["explained"] = explained
@@ -241,21 +245,32 @@ def width_text(manifest: Manifest, width: float) -> str:
 
 
 def epoch_choices(
-    manifest: Manifest, page: Page, epochs: Sequence[ListedEpoch]
+    manifest: Manifest, epochs: Sequence[ListedEpoch], *, together: bool
 ) -> Iterator[tuple[str, str]]:
-    """Yield which epochs there are to choose from, and what they are called."""
+    """Yield which epochs there are to choose from, by their days, and what they are called.
+
+    All of them ``together`` can be one more choice.
+    """
     known, schedule = [epoch for epoch in reversed(epochs) if epoch.n], manifest.schedule
-    typed = "against" in page.takes  # or chosen, as addresses have it
     for epoch in known:
-        value = box_text(str(epoch.number), schedule) if typed else str(epoch.number)
         dates = dates_text(schedule, [epoch.number])
-        yield value, f"{dates} ({epoch.n:,} reports, {epoch.state.words})"
-    together = (
-        not typed and manifest.repeat.epochs is None and len(manifest.categories) <= MOST_REPEATED
-    )
-    if together and len(known) > 1:
+        yield (
+            asked_text(schedule, range(epoch.number, epoch.number + 1)),
+            f"{dates} ({epoch.n:,} reports, {epoch.state.words})",
+        )
+    pooled = manifest.repeat.epochs is None and len(manifest.categories) <= MOST_REPEATED
+    if together and pooled and len(known) > 1:
         span = range(known[-1].number, known[0].number + 1)
-        yield f"{span[0]}-{span[-1]}", f"{dates_text(schedule, span)} together"
+        yield asked_text(schedule, span), f"{dates_text(schedule, span)} together"
+
+
+def weeks_of(schedule: Schedule, now: float) -> Iterator[tuple[str, str]]:
+    """Yield last week, and the one before it, of a survey with several epochs a week."""
+    week = UNITS["week"]
+    if schedule.epoch_seconds < week and week % schedule.epoch_seconds == 0:
+        for text, instant in (("last week", now), ("the week before", now - week)):
+            with suppress(ValueError):  # before it began
+                yield asked_text(schedule, epoch_range("last-week", schedule, instant)), text
 
 
 def box_text(text: str, schedule: Schedule) -> str:
@@ -266,23 +281,44 @@ def box_text(text: str, schedule: Schedule) -> str:
         return text
 
 
-def asked_groups(request: web.BaseRequest) -> tuple[str, ...]:
-    """Return the answers that are to be added up."""
-    return tuple(request.query.getall("group", ()))
+_CARRIED: Final = ("survey", "epoch", "level", "group")
+"""The choices that hold on every view, unless it has none such."""
 
 
-def downloads(request: web.BaseRequest, page: Page, name: str) -> Iterator[tuple[str, str]]:
+def carried(query: "MultiMapping[str]", view: Page) -> list[tuple[str, str]]:
+    """Return the choices with which another view is opened."""
+    dated = "epoch" in view.takes and not view.across  # over time there are all
+    return [(k, v) for k, v in query.items() if k in _CARRIED and (dated or k != "epoch")]
+
+
+def tabs(request: web.BaseRequest, name: str) -> Iterator[tuple[Page, str]]:
+    """Yield the views of a survey, and their addresses from the collector's root."""
+    for view in PAGES:
+        if view.tab:
+            query = urlencode(carried(request.query, view))
+            yield view, view.address(name) + f"?{query}" * bool(query)
+
+
+def unseen(query: "MultiMapping[str]", view: Page) -> list[tuple[str, str]]:
+    """Return the choices that the controls of a view do not have, and its form keeps."""
+    kept = carried(query, view)
+    return [(k, v) for k, v in kept if k == "survey" or k not in view.takes]
+
+
+def downloads(
+    query: Sequence[tuple[str, str]], page: Page, root: str, name: str
+) -> Iterator[tuple[str, str]]:
     """Yield the formats of a page's figures for programs, and their addresses."""
     for source in (*ROUTES, *PAGES):
         if source.path in page.downloads:
             taken = source.takes if isinstance(source, Page) else source.parameters or ()
-            query = [(key, value) for key in taken for value in request.query.getall(key, ())]
-            start = root_of(request) + source.path.lstrip("/").replace("{name}", name)
+            asked = [(key, value) for key, value in query if key in taken]
+            path = root + source.path.lstrip("/").replace("{name}", name)
             if "format" in taken:
                 for form in reversed(FORMATS):
-                    yield form.upper(), f"{start}?{urlencode([*query, ('format', form)])}"
+                    yield form.upper(), f"{path}?{urlencode([*asked, ('format', form)])}"
             else:
-                yield source.path.rpartition(".")[2].upper(), f"{start}?{urlencode(query)}"
+                yield source.path.rpartition(".")[2].upper(), f"{path}?{urlencode(asked)}"
 
 
 def free_epsilon(manifest: Manifest) -> bool:

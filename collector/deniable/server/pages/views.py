@@ -12,12 +12,17 @@ from deniable.documents import Document
 from deniable.messages import Manifest, Refusal, RefusalCode
 from deniable.reading import LINE_EPOCHS, VIEWS, EpochCounts, Pace, asked_alike
 from deniable.reading.source import most_epochs
-from deniable.server.pages.handlers import Content, Visit, epoch_health, reason_sentence
+from deniable.server.pages.handlers import (
+    Content,
+    Visit,
+    dates_of,
+    epoch_health,
+    reason_sentence,
+)
 from deniable.server.pages.rendering import (
     EPSILONS,
     MOST_CELLS,
     WIDTHS,
-    asked_groups,
     free_epsilon,
     page,
     rendered,
@@ -28,6 +33,7 @@ from deniable.server.routes.estimating import to_the_end
 from deniable.server.routes.figures import Sides, Subject, asked_sides
 from deniable.server.routes.requests import (
     asked_choice,
+    asked_groups,
     asked_level,
     asked_limit,
     asked_quantile,
@@ -183,7 +189,7 @@ async def chart(visit: Visit) -> web.Response:
 
 
 def _file(visit: Visit, surveys: Sequence[Manifest], body: bytes) -> web.Response:
-    headers = {"Content-Disposition": f'attachment; filename="{visit.name}.svg"'}
+    headers = {"Content-Disposition": "attachment"}  # links say by which name
     answer = web.Response(body=body, content_type=visit.page.media, headers=headers)
     is_public = visit.site.catalogue.is_public
     return shown_elsewhere(answer, public=all(is_public(survey.name) for survey in surveys))
@@ -256,12 +262,25 @@ async def compare(visit: Visit) -> web.Response:
         comparison, notes = compared(counts)
         return {
             "document": comparison.document(notes),
+            "pinned": _both_sides(sides, comparison),
             "health": [*epoch_health(subject.newest.schedule, counts[-1])],
         }
 
     read = sides.read
     content = await visit.estimated(sides.subject, values, lambda _: read(visit.site.figures))
     return await visit.view(subject, content)
+
+
+def _both_sides(sides: Sides, comparison: "Comparison") -> dict[str, str]:
+    """Return the choices that ask for the same sides of a comparison later, too."""
+    (ours, other), against = sides.subject.surveys, comparison.against
+    pinned = {"survey": ours.survey_id.hex()[:12]}
+    if against is None or sides.across:  # a note says which epochs
+        return pinned
+    version = other.survey_id.hex()[:12] if other.name == ours.name else other.name
+    which = "" if other == ours else f"{version}:"
+    pinned["epoch"] = dates_of(ours, comparison.histogram.epochs)
+    return pinned | {"against": which + dates_of(other, against.epochs)}
 
 
 async def difference_chart(visit: Visit) -> web.Response:

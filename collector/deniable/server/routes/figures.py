@@ -36,6 +36,7 @@ from deniable.server.routes.requests import (
     CALCULATE,
     asked_choice,
     asked_epochs,
+    asked_groups,
     asked_level,
     asked_quantile,
     asked_survey,
@@ -128,35 +129,41 @@ class FigureService:
         """Answer with a histogram."""
         subject = await self.subject(request, name)
         level, view = asked_level(request), asked_choice(request, "view", VIEWS)
-        form = asked_choice(request, "format", FORMATS)
+        form, groups = asked_choice(request, "format", FORMATS), asked_groups(request)
         check_view(subject.newest, view)
 
         def packed(counts: Sequence[EpochCounts]) -> bytes:
-            from deniable.estimates import View
+            from deniable.estimates import View, compare
             from deniable.presenting import histogram_of
             from deniable.presenting.fields import histogram_csv
 
             histogram = histogram_of(subject.newest, counts, level)
+            if groups:
+                share = compare(histogram, groups, None)
+                return share.to_csv().encode() if form == "csv" else packed_json(share.to_dict())
             if form == "csv":
                 return histogram_csv(histogram, View(view)).encode()
             return packed_json(histogram.to_dict(view))
 
-        made = await self.made(request, subject, ("histogram", level, view, form), packed)
+        made = await self.made(request, subject, ("histogram", level, view, form, groups), packed)
         return _formed(made, form)
 
     async def series(self, request: web.BaseRequest, name: str) -> web.Response:
         """Answer with a series."""
         subject = await self.subject(request, name, across=True)
         level, form = asked_level(request), asked_choice(request, "format", FORMATS)
+        groups = [asked] if (asked := asked_groups(request)) else []
         notes = tuple(await self.store.notes(name))
 
         def packed(counts: Sequence[EpochCounts]) -> bytes:
             from deniable.presenting import series_of
 
             series = series_of(name, subject.surveys, counts, level, notes=notes)
-            return series.to_csv().encode() if form == "csv" else packed_json(series.to_dict())
+            if form == "csv":
+                return series.to_csv(*groups).encode()
+            return packed_json(series.to_dict(*groups))
 
-        what = ("series", level, form, notes)
+        what = ("series", level, form, notes, *groups)
         made = await self.made(request, subject, what, packed, self.across)
         return _formed(made, form)
 
@@ -172,16 +179,17 @@ class FigureService:
         subject = await self.subject(request, name)
         sides = await asked_sides(self, request, subject)
         level, form = asked_level(request), asked_choice(request, "format", FORMATS)
-        quantile = asked_quantile(request.query)
+        quantile, groups = asked_quantile(request.query), asked_groups(request)
 
         def packed(counts: Sequence[EpochCounts]) -> bytes:
             from deniable.estimates import compare
 
             now, before = sides.histograms(counts, level)
-            result = replace(compare(now, None, before, quantile=quantile), across=sides.across)
+            result = compare(now, groups or None, before, quantile=quantile)
+            result = replace(result, across=sides.across)
             return result.to_csv().encode() if form == "csv" else packed_json(result.to_dict())
 
-        what = ("comparison", request.query.get("against"), level, quantile, form)
+        what = ("comparison", request.query.get("against"), level, quantile, form, groups)
         made = self.made(request, sides.subject, what, packed, lambda _: sides.read(self))
         return _formed(await made, form)
 

@@ -192,6 +192,7 @@ _PARAMETERS: Final = {
             "are numbers",
             {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 100},
         ),
+        ("group", "an answer; several are added up, and figures are of these alone", TEXT),
         ("view", "what categories show besides the unbiased estimate", _of(VIEWS)),
         ("format", "JSON by default", _of(FORMATS)),
     )
@@ -274,7 +275,9 @@ def _answers(route: Route, method: str) -> dict[str, Any]:
     bodiless, opened = method == "HEAD", method == "POST" and route.relayed
     answers: dict[str, Any] = {"200": {"description": route.summary}}
     if not bodiless:
-        schema = {"schema": reference(route.schema)} if route.schema else {}
+        schema: Json = {"schema": reference(route.schema)} if route.schema else {}
+        if "view" in (route.parameters or ()):  # of groups it is compared with nothing
+            schema = {"schema": {"oneOf": [*schema.values(), reference("Comparison")]}}
         answers["200"]["content"] = {RESPONSE_TYPE if opened else route.media: schema}
         if "format" in (route.parameters or ()):
             answers["200"]["content"][CSV] = {}

@@ -121,6 +121,11 @@ def asked_choice(request: web.BaseRequest, name: str, choices: Sequence[str]) ->
     return chosen
 
 
+def asked_groups(request: web.BaseRequest) -> tuple[str, ...]:
+    """Return the answers that are to be added up."""
+    return tuple(request.query.getall("group", ()))
+
+
 def asked_level(request: web.BaseRequest) -> float:
     """Return the level of ``?level=``, by default 0.95; Refusal (bad-query) if it is none."""
     number = read_number(request.query.get("level", "0.95"))

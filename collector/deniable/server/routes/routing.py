@@ -146,17 +146,19 @@ ROUTES: Final = (
         ("survey", "epoch"),
     ),
     _of_figures(
-        "histogram", "its debiased histogram", ("survey", "epoch", "level", "view", "format")
+        "histogram",
+        "its debiased histogram; with groups, the share of these answers together",
+        ("survey", "epoch", "level", "view", "group", "format"),
     ),
     _of_figures(
         "series",
         "its frequencies epoch by epoch, across all surveys of the name",
-        ("survey", "epoch", "level", "format"),
+        ("survey", "epoch", "level", "group", "format"),
     ),
     _of_figures(
         "comparison",
         "the difference of its frequencies from other epochs or another survey",
-        ("survey", "epoch", "against", "level", "quantile", "format"),
+        ("survey", "epoch", "against", "level", "quantile", "group", "format"),
     ),
     _of_figures(
         "notes", "operators' notes on what happened, shown beside its figures", (), few=False
@@ -250,10 +252,10 @@ def _pattern(route: Route) -> re.Pattern[str]:
 
 
 def check_query(request: "web.BaseRequest", allowed: tuple[str, ...] | None) -> None:
-    """Refuse (bad-query) other parameters than the route's, and repeated ones."""
+    """Refuse (bad-query) other parameters than the route's, and repeated ones but groups."""
     if allowed is None:
         return
     query = request.query
-    if any(key not in allowed or len(query.getall(key)) > 1 for key in query):
+    if any(key not in allowed or (key != "group" and len(query.getall(key)) > 1) for key in query):
         takes = ", ".join(allowed) if allowed else "none"
         raise Refusal(RefusalCode.BAD_QUERY, f"parameters taken here, once each: {takes}")
