@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 from deniable.server.pages.page_table import PAGES
 from tests.browser.served import MARRIAGE, MINUTES, served
-from tests.browser.visits import log_in, row
+from tests.browser.visits import choose_epoch, log_in, row
 from tests.browser.watched import Watched, running
 from tests.support import nginx
 from tests.support.processes import free_port
@@ -28,8 +28,8 @@ def test_behind_a_proxy_nothing_leads_out_of_the_longer_path(tmp_path: Path) -> 
         page = watched.page
         page.goto("")
         page.locator(f"a[href$='surveys/{MARRIAGE}']").click()
-        page.locator("[name=epoch]").select_option("2")
-        expect(page).to_have_url(re.compile(r"/telemetry/surveys/[a-z-]+\?.*epoch=2"))
+        choose_epoch(page, 2)
+        expect(page).to_have_url(re.compile(r"/telemetry/surveys/[a-z-]+\?.*epoch=20"))
         for tab in reversed([page.tab for page in PAGES if page.tab]):
             page.get_by_role("link", name=tab).click()
             expect(page.get_by_role("link", name=tab)).to_have_attribute("aria-current", "page")
@@ -38,7 +38,7 @@ def test_behind_a_proxy_nothing_leads_out_of_the_longer_path(tmp_path: Path) -> 
         assert (cookie["secure"], cookie["path"]) == (True, "/telemetry")
         page.locator(f"a[href$='surveys/{MINUTES}']").click()
         expect(row(page, statistic="mean")).to_be_visible()
-        for link in page.locator("#downloads a").all():
+        for link in page.locator("#downloads a[download]").all():
             with page.expect_download() as download:
                 link.click()
             assert download.value.failure() is None

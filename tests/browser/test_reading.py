@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from deniable.estimates import estimate_histogram
 from tests.browser.served import EPOCH, FLIGHTS, MARRIAGE, MINUTES, USAGE, VOUCHED, Served
-from tests.browser.visits import expect_data, expect_figures, log_in, row
+from tests.browser.visits import choose_epoch, expect_data, expect_figures, log_in, row
 
 FIGURES = f"/surveys/{MARRIAGE}"
 
@@ -41,28 +41,29 @@ def test_the_figures_are_what_a_program_gets(collector: Served, page: Page) -> N
 def test_each_control_changes_it_and_the_way_back_undoes_it(collector: Served, page: Page) -> None:
     page.goto(FIGURES)
     expect_figures(page, told(page, collector))
-    page.locator("[name=epoch]").select_option("2")
+    choose_epoch(page, 2)
     expect_figures(page, told(page, collector, epoch=2))
     page.locator("[name=level]").select_option("0.99")
     expect_figures(page, told(page, collector, epoch=2, level=0.99))
+    page.get_by_text("For statisticians").click()
     for view in ("projected", "likelihood"):
         page.get_by_label(view).check()
         expect(page.locator("#live thead")).to_contain_text(view)
     page.get_by_label("raw counts").check()
     for each in told(page, collector, epoch=2)["categories"]:
         expect_data(row(page, category=each["category"]), raw=str(each["raw"]))
-    address = page.url
+    address, chosen = page.url, page.locator("[name=epoch]").input_value()
     page.goto(f"{FIGURES}?epoch=1-3")
     page.locator("[name=level]").select_option("0.9")
     expect_figures(page, told(page, collector, epoch="1-3", level=0.9))
     page.goto(address)
-    page.locator("[name=epoch]").select_option(f"0-{EPOCH}")
+    page.locator("[name=epoch]").select_option(index=EPOCH + 2)
     shown: dict[str, Any] = {"level": 0.99, "view": "likelihood"}
     expect_figures(page, told(page, collector, epoch=f"0-{EPOCH}", **shown))
     page.go_back()
     expect(page).to_have_url(address)
     expect_figures(page, told(page, collector, epoch=2, **shown))
-    expect(page.locator("[name=epoch]")).to_have_value("2")
+    expect(page.locator("[name=epoch]")).to_have_value(chosen)
     page.reload()
     expect_figures(page, told(page, collector, epoch=2, **shown))
 
@@ -107,10 +108,7 @@ def test_two_epochs_are_compared(collector: Served, page: Page) -> None:
     page.get_by_role("link", name="Compare").click()
     facts = page.locator("#live .facts").first
     for side, epoch in (("epoch", 3), ("against", 1)):
-        choice = page.locator("#epoch-choices option").nth(EPOCH - epoch)
-        page.locator(f"[name={side}]").fill(choice.get_attribute("value") or "")
-        page.locator(f"[name={side}]").press("Enter")
-        expect(facts).to_contain_text((choice.text_content() or "").partition(" (")[0])
+        expect(facts).to_contain_text(choose_epoch(page, epoch, side))
     now, before = (told(page, collector, epoch=epoch)["categories"] for epoch in (3, 1))
     expect(page.locator("#live tr[data-answers]")).to_have_count(5)
     for each, other in zip(now, before, strict=True):
@@ -153,6 +151,7 @@ def test_many_answers_are_cut_to_the_largest_and_found_by_name(
     page.locator("[name=find]").press("Enter")
     expect(lines).to_have_count(1)
     expect_figures(page, {**histogram, "categories": [least]})
+    page.get_by_text("For statisticians").click()
     page.get_by_label("unbiased").check()
     expect_data(
         lines.first,
@@ -184,7 +183,7 @@ def test_without_scripts_a_button_shows_what_is_chosen(collector: Served, browse
     with browser.new_context(base_url=collector.origin, java_script_enabled=False) as context:
         page = context.new_page()
         page.goto(FIGURES)
-        page.locator("[name=epoch]").select_option("1")
+        choose_epoch(page, 1)
         page.get_by_role("button", name="Show").click()
         expect_figures(page, told(page, collector, epoch=1))
 

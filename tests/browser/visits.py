@@ -4,6 +4,8 @@ from typing import Any
 
 from playwright.sync_api import Locator, Page, expect
 
+from tests.browser.served import EPOCH
+
 
 def log_in(page: Page, token: str) -> None:
     """Log in as somebody does who has a token."""
@@ -11,6 +13,13 @@ def log_in(page: Page, token: str) -> None:
     page.get_by_label("Token").fill(token)
     page.get_by_role("button", name="Log in").click()
     expect(page.locator("main[data-page=list]")).to_be_visible()
+
+
+def choose_epoch(page: Page, epoch: int, control: str = "epoch") -> str:
+    """Choose an epoch from a list, which has the newest first, below its default; return it."""
+    chosen = page.locator(f"[name={control}]")
+    chosen.select_option(index=1 + EPOCH - epoch)
+    return (chosen.locator("option:checked").text_content() or "").partition(" (")[0]
 
 
 def row(page: Page, **about: object) -> Locator:

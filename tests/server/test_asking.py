@@ -2,6 +2,8 @@
 
 import csv
 import json
+import re
+from html import unescape
 
 from deniable.publishing.numbering import next_manifest
 from deniable.publishing.survey_file import SurveyFile
@@ -41,7 +43,7 @@ async def test_a_survey_is_offered_the_questions_that_it_can_answer(collector: C
         assert {kind for kind in _ALL if f"?ask={kind}" in body} == kinds
     for path, status, reason in (
         ("tea/ask?ask=ahead", 200, "Choose two answers."),
-        ("usage/ask?ask=group", 200, "Choose an answer, and the group"),
+        ("usage/ask?ask=group", 200, "of the devices that answered plan: free"),  # the first ones
         ("usage/ask?rows=plan&columns=plan", 400, "name two of the questions: plan, feature"),
         ("tea/ask?leaders=4", 400, "of 4 answers the 1 to 3 most frequent"),
         ("tea/ask?leaders=x", 400, "must be one such as 3"),
@@ -65,6 +67,13 @@ async def test_a_survey_is_offered_the_questions_that_it_can_answer(collector: C
     table = json.loads(await get("usage/ask.json?of=all"))
     assert [cell["row"] for cell in table["cells"]] == ["free"] * 3 + ["paid"] * 3
     assert len((await get("usage/ask.csv?of=all")).splitlines()) == 7
+    text = await get("usage/ask?level=0.9&rows=plan&columns=feature")
+    links = [unescape(link) for link in re.findall('<td[^>]*><a href="([^"]+)">', text)]
+    assert len(links) == 6  # each leads to its group, against the other one of two
+    for link in links:
+        assert link.endswith("&level=0.9")
+        assert (await get(f"usage/{link}")).count("<option selected>plan: ") == 2
+    assert "answer=feature%3A+export&given=plan%3A+paid&than=plan%3A+free" in links[3]
 
 
 _GROUP = "ask=group&answer=feature:+export&given=plan:+paid"

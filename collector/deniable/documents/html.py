@@ -54,7 +54,9 @@ def document_html(
         tables = f"<details><summary>The same in numbers</summary>\n{tables}</details>\n"
     alerts = [caution for caution in document.cautions if caution.level is Level.ALERT]
     alone = [caution for caution in alerts if caution.text not in document.sentence]
-    sentence = f'<p class="sentence{" alert" * (len(alone) < len(alerts))}">'
+    # That devices are simulated is no reason for alarm.
+    said = {caution.code for caution in alerts if caution not in alone} - {"simulated"}
+    sentence = f'<p class="sentence{" alert" * bool(said)}">'
     others = [caution for caution in document.cautions if caution.level is not Level.ALERT]
     first = max(_LIMITATIONS, sum(caution.brief for caution in others))  # these stand first
     aside = [fact for fact in document.facts if fact.aside]
@@ -115,7 +117,8 @@ def table_html(table: Table, heading: Callable[[str], str] = escape) -> str:
         for column in columns
     )
     rows = (
-        f"<tr{_row_class(row)}{''.join(_data(known, row))}>{''.join(_cells(columns, cells))}</tr>\n"
+        f"<tr{_row_class(row)}{''.join(_data(known, row))}>"
+        f"{''.join(_cells(columns, cells, row))}</tr>\n"
         for row, cells in zip(
             table.rows,
             zip(*(column.texts(table.rows) for column in columns), strict=True),
@@ -136,10 +139,14 @@ def _facts_html(facts: Iterable[Fact], heading: Callable[[str], str]) -> str:
     return f'<dl class="facts">\n{rows}</dl>\n' if rows else ""
 
 
-def _cells(columns: list[Column], cells: Iterable[str]) -> Iterator[str]:
+def _cells(columns: list[Column], cells: Iterable[str], values: Mapping[str, Any]) -> Iterator[str]:
+    links = values.get("links", {})  # by the keys of columns
     for number, (column, text) in enumerate(zip(columns, cells, strict=True)):
         name, scope = ("td", "") if number else ("th", ' scope="row"')
-        yield f"<{name}{scope}{_text_class(column)}>{escape(text)}</{name}>"
+        shown = escape(text)
+        if column.key in links:
+            shown = f'<a href="{escape(links[column.key])}">{shown}</a>'
+        yield f"<{name}{scope}{_text_class(column)}>{shown}</{name}>"
 
 
 def _text_class(column: Column) -> str:

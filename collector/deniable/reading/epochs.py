@@ -13,12 +13,12 @@ from deniable.stores.values import Seal
 
 CANNOT_BE_ASKED: Final = (
     (
-        "Who came back?",
+        "Who came back (retention)?",
         "No report says which device sent it, so no device is followed from week to week. Ask "
         "each device: “Did you use the app last week too?”",
     ),
     (
-        "How many got from step 1 to step 2?",
+        "How many got from step 1 to step 2 (a funnel)?",
         "No report says which device sent it, so steps are not joined. Ask one question whose "
         "answers are the last step reached.",
     ),

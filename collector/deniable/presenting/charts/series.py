@@ -79,7 +79,8 @@ def series_chart(
     of, the newest last, if these are several. ``marks`` are instants, and short names.
     """
     places = spans or [(place, place + 1) for place in range(len(epochs))]
-    columns = max(1, min(int(width // _PANEL), len(panels), _WIDEST))
+    broadest = max([_PANEL, *(text_width(panel.label) + 12 for panel in panels)])
+    columns = max(1, min(int(width // broadest), len(panels), _WIDEST))
     across = width / columns
     known = [number for panel in panels for dot in panel.dots if dot for number in dot.numbers]
     drawn, top = head(title, width) if heading else ([], 0.0)

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlencode
 
 from aiohttp import web
 
@@ -19,6 +20,7 @@ from deniable.server.routes.requests import asked_level, asked_quantile
 
 if TYPE_CHECKING:
     from deniable.estimates import Answers, Histogram
+    from deniable.estimates.questions import CrossTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,7 @@ async def ask(visit: Visit) -> web.Response:
     subject, request = await visit.subject(), visit.request
     level, manifest = asked_level(request), subject.newest
     asking = Asking.of(request.query, manifest)
-    if lacking := _lacking(asking, request.query, manifest):
+    if lacking := _lacking(asking, manifest):
         return await visit.view(subject, message(lacking))
 
     def values(counts: Sequence[EpochCounts]) -> dict[str, Any]:
@@ -49,7 +51,7 @@ async def ask(visit: Visit) -> web.Response:
 
         histogram = histogram_of(manifest, counts, level)
         return {
-            "document": _answered(histogram, asking, request.query, manifest).document,
+            "document": _answered(histogram, asking, manifest).document,
             "health": [*epoch_health(manifest.schedule, counts[-1])],
         }
 
@@ -74,10 +76,10 @@ async def _packed(visit: Visit, *, as_csv: bool) -> bytes:
     def packed(counts: Sequence[EpochCounts]) -> bytes:
         from deniable.presenting import histogram_of
 
-        if lacking := _lacking(asking, request.query, manifest):
+        if lacking := _lacking(asking, manifest):
             raise ValueError(lacking.rstrip("."))
         histogram = histogram_of(manifest, counts, level)
-        answer = _answered(histogram, asking, request.query, manifest)
+        answer = _answered(histogram, asking, manifest)
         return (_told(answer, histogram) if as_csv else answer.json).encode()
 
     choices = tuple((name, request.query.get(name)) for name in visit.page.takes)
@@ -107,8 +109,9 @@ _NEEDED: Final = {
 }
 
 
-def _lacking(asking: Asking, query: Mapping[str, str], manifest: Manifest) -> str:
+def _lacking(asking: Asking, manifest: Manifest) -> str:
     """Return which choices a question lacks, or what was not asked together; "" if nothing."""
+    query = asking.query
     if asking.kind == "apart":
         from deniable.estimates.answers import not_together
 
@@ -118,10 +121,9 @@ def _lacking(asking: Asking, query: Mapping[str, str], manifest: Manifest) -> st
     return text if not all(query.get(name) for name in needed) else ""
 
 
-def _answered(
-    histogram: "Histogram", asking: Asking, query: Mapping[str, str], manifest: Manifest
-) -> _Answer:
+def _answered(histogram: "Histogram", asking: Asking, manifest: Manifest) -> _Answer:
     """Return the answer; ValueError if there is none."""
+    query = asking.query
 
     def answers(name: str) -> "Answers":
         return _named(query[name], manifest)
@@ -139,7 +141,7 @@ def _answered(
                 )
             table = histogram.cross(rows, columns, query.get("of", "rows"))
             document = table.document()
-            return _Answer(document, document_json(document), table.to_csv())
+            return _Answer(_linked(document, table, query), document_json(document), table.to_csv())
         case "group" if "than" in query:
             than = answers("than")
             beside = histogram.beside(answers("answer"), given=answers("given"), than=than)
@@ -158,14 +160,41 @@ def _answered(
 
             document = quantile_document(histogram, asked_quantile(query) or 0.5)
         case _:
-            return _share(histogram, asking, query, manifest)
+            return _share(histogram, asking, manifest)
     return _Answer.of(document)
 
 
-def _share(
-    histogram: "Histogram", asking: Asking, query: Mapping[str, str], manifest: Manifest
-) -> _Answer:
+def _linked(document: Document, table: "CrossTable", query: Mapping[str, str]) -> Document:
+    """Return the table with a link from each cell to its group, against the other one of two."""
+    if len(document.tables) > 1:  # which are lists
+        return document
+    kept = {key: query[key] for key in ("survey", "epoch", "level") if key in query}
+    question, *groups = table.columns if table.of == "columns" else table.rows
+    asked, *answers = table.rows if table.of == "columns" else table.columns
+
+    def link(group: int, answer: int) -> str:
+        chosen = {"answer": f"{asked}: {answers[answer]}", "given": f"{question}: {groups[group]}"}
+        if len(groups) == 2:
+            chosen["than"] = f"{question}: {groups[1 - group]}"
+        return f"ask?{urlencode({'ask': 'group', **chosen, **kept})}"
+
+    rows = [
+        {
+            **row,
+            "links": {
+                f"column_{c}": link(c, r) if table.of == "columns" else link(r, c)
+                for c in range(len(table.columns) - 1)
+                if r < len(table.rows) - 1
+            },
+        }
+        for r, row in enumerate(document.tables[0].rows)
+    ]
+    return replace(document, tables=[replace(document.tables[0], rows=rows)])
+
+
+def _share(histogram: "Histogram", asking: Asking, manifest: Manifest) -> _Answer:
     """Return one share: within a group, or of a range."""
+    query = asking.query
     from deniable.estimates import compare
     from deniable.estimates.answers import Range
 

@@ -156,12 +156,14 @@ class Asking:
         kinds: keys and titles of the questions; kind: the key of the chosen one.
         answers: that can be chosen, if they are not too many; of several questions, with theirs.
         questions: names of the survey's questions, if it has several.
+        query: what is chosen; within a group, the first answers unless others are.
     """
 
     kinds: tuple[tuple[str, str], ...]
     kind: str
     answers: tuple[str, ...]
     questions: tuple[str, ...]
+    query: Mapping[str, str]
 
     @classmethod
     def of(cls, query: Mapping[str, str], manifest: Manifest) -> "Asking":
@@ -172,7 +174,10 @@ class Asking:
         if manifest.values is None:
             kinds += [("leaders", "Who leads"), ("ahead", "Who is ahead")]
         if manifest.ordered:
-            kinds += [("range", "From one to another"), ("quantile", "Median")]
+            kinds += [
+                ("range", "From one to another"),
+                ("quantile", "Median and other percentiles"),
+            ]
         if manifest.kind.name != "joint":
             kinds += [("apart", "Within a group")]
         keys = [key for key, _ in kinds]
@@ -180,7 +185,10 @@ class Asking:
         kind = wanted if wanted in keys else keys[0]
         answers: Sequence[str] = answer_labels(manifest.dimensions) or manifest.categories
         listed = tuple(answers) if len(answers) <= MOST_LISTED else ()
-        return cls(tuple(kinds), kind, listed, tuple(name for name, *_ in manifest.dimensions))
+        firsts = [f"{name}: {answers[0]}" for name, *answers in manifest.dimensions[:2]]
+        given = dict(zip(("given", "answer"), firsts, strict=False)) if kind == "group" else {}
+        names = tuple(name for name, *_ in manifest.dimensions)
+        return cls(tuple(kinds), kind, listed, names, given | dict(query))
 
 
 LEVELS: Final = tuple((text, level_text(float(text))) for text in ("0.5", "0.9", "0.95", "0.99"))
