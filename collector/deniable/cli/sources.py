@@ -166,13 +166,13 @@ def found_survey(place: Place, name: str, survey_id: str | None) -> "Iterator[Su
 def found_figures(place: Place, name: str, survey_id: str | None) -> "Iterator[SurveyFigures]":
     """Yield the survey, or while the newest has no figures, the one before it that has; say so."""
     with found_survey(place, name, survey_id) as survey:
-        shown = survey if survey_id else survey.figured()
-        if shown is not survey:
+        figured = survey if survey_id else survey.figured()
+        if figured is not survey:
             from deniable.publishing.changes import awaited_text
 
-            manifests, reason = (shown.manifest, survey.manifest), survey.without_figures()
+            manifests, reason = (figured.manifest, survey.manifest), survey.without_figures()
             click.echo(f"{awaited_text(*manifests, survey.published_at, reason)}\n", err=True)
-        yield shown
+        yield figured
 
 
 def survey_argument(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -143,10 +143,10 @@ def _cells(columns: list[Column], cells: Iterable[str], values: Mapping[str, Any
     links = values.get("links", {})  # by the keys of columns
     for number, (column, text) in enumerate(zip(columns, cells, strict=True)):
         name, scope = ("td", "") if number else ("th", ' scope="row"')
-        shown = escape(text)
+        markup = escape(text)
         if column.key in links:
-            shown = f'<a href="{escape(links[column.key])}">{shown}</a>'
-        yield f"<{name}{scope}{_text_class(column)}>{shown}</{name}>"
+            markup = f'<a href="{escape(links[column.key])}">{markup}</a>'
+        yield f"<{name}{scope}{_text_class(column)}>{markup}</{name}>"
 
 
 def _text_class(column: Column) -> str:

@@ -72,13 +72,13 @@ class SurveyFigures:
         )
 
     def figured(self) -> "SurveyFigures":
-        """Return it, or if it has no figures yet, the newest before it that has."""
+        """Return this survey, or while it has no figures the newest before it with some."""
         older = self.older
         return next((one for one in (self, *older) if one.epochs()), self) if older else self
 
     @property
     def published_at(self) -> int | None:
-        """Return when it was published, in Unix seconds; None if nobody knows."""
+        """Return the Unix time of its publishing, if that is known."""
         return self._source.published(self.manifest.name).get(self.manifest.survey_id)
 
     def epochs(self) -> tuple[ListedEpoch, ...]:

@@ -53,19 +53,19 @@ def changes(before: Manifest, after: Manifest) -> tuple[Change, ...]:
 def changed_text(before: Manifest, after: Manifest) -> str:
     """Return in one clause what a survey asks otherwise than one before it: the answers first."""
     made = sorted(changes(before, after), key=lambda one: one.field not in _ASKED)
-    asked = [one.text for one in made if one.field in _ASKED]
-    return "; ".join(asked or [one.text for one in made[:1]])
+    answers = [one.text for one in made if one.field in _ASKED]
+    return "; ".join(answers or [one.text for one in made[:1]])
 
 
-def awaited_text(shown: Manifest, newest: Manifest, published_at: int | None, reason: str) -> str:
+def awaited_text(older: Manifest, newest: Manifest, published_at: int | None, reason: str) -> str:
     """Return which version figures are of, while the newest one has none, for a reason."""
-    what, on = changed_text(shown, newest), f"On {date_text(published_at)} " if published_at else ""
+    what, on = changed_text(older, newest), f"On {date_text(published_at)} " if published_at else ""
     what = what if on else f"{what[0].upper()}{what[1:]}"
-    new, old = (f"{len(one.categories):,} answers" for one in (newest, shown))
+    new, old = (f"{len(one.categories):,} answers" for one in (newest, older))
     counts = (f", with {new},", f", with {old}") if new != old else ("", "")
     return (
         f"{on}{what}. {version_text(newest.sequence).capitalize()}{counts[0]} has {reason}. "
-        f"Below are the figures of {version_text(shown.sequence)}{counts[1]}."
+        f"Below are the figures of {version_text(older.sequence)}{counts[1]}."
     )
 
 

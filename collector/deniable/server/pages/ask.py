@@ -80,23 +80,23 @@ async def _packed(visit: Visit, *, as_csv: bool) -> bytes:
             raise ValueError(lacking.rstrip("."))
         histogram = histogram_of(manifest, counts, level)
         answer = _answered(histogram, asking, manifest)
-        return (_told(answer, histogram) if as_csv else answer.json).encode()
+        return (_rows_about(answer, histogram) if as_csv else answer.json).encode()
 
     choices = tuple((name, request.query.get(name)) for name in visit.page.takes)
     return await visit.site.figures.made(request, subject, (visit.page.path, choices), packed)
 
 
-def _told(answer: _Answer, histogram: "Histogram") -> str:
+def _rows_about(answer: _Answer, histogram: "Histogram") -> str:
     """Return the rows as CSV, each with what they are about: the survey, when, and the sentence."""
     head, *rows = answer.csv.splitlines()
-    told = {
+    about = {
         "survey": histogram.survey,
         "start": iso_time(histogram.start),
         "end": iso_time(histogram.end),
         "sentence": answer.document.sentence,
     }
-    keys = [key for key in told if key not in head.split(",")]
-    (names, values) = rows_csv(keys, [told], {}).splitlines()
+    keys = [key for key in about if key not in head.split(",")]
+    (names, values) = rows_csv(keys, [about], {}).splitlines()
     return "".join(
         f"{line}\n" for line in (f"{names},{head}", *(f"{values},{row}" for row in rows))
     )
@@ -170,10 +170,10 @@ def _linked(document: Document, table: "CrossTable", query: Mapping[str, str]) -
         return document
     kept = {key: query[key] for key in ("survey", "epoch", "level") if key in query}
     question, *groups = table.columns if table.of == "columns" else table.rows
-    asked, *answers = table.rows if table.of == "columns" else table.columns
+    other, *answers = table.rows if table.of == "columns" else table.columns
 
     def link(group: int, answer: int) -> str:
-        chosen = {"answer": f"{asked}: {answers[answer]}", "given": f"{question}: {groups[group]}"}
+        chosen = {"answer": f"{other}: {answers[answer]}", "given": f"{question}: {groups[group]}"}
         if len(groups) == 2:
             chosen["than"] = f"{question}: {groups[1 - group]}"
         return f"ask?{urlencode({'ask': 'group', **chosen, **kept})}"

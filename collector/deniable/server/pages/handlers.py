@@ -193,11 +193,11 @@ class Visit:
     def _pinned(self, subject: Subject, counts: Sequence[EpochCounts]) -> dict[str, str]:
         """Return the choices of the one survey that figures are of, and of their dates."""
         survey = subject.newest
-        if {each.survey_id for each in counts} != {survey.survey_id}:
+        if {one.survey_id for one in counts} != {survey.survey_id}:
             return {}
         return {
             "survey": survey.survey_id.hex()[:12],
-            "epoch": dates_of(survey, [each.epoch for each in counts]),
+            "epoch": dates_of(survey, [one.epoch for one in counts]),
         }
 
     async def _progress(self, subject: Subject) -> str:
@@ -227,8 +227,8 @@ class Visit:
         """
         site, request, view, manifest = self.site, self.request, self.page, subject.newest
         headers = request.headers
-        told = [manifest, *([subject.awaited] if subject.awaited else [])]
-        identifier = "-".join(survey.survey_id.hex() for survey in told)
+        surveys = [manifest, *([subject.awaited] if subject.awaited else [])]
+        identifier = "-".join(survey.survey_id.hex() for survey in surveys)
         script = is_script(request)
         chosen = [one for one in request.query.items() if one[0] not in content.pinned]
         pinned = [*content.pinned.items(), *chosen]
@@ -261,8 +261,8 @@ class Visit:
                 else []
             ),
         }
-        shown = (content, values["collector"], values["downloads"])
-        values["shown"] = sha256(repr(shown).encode()).hexdigest()[:16]
+        state = (content, values["collector"], values["downloads"])
+        values["shown"] = sha256(repr(state).encode()).hexdigest()[:16]
         if script and headers.get("Shown-Figures") == values["shown"]:
             return web.Response(status=204)  # nothing has changed
         # Where time has passed, and nothing was chosen, only figures change.

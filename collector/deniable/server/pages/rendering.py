@@ -320,13 +320,13 @@ def downloads(
     for source in (*ROUTES, *PAGES):
         if source.path in page.downloads:
             taken = source.takes if isinstance(source, Page) else source.parameters or ()
-            asked = [(key, value) for key, value in query if key in taken]
+            chosen = [(key, value) for key, value in query if key in taken]
             path = root + source.path.lstrip("/").replace("{name}", name)
             if "format" in taken:
                 for form in reversed(FORMATS):
-                    yield form.upper(), f"{path}?{urlencode([*asked, ('format', form)])}"
+                    yield form.upper(), f"{path}?{urlencode([*chosen, ('format', form)])}"
             else:
-                yield source.path.rpartition(".")[2].upper(), f"{path}?{urlencode(asked)}"
+                yield source.path.rpartition(".")[2].upper(), f"{path}?{urlencode(chosen)}"
 
 
 def free_epsilon(manifest: Manifest) -> bool:

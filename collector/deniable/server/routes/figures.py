@@ -152,7 +152,7 @@ class FigureService:
         """Answer with a series."""
         subject = await self.subject(request, name, across=True)
         level, form = asked_level(request), asked_choice(request, "format", FORMATS)
-        groups = [asked] if (asked := asked_groups(request)) else []
+        groups = [group for group in [asked_groups(request)] if group]
         notes = tuple(await self.store.notes(name))
 
         def packed(counts: Sequence[EpochCounts]) -> bytes:
