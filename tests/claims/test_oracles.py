@@ -101,7 +101,7 @@ estimates/test_display test_a_stated_limit_holds_as_often_as_its_level_says
     presenting.estimate:estimate_statement
   test_chance_exceeds_the_number_it_is_said_to_in_few_histograms presenting.cautions:_outside
   test_the_sentence_table_and_chart_of_a_comparison_have_one_verdict
-    presenting.comparison:comparison_sentence
+    presenting.comparison:_statement
 estimates/test_fakes_of_figures
     test_no_fakes_move_a_figure_further_than_its_influence_and_some_population_as_far
     presenting.cautions:_fakes presenting.cautions:bias_text
@@ -111,7 +111,8 @@ estimates/test_first_view test_the_largest_of_many_have_intervals_that_hold
   test_the_rows_of_every_kind_have_intervals_that_hold_at_once presenting.histogram:_notes
 estimates/test_object test_of_sparse_samples_chance_is_counted_among_all_tables
     presenting.estimate:test_text
-  test_where_nothing_changed_few_tests_say_so presenting.comparison:comparison_sentence
+  test_where_nothing_changed_few_tests_say_so presenting.comparison:_statement
+    presenting.comparison:news_sentence
     presenting.estimate:test_text
 estimates/test_planning test_the_mean_takes_what_even_answers_and_the_worst_noise_take
     planning.accuracy:_beside_mean
@@ -179,7 +180,8 @@ statistics/test_coverage test_intervals_of_every_kind_hold_as_often_as_they_say
   test_no_fewer_intervals_cover_the_quartiles_and_they_are_short planning.accuracy:_distribution
     planning.accuracy:_beside_mean presenting.estimate:quantile_sentence
 statistics/test_groups test_all_ranks_hold_at_once presenting.questions:_left_out
-    presenting.questions:leaders_document presenting.questions:leaders_sentence
+    presenting.questions:lead_sentence presenting.questions:leaders_document
+    presenting.questions:leaders_sentence
   test_questions_that_have_nothing_to_do_with_each_other_seldom_seem_to
     presenting.questions:cross_table_sentence
 stores/test_model test_the_store_does_what_the_rules_say

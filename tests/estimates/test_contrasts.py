@@ -23,6 +23,7 @@ from deniable.estimates import (
 from deniable.estimates.comparison import compare
 from deniable.estimates.decoders import decoder_of
 from deniable.estimates.ratios import Ends, difference_ends, multiple_ends
+from deniable.estimates.series import Point, Series
 from deniable.messages import Manifest
 from deniable.planning.calibration import calibrated
 from deniable.planning.specification import answered_best
@@ -208,6 +209,30 @@ def test_three_lead_or_all_but_one_of_fewer(answers: int, count: int) -> None:
     # 1,010 against 1,000 reports may be chance.
     close = estimate_histogram(manifest(epsilon="4"), 0, [1_000, 1_010, 600, 50, 50]).leaders(2)
     assert "very poor; their order is not certain (95 % confidence" in close.sentence
+
+
+def test_who_leads_is_one_answer_on_every_surface() -> None:
+    # One less and one more than it takes to be ahead of one, and ahead of all at once.
+    for first, text, uncertain in (
+        (1_010, "poor and very poor are too close to say which leads.", False),
+        (1_100, "poor and very poor are too close to say which leads.", True),
+        (1_300, "poor leads.", False),
+    ):
+        found = estimate_histogram(manifest(epsilon="4"), 0, [1_000, first, 600, 50, 50])
+        assert found.document().sentence.split("at once). ")[1].startswith(text)
+        leaders, pair = found.leaders(1), found.ahead("poor", "very poor")
+        assert (leaders.certain == ("poor",)) == (text == "poor leads.")
+        assert ("among all 5 answers at once, first place is not" in pair.sentence) == uncertain
+        assert "first place" not in found.ahead("fair", "good").sentence  # which neither may have
+    usage = estimate_histogram(JOINT[0], 0, expected(JOINT[0], 10**6))
+    assert [label for label, _ in Series("", (Point("", 0, 0, 1, usage),)).figures()] == [
+        *usage.labels
+    ]
+    assert usage.share(["plan: free", "plan: paid"]).value == pytest.approx(1)
+    both = usage.share("plan: free") + usage.share("beta: yes")
+    either = usage.share(["plan: free", "beta: yes"])
+    overlap = usage.share({"plan": "free", "beta": "yes"})
+    assert (both - overlap).value == pytest.approx(either.value)
 
 
 @pytest.mark.parametrize("asked", [*JOINT, ONE], ids=lambda a: str(a.specification))

@@ -39,7 +39,8 @@ def weights_of(
     """Return 1 for the categories that are meant, and 0 for the others.
 
     Of several questions, which are answered ``together`` or each by other devices, those are meant
-    that have the answers named to all questions named.
+    that have the answers named to all questions named. By text, those that have one of the answers:
+    "plan: free" is one where categories are combinations.
 
     Raises:
         ValueError: for an answer that there is not, or one named twice, or none; or for answers of
@@ -55,10 +56,15 @@ def weights_of(
         raise ValueError("name at least one answer, and each once")
     places = {category: at for at, category in enumerate(categories)}
     weights = np.zeros(len(categories))
+    single = {f"{name}: {one}": (name, one) for name, *labels in dimensions for one in labels}
     for name in named:
-        if name not in places:
+        if name in places:
+            weights[places[name]] = 1.0
+        elif together and name in single:
+            question, answer = single[name]
+            weights = np.maximum(weights, _crossed({question: answer}, dimensions, together=True))
+        else:
             raise no_answer(name, categories)
-        weights[places[name]] = 1.0
     return weights
 
 

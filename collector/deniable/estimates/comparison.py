@@ -54,6 +54,13 @@ class Comparison(Documented):
     across: str = ""
 
     @property
+    def leading(self) -> tuple[Row, ...]:
+        """Return the rows of sentences: single questions', unless combinations alone changed."""
+        single = tuple(row for row in self.rows if self.histogram.question_of(row.label))
+        clear = {row in single for row in self.rows if row.distinguishable}
+        return self.rows if clear == {False} else single or self.rows
+
+    @property
     def at_once(self) -> bool:
         """Return whether the intervals of the rows hold for all answers at once."""
         return any(row.estimate.at_once for row in self.rows)
@@ -161,7 +168,7 @@ def compare(
     alike = histogram.categories == against.categories
     if not alike and histogram.survey == against.survey:
         # A new version of the survey may have more answers, or fewer.
-        among = [name for name in among or histogram.categories if name in set(against.categories)]
+        among = [name for name in among or histogram.labels if name in {*against.labels}]
     if not (alike or among):
         raise ValueError(_OTHER_ANSWERS)
     if among is None and (count := len(histogram.categories)) > _MOST_COMPARED:
@@ -176,7 +183,7 @@ def compare(
 
     rows = tuple(
         at_once(row(category, histogram.share(category), against.share(category)))
-        for category in among or histogram.categories
+        for category in among or histogram.labels
     )
     try:
         test = histogram.changed_from(against)

@@ -33,7 +33,7 @@ from deniable.estimates.poisoning import Poisoning, poisoning
 from deniable.estimates.results import presented
 from deniable.estimates.revealed import Group, Revealed
 from deniable.mechanisms import Mechanism
-from deniable.mechanisms.answering import Dimensions
+from deniable.mechanisms.answering import Dimensions, answer_labels
 from deniable.messages import Enrolment
 
 
@@ -174,6 +174,16 @@ class DebiasedCounts:
     def crossed(self) -> bool:
         """Return whether categories are combinations of the answers to several questions."""
         return bool(self.margins) and self.together
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Return the categories; before combinations of answers, single questions' answers."""
+        return (*(answer_labels(self.dimensions) if self.crossed else ()), *self.categories)
+
+    def question_of(self, label: str) -> str:
+        """Return the question of several that an answer such as "plan: free" is to; else ""."""
+        names = (margin.question for margin in self.margins)
+        return next((name for name in names if label.startswith(f"{name}: ")), "")
 
     @property
     def distinguishable(self) -> NDArray[np.bool_]:

@@ -60,6 +60,19 @@ class Beside(Documented):
         """Return one as a multiple of the other."""
         return self.one / self.other
 
+    @cached_property
+    def unsettled(self) -> int:
+        """Return among how many answers the one that is ahead may be first, and is not surely."""
+        difference, histogram = self.difference, self.histogram
+        if not self.race or difference.too_small or not difference.distinguishable:
+            return 0
+        question, other = map(histogram.question_of, self.names)
+        if question != other or histogram.sample.fewest_fakes:
+            return 0
+        first = leaders_of(histogram, 1, question)
+        ahead = self.one if difference.low > 0 else self.other
+        return first.answers * (not first.certain and ahead.label in first.candidates)
+
 
 @dataclass(frozen=True, slots=True)
 class Ranked:

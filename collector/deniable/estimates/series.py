@@ -104,8 +104,8 @@ class Series(Tabular):
 
     @property
     def categories(self) -> tuple[str, ...]:
-        """Return the texts of all categories, which are the same in all epochs."""
-        return self.histograms[0].categories if self.histograms else ()
+        """Return the answers, the same in all epochs; single questions' before combinations."""
+        return self.histograms[0].labels if self.histograms else ()
 
     @property
     def numeric(self) -> bool:
@@ -287,11 +287,15 @@ def _shares(histogram: Histogram | None) -> dict[str, Estimate]:
     rows = [
         *zip(h.categories, zip(*(column.tolist() for column in columns), strict=True), strict=True)
     ]
-    return {
+    own = {
         category: share_of_row(figures, h.level, category, (h.sample,), at_once=True)
         for part in h.sample.decoder.parts
         if part.tally(tally).n
         for category, figures in rows[part.categories]
+    }
+    single = (h.share(label) for label in h.labels[: len(h.labels) - len(h.categories)])
+    return own | {
+        one.label: replace(one.at(h.level_at_once), level=h.level, at_once=True) for one in single
     }
 
 

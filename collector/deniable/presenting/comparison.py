@@ -44,6 +44,7 @@ from deniable.presenting.charts import Picture
 from deniable.presenting.estimate import (
     COUNTS,
     estimate_sentence,
+    estimate_statement,
     estimate_text,
     wider_than_noise,
 )
@@ -123,9 +124,16 @@ def comparison_picture(comparison: Comparison, width: float = WIDTH) -> Picture:
 
 def comparison_sentence(comparison: Comparison) -> str:
     """Return the largest change, if there is any, by intervals that hold for all rows at once."""
+    if text := _statement(comparison):
+        return with_cautions(text, comparison_cautions(comparison))
+    return estimate_sentence(comparison.rows[0].estimate)
+
+
+def _statement(comparison: Comparison) -> str:
+    """Return the change without cautions; "" of one figure that is alone, or of few reports."""
     if not comparison.at_once:
         return _one_change(comparison)
-    rows, cautions = comparison.rows, comparison_cautions(comparison)
+    rows = comparison.leading
     known = [row for row in rows if row.distinguishable]
     row = max(known or rows, key=lambda row: abs(row.estimate.value))
     one = comparison.in_time
@@ -144,15 +152,23 @@ def comparison_sentence(comparison: Comparison) -> str:
     if not (one and place):
         nothing = nothing[0].upper() + nothing[1:]
     largest = f"The largest {noun if known else 'difference'} is {row.label}"
-    return with_cautions(f"{nothing}. {largest}, {_moved(comparison, row)}.", cautions)
+    return f"{nothing}. {largest}, {_moved(comparison, row)}."
+
+
+def news_sentence(comparison: Comparison) -> str:
+    """Return the largest change, without cautions, or in few words that there is no clear one."""
+    rows = [row for row in comparison.leading if row.distinguishable]
+    if rows:
+        return _statement(comparison) or estimate_statement(rows[0].estimate)
+    return f"No clear change from {_other(comparison)}."
 
 
 def _one_change(comparison: Comparison) -> str:
-    """Return one figure on both sides, and their difference; or one that is alone."""
+    """Return one figure on both sides, and their difference; "" of one that is alone."""
     row, difference = comparison.rows[0], comparison.rows[0].estimate
     sides = [side for side in (row.now, row.before) if side and side.low <= side.value <= side.high]
     if len(sides) < 2 or difference.too_small:
-        return estimate_sentence(difference)
+        return ""
     figure = row.label if comparison.of_shares else f"the {row.label}"
     place, other = _place(comparison, comparison.histogram), _other(comparison)
     below, known = difference.value < 0, difference.distinguishable
@@ -174,7 +190,7 @@ def _one_change(comparison: Comparison) -> str:
     points = " points" * difference.unit.of_shares
     interval = f"{level_text(difference.level)} interval {low} to {high}"
     text += f": {now} against {before} (difference {value}{points}, {interval})."
-    return with_cautions(text, comparison_cautions(comparison))
+    return text
 
 
 def _written(comparison: Comparison, estimate: Estimate, number: float) -> str:

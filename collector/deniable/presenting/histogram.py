@@ -6,7 +6,7 @@ from functools import cache
 from html import escape
 from typing import Any, Final
 
-from deniable.documents import Column, Document, Table
+from deniable.documents import Column, Document, Table, with_cautions
 from deniable.documents.programs import Json
 from deniable.documents.terminal import document_text
 from deniable.estimates.curve import Distribution
@@ -18,7 +18,9 @@ from deniable.presenting.cautions import histogram_cautions
 from deniable.presenting.estimate import (
     WITHHELD,
     curve_rows,
+    estimate_cautions,
     estimate_sentence,
+    estimate_statement,
     quantile_cautions,
     quantile_sentence,
     quantile_table,
@@ -112,9 +114,14 @@ def histogram_sentence(histogram: Histogram) -> str:
         return "" if numeric.too_wide(numeric.mean) else estimate_sentence(histogram.mean())
     if not histogram.n:
         return ""
-    largest = histogram.share(largest_shares([histogram], everywhere=False)[0])
+    from deniable.presenting.questions import lead_sentence  # a list of surveys asks for none
+
+    label = largest_shares([histogram], everywhere=False)[0]
+    largest = histogram.share(label)
     widest = largest.at(histogram.level_at_once)
-    return estimate_sentence(replace(widest, level=histogram.level, at_once=True))
+    shown = replace(widest, level=histogram.level, at_once=True)
+    texts = estimate_statement(shown), lead_sentence(histogram, label)
+    return with_cautions(" ".join(filter(None, texts)), estimate_cautions(shown))
 
 
 def _chart(
@@ -191,7 +198,7 @@ def _distribution_tables(distribution: Distribution, *, quartiles: bool) -> Iter
 
 def _row_tables(histogram: Histogram, chosen: ShownRows, *, raw: bool) -> Iterator[Table]:
     """Yield the table of single questions' answers, and that of categories; or of the largest."""
-    of_questions = sum(not chosen.chosen and "raw" not in row for row in chosen.rows)
+    of_questions = sum("raw" not in row for row in chosen.rows)
     if histogram.numeric is not None:
         of_questions = 0
     title = "Shares" if histogram.numeric is None else "Shares of groups of values"
@@ -199,8 +206,7 @@ def _row_tables(histogram: Histogram, chosen: ShownRows, *, raw: bool) -> Iterat
         (chosen.rows[:of_questions], "Answers to single questions"),
         (chosen.rows[of_questions:], title),
     ):
-        # Of the largest, some may be sums, which have no count of their own.
-        rows = [{"raw": None, **estimate_row(row)} for row in part]
+        rows = [*map(estimate_row, part)]
         yield Table([*_row_columns(histogram, chosen, rows, raw=raw)], rows, title=name)
 
 

@@ -239,9 +239,14 @@ def chosen_rows(
     chosen = top is not None or wanted_count > MOST_ROWS
     if chosen:
         # By what is shown, and where that is 0, by the estimate. None where no report is about its
-        # question.
+        # question. Single questions' answers, which have no count of their own, come first.
         keys = ("shown", "estimate") if biased else ("estimate",)
-        kept.sort(key=lambda row: [math.inf if row[key] is None else -row[key] for key in keys])
+        kept.sort(
+            key=lambda row: [
+                float("raw" in row),
+                *(math.inf if row[key] is None else -row[key] for key in keys),
+            ]
+        )
         del kept[MOST_ROWS if top is None else top :]
     if simultaneous := histogram.numeric is None:
         kept = [*map(at_once, kept)]
@@ -266,6 +271,8 @@ def largest_shares(
 ) -> list[str]:
     """Return the answers, those with the largest shares in all histograms together first.
 
+    Single questions' answers precede combinations of them.
+
     Chosen by one of them, chance would make them seem to fall in the others; but the mean of x and
     y, from n and m reports, (n x + m y) / (n + m), has with their difference x - y the covariance
     (V - V) / (n + m) = 0, if V / n and V / m are their variances. Left out are answers to a
@@ -276,6 +283,7 @@ def largest_shares(
     """
     reports: dict[str, float] = {}
     times: Counter[str] = Counter()
+    single: set[str] = set()
     for histogram in histograms:
         counts = (histogram.n * histogram.estimate).tolist()
         for part in histogram.sample.decoder.parts:
@@ -284,11 +292,17 @@ def largest_shares(
                 times.update(answers)
                 for name, n in zip(answers, counts[part.categories], strict=True):
                     reports[name] = reports.get(name, 0.0) + n
+        for margin in histogram.margins if histogram.crossed else ():
+            for answer, share in zip(margin.answers, margin.shares, strict=True):
+                label = f"{margin.question}: {answer}"
+                times[label] += 1
+                reports[label] = reports.get(label, 0.0) + histogram.n * share.value
+                single.add(label)
     sought, least = wanted.casefold(), len(histograms) if everywhere else 1
     names = [name for name in reports if sought in name.casefold() and times[name] >= least]
     if wanted and not names:
         raise ValueError(NOT_FOUND.rstrip("."))
-    return sorted(names, key=lambda name: -reports[name])
+    return sorted(names, key=lambda name: (name not in single, -reports[name]))
 
 
 _STATES: Final = {

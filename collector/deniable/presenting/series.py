@@ -1,6 +1,7 @@
 """Words of figures over time, and the one line of a survey where there is no room for more."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache, partial
 from typing import Final
 
@@ -36,7 +37,7 @@ from deniable.estimates.forms import Unit
 from deniable.estimates.results import Values, presents
 from deniable.estimates.series import Point, Series, SeriesFigures, Trend
 from deniable.presenting.cautions import CAUTIONS_SCHEMA, DisplayedFigures, furthest
-from deniable.presenting.comparison import comparison_sentence
+from deniable.presenting.comparison import comparison_sentence, news_sentence
 from deniable.presenting.estimate import (
     estimate_cautions,
     estimate_statement,
@@ -63,6 +64,8 @@ from deniable.stores import Note
 
 _DAY: Final = 86_400
 _RECURRING: Final = "in several epochs make the trend's interval"
+_COMPARED: Final = 20
+"""Answers, the largest, among which a list of surveys looks for a change."""
 _POINT: Final = (
     Field("survey_id", ID),
     Field("epoch", COUNT),
@@ -322,8 +325,9 @@ def series_csv(series: Series, *groups: Answers) -> str:
 
 
 def headline(series: Series) -> Document:
-    """Return the newest mean, or largest share, in a sentence; its chart is small, of all epochs.
+    """Return the newest mean, or largest share, in a sentence, and what changed in a note.
 
+    Its chart is small, of all epochs.
     The largest share is that of all epochs together, with intervals that hold for all answers at
     once: chance made it neither so large nor so large just now (:mod:`deniable.presenting.rows`).
     """
@@ -347,9 +351,26 @@ def headline(series: Series) -> Document:
     return Document(
         facts=[Fact("reports", f"{reports:,} {since}", "reports", reports)],
         sentence=estimate_statement(newest, when=when),
+        notes=[*_news(series)],
         cautions=[caution for caution in estimate_cautions(newest) if caution.brief],
         chart=drawing,
     )
+
+
+def _news(series: Series) -> Iterator[str]:
+    """Yield what changed in the newest epoch that is over from the one before it, if any is."""
+    for line in reversed(series.lines):
+        apart = {
+            point.histogram.kept_range or point.epoch: point.histogram
+            for point in line
+            if point.histogram and point.over
+        }
+        if len(apart) > 1:
+            before, now = [*apart.values()][-2:]
+            names = None if series.numeric else largest_shares((before, now), everywhere=True)
+            with suppress(ValueError):  # such as other answers
+                yield news_sentence(compare(now, None, before, names and names[:_COMPARED]))
+            return
 
 
 presents(Trend, sentence=trend_sentence, cautions=trend_cautions)

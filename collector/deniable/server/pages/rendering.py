@@ -172,7 +172,7 @@ class Asking:
         if manifest.kind.name == "joint":
             kinds += [("table", "Two questions"), ("group", "Within a group")]
         if manifest.values is None:
-            kinds += [("leaders", "Who leads"), ("ahead", "Who is ahead")]
+            kinds += [("leaders", "Ranking"), ("ahead", "Two answers")]
         if manifest.ordered:
             kinds += [
                 ("range", "From one to another"),
@@ -229,7 +229,14 @@ class Controls:
         if "group" not in page.takes or manifest.values is not None:
             return cls()
         categorical = (survey for survey in surveys if survey.values is None)
-        answers = dict.fromkeys(name for survey in categorical for name in survey.categories)
+        answers = dict.fromkeys(
+            name
+            for survey in categorical
+            for name in (
+                *(answer_labels(survey.dimensions) if survey.kind.name == "joint" else ()),
+                *survey.categories,
+            )
+        )
         # No text of whoever made a link.
         groups = tuple(name for name in asked_groups(request) if name in answers)
         offered = tuple(answers)

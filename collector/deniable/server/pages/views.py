@@ -318,8 +318,8 @@ async def _comparing(
         names: list[str] = []
         if not groups and now.values is None and now.categories == before.categories:
             names = largest_shares((before, now), wanted, everywhere=True)
-        among = [name for name in now.categories if name in {*names[:most]}]
-        notes = _largest_notes(len(among), len(names), len(now.categories)) if names else []
+        among = [name for name in now.labels if name in {*names[:most]}]
+        notes = _largest_notes(len(among), len(names), len(now.labels)) if names else []
         made = compare(now, list(groups) or None, before, among or None, quantile=quantile)
         return replace(made, across=sides.across), notes
 
