@@ -180,7 +180,7 @@ statistics/test_coverage test_intervals_of_every_kind_hold_as_often_as_they_say
   test_no_fewer_intervals_cover_the_quartiles_and_they_are_short planning.accuracy:_distribution
     planning.accuracy:_beside_mean presenting.estimate:quantile_sentence
 statistics/test_groups test_all_ranks_hold_at_once presenting.questions:_left_out
-    presenting.questions:lead_sentence presenting.questions:leaders_document
+    presenting.histogram:lead_sentence presenting.questions:leaders_document
     presenting.questions:leaders_sentence
   test_questions_that_have_nothing_to_do_with_each_other_seldom_seem_to
     presenting.questions:cross_table_sentence

@@ -22,7 +22,8 @@ from deniable.estimates import (
 )
 from deniable.estimates.comparison import compare
 from deniable.estimates.decoders import decoder_of
-from deniable.estimates.ratios import Ends, difference_ends, multiple_ends
+from deniable.estimates.queries import Ends, difference_ends
+from deniable.estimates.ratios import multiple_ends
 from deniable.estimates.series import Point, Series
 from deniable.messages import Manifest
 from deniable.planning.calibration import calibrated

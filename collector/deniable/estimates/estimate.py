@@ -25,9 +25,8 @@ from deniable.estimates.forms import (
     places_text,
 )
 from deniable.estimates.frequencies import beyond
+from deniable.estimates.queries import Ends, difference_ends
 from deniable.estimates.ratios import (
-    Ends,
-    difference_ends,
     errors_together,
     fieller_ends,
     moved_ratio,

@@ -365,7 +365,7 @@ def estimate_histogram(
     labels = manifest.responses
     if type(labels) is not tuple or labels == manifest.categories:
         labels = ()
-    questions = margins(manifest, sample.tally, level, model)
+    questions = margins(manifest, sample.tally, level, model) if manifest.dimensions else ()
     return Histogram(
         survey=manifest.name,
         survey_id=sample.survey_id,

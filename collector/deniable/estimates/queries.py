@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -266,3 +267,35 @@ def least_variances(moments: Floats, weights: Floats, values: Floats) -> Floats:
         right = np.where(below & ~side, lowest, right)
     moment = s[query, left] + slope * (value - w[query, left])
     return np.asarray(np.maximum(moment - value**2, 0.0).reshape(np.shape(values)))
+
+
+Figure = TypeVar("Figure", float, Floats)
+
+
+class Ends(NamedTuple, Generic[Figure]):
+    """The ends of intervals, which are not cut to what is possible, about their estimates."""
+
+    low: Figure
+    value: Figure
+    high: Figure
+
+
+def difference_ends(
+    one: Ends[Figure], other: Ends[Figure], correlation: Figure
+) -> tuple[Floats, Floats]:
+    """Return the ends of one less the other, of arrays too.
+
+    An end's squared distance from its estimate is z^2 times the variance that holds near that end.
+    So a contrast has the variance of the ends at which it is least, or greatest, with the
+    covariance of the estimates (MOVER: Zou and Donner 2008). docs/mathematics.md, section 19.
+    """
+    value = np.asarray(one.value) - other.value
+
+    def reach(first: Figure, second: Figure) -> Floats:
+        square = np.square(first) + np.square(second) - 2 * correlation * first * second
+        return np.asarray(np.sqrt(np.maximum(square, 0.0)))
+
+    return (
+        value - reach(one.value - one.low, other.high - other.value),
+        value + reach(one.high - one.value, other.value - other.low),
+    )

@@ -25,8 +25,7 @@ from deniable.estimates.decoders import Decoder, Floats, Model, Tally
 from deniable.estimates.estimate import Estimate, query_of, share_within
 from deniable.estimates.forms import Form, Sample, Unit
 from deniable.estimates.frequencies import errors_of, uncut_intervals
-from deniable.estimates.queries import cautious_values, query_values
-from deniable.estimates.ratios import Ends, difference_ends
+from deniable.estimates.queries import Ends, cautious_values, difference_ends, query_values
 from deniable.estimates.results import Documented, presented
 from deniable.mechanisms.answering import sizes_of
 

@@ -1,46 +1,15 @@
-"""Ends of the difference, and of the multiple, of two figures by their own intervals.
+"""Ends of the multiple of two figures by their own intervals, and of a ratio.
 
-An end's squared distance from its estimate is z^2 times the variance that holds near that end. So a
-contrast has the variance of the ends at which it is least, or greatest, with the covariance of the
-estimates (MOVER: Zou and Donner 2008). docs/mathematics.md, section 19.
+As those of their difference (:func:`deniable.estimates.queries.difference_ends`).
 """
 
 import math
-from typing import Generic, NamedTuple, TypeVar
 
-import numpy as np
 from scipy import optimize
 
-from deniable.estimates.decoders import Floats
 from deniable.estimates.forms import ALIKE, Form
 from deniable.estimates.influences import ratio_shift, report_shifts
-from deniable.estimates.queries import cautious_values, contrast_variance
-
-Figure = TypeVar("Figure", float, Floats)
-
-
-class Ends(NamedTuple, Generic[Figure]):
-    """The ends of intervals, which are not cut to what is possible, about their estimates."""
-
-    low: Figure
-    value: Figure
-    high: Figure
-
-
-def difference_ends(
-    one: Ends[Figure], other: Ends[Figure], correlation: Figure
-) -> tuple[Floats, Floats]:
-    """Return the ends of one less the other, of arrays too."""
-    value = np.asarray(one.value) - other.value
-
-    def reach(first: Figure, second: Figure) -> Floats:
-        square = np.square(first) + np.square(second) - 2 * correlation * first * second
-        return np.asarray(np.sqrt(np.maximum(square, 0.0)))
-
-    return (
-        value - reach(one.value - one.low, other.high - other.value),
-        value + reach(one.high - one.value, other.value - other.low),
-    )
+from deniable.estimates.queries import Ends, cautious_values, contrast_variance
 
 
 def multiple_ends(one: Ends[float], other: Ends[float], correlation: float) -> tuple[float, float]:

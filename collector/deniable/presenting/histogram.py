@@ -9,6 +9,7 @@ from typing import Any, Final
 from deniable.documents import Column, Document, Table, with_cautions
 from deniable.documents.programs import Json
 from deniable.documents.terminal import document_text
+from deniable.estimates.answers import listed
 from deniable.estimates.curve import Distribution
 from deniable.estimates.frequencies import View
 from deniable.estimates.histogram import Histogram
@@ -42,6 +43,8 @@ from deniable.presenting.rows import (
 
 UNBIASED: Final = "Estimates are unbiased and may leave [0 %, 100 %]; intervals do not"
 _MOST_RESPONSES: Final = 64
+_CLOSE: Final = 3
+"""So many answers are named where none leads for certain."""
 _NAMED: Final = 5
 """So many impossible values of a numeric survey are named."""
 
@@ -114,14 +117,31 @@ def histogram_sentence(histogram: Histogram) -> str:
         return "" if numeric.too_wide(numeric.mean) else estimate_sentence(histogram.mean())
     if not histogram.n:
         return ""
-    from deniable.presenting.questions import lead_sentence  # a list of surveys asks for none
-
     label = largest_shares([histogram], everywhere=False)[0]
     largest = histogram.share(label)
     widest = largest.at(histogram.level_at_once)
-    shown = replace(widest, level=histogram.level, at_once=True)
-    texts = estimate_statement(shown), lead_sentence(histogram, label)
-    return with_cautions(" ".join(filter(None, texts)), estimate_cautions(shown))
+    stated = replace(widest, level=histogram.level, at_once=True)
+    texts = estimate_statement(stated), lead_sentence(histogram, label)
+    return with_cautions(" ".join(filter(None, texts)), estimate_cautions(stated))
+
+
+def lead_sentence(histogram: Histogram, label: str) -> str:
+    """Return whether one answer leads, to an answer's question; "" of two answers.
+
+    The ranks are those of :func:`deniable.presenting.questions.leaders_sentence`.
+    """
+    try:
+        first = histogram.leaders(1, histogram.question_of(label))
+    except ValueError:  # a single report, or a single answer
+        return ""
+    if first.answers < 3 or histogram.sample.fewest_fakes:
+        return ""
+    if first.certain:
+        return f"{first.certain[0]} leads."
+    names = list(first.candidates)
+    if len(names) > _CLOSE:
+        names[_CLOSE - 1 :] = [f"{len(names) - _CLOSE + 1:,} others"]
+    return f"{listed(names, 'and')} are too close to say which leads."
 
 
 def _chart(

@@ -9,10 +9,9 @@ from deniable.documents import Caution, Column, Document, Fact, Table, level_tex
 from deniable.documents.document import number_text
 from deniable.documents.programs import rows_csv
 from deniable.estimates.answers import listed
-from deniable.estimates.debiased import DebiasedCounts
 from deniable.estimates.estimate import Estimate
 from deniable.estimates.forms import Unit
-from deniable.estimates.questions import Beside, CrossTable, Leaders, Of, Ranked, leaders_of
+from deniable.estimates.questions import Beside, CrossTable, Leaders, Of, Ranked
 from deniable.estimates.results import presents
 from deniable.presenting.cautions import DisplayedFigures, furthest
 from deniable.presenting.estimate import estimate_statement, estimate_text
@@ -26,8 +25,6 @@ from deniable.presenting.rows import (
 from deniable.reading.epochs import reporters
 
 _NAMED: Final = 10
-_CLOSE: Final = 3
-"""So many answers are named where none leads for certain."""
 _NAMES = ("the difference", "the ratio")
 _MORE = [
     Column(key) for key in ("high", "standard_error", "outside", "influence", "distinguishable")
@@ -72,25 +69,6 @@ def leaders_sentence(leaders: Leaders) -> str:
     elif len(leaders.candidates) == leaders.answers and not certain:
         text = f"Too few reports to say which {leading}" + f" in {place}" * bool(place) + "."
     return with_cautions(text, leaders_cautions(leaders))
-
-
-def lead_sentence(histogram: DebiasedCounts, label: str) -> str:
-    """Return whether one answer leads, to an answer's question; "" of two answers.
-
-    The ranks are those of :func:`leaders_sentence`.
-    """
-    try:
-        first = leaders_of(histogram, 1, histogram.question_of(label))
-    except ValueError:  # a single report, or a single answer
-        return ""
-    if first.answers < 3 or histogram.sample.fewest_fakes:
-        return ""
-    if first.certain:
-        return f"{first.certain[0]} leads."
-    names = list(first.candidates)
-    if len(names) > _CLOSE:
-        names[_CLOSE - 1 :] = [f"{len(names) - _CLOSE + 1:,} others"]
-    return f"{listed(names, 'and')} are too close to say which leads."
 
 
 def _ordered(leaders: Leaders) -> bool:

@@ -358,7 +358,7 @@ def headline(series: Series) -> Document:
 
 
 def _news(series: Series) -> Iterator[str]:
-    """Yield what changed in the newest epoch that is over from the one before it, if any is."""
+    """Yield the change between the last two epochs that are over, if there are two."""
     for line in reversed(series.lines):
         apart = {
             point.histogram.kept_range or point.epoch: point.histogram
