@@ -1,6 +1,6 @@
 /* A device of deniable in a browser page: one ES module, no dependencies. Protocol version 1.
  *
- * It follows surveys of the kinds randomised-response, subset and affine whose responses are fresh and whose enrolment is
+ * It follows surveys of the kinds randomised-response, subset, affine and mean whose responses are fresh and whose enrolment is
  * open. Comments name the rules (D1 to D13) of docs/protocol.md; README.md has what a page holds of them, and what not.
  *
  *   const device = new Device({ collector, authority, surveys: [declaration], manifests });
@@ -61,8 +61,8 @@ export function encode(value) {
   return Uint8Array.from(sized(value, forms));
 }
 
-/** Decode one canonical value. What the protocol has no use for is malformed. */
-export function decode(bytes, deepest = 8) {
+/** Decode one canonical value. What the protocol has no use for is malformed; only a manifest's weights exceed 63 bits. */
+export function decode(bytes, deepest = 8, bits = 63n) {
   let at = 0;
   const take = (count) => {
     demand(count <= bytes.length - at, "it is truncated");
@@ -70,7 +70,7 @@ export function decode(bytes, deepest = 8) {
   };
   const number = (width, least) => {
     const value = BigInt(`0x${hex(take(width))}`);
-    demand(value >= least && value < 1n << 63n, "not the canonical encoding");
+    demand(value >= least && !(value >> bits), "not the canonical encoding");
     return value <= Number.MAX_SAFE_INTEGER ? Number(value) : value;
   };
   const text = (size) => { try { return utf8.decode(take(size)); } catch { return malformed("not a text"); } };
@@ -291,6 +291,52 @@ function affineDesign(k, q, m, s) {
   return { K: Number(K), l: q, s, r: (S * others) / vectors, t: ((points / BigInt(q)) * S * S - S) / vectors, turned };
 }
 
+/* Rows over 2^64 whose mean responses rise in equal steps. Of more answers than rows, one between two takes either, drawn
+ * with exact odds. Words are compared with all sums of a row, so that the work says nothing of the answer. */
+function meanMatrix(k, weights, epsilon, delta) {
+  demand(delta[0] === 0n && k <= 4096 && Array.isArray(weights) && isUint(weights.length, 2, Math.min(49, k)), "no such rows");
+  const R = weights[0].length, isWeight = (weight) => typeof weight === "bigint" || isUint(weight, 1);
+  demand(isUint(R, 2, 32) && weights.every((row) => Array.isArray(row) && row.length === R && row.every(isWeight)), "no such weights");
+  const rows = weights.map((row) => row.map(BigInt)), total = (row) => row.reduce((sum, weight) => sum + weight, 0n);
+  demand(rows.every((row) => total(row) === GRID), "a row does not sum to 2^64");
+  const means = rows.map((row) => total(row.map((weight, y) => weight * BigInt(y)))), rise = means[1] - means[0];
+  demand(rise > 0n && means.every((mean, j) => mean === means[0] + BigInt(j) * rise), "means do not rise in equal steps");
+  const steps = rows.length - 1, between = steps + 1 === k ? 1 : k - 1, mask = (1n << BigInt((between - 1).toString(2).length)) - 1n;
+  const place = (answer) => [Math.trunc((answer * steps) / (k - 1)), (answer * steps) % (k - 1)];
+  const mixtures = Array.from({ length: k }, (_, answer) => {
+    const [j, rest] = place(answer), above = rows[Math.min(j + 1, steps)];
+    return rows[j].map((weight, y) => BigInt(between - rest) * weight + BigInt(rest) * above[y]);
+  });
+  const odds = rows[0].map((_, y) => mixtures.map((row) => row[y]).reduce(([most, least], weight) => [
+    weight > most ? weight : most, weight < least ? weight : least], [mixtures[0][y], mixtures[0][y]]))
+    .reduce((worst, other) => (atMost(other, worst) ? worst : other));
+  demand(odds[0] << 128n <= expEnclosure(epsilon, 128n)[0] * odds[1], "its probabilities exceed its epsilon");
+  return {
+    responses: R, odds, rows: mixtures,
+    randomise(answer, draw) {
+      let drawn = 0;
+      if (between > 1) do drawn = Number(draw() & mask); while (drawn >= between);
+      const [j, rest] = place(answer), word = draw();
+      let sum = 0n, response = 0;
+      for (const weight of rows[j + +(drawn < rest)]) response += +(word >= (sum += weight));
+      return response;
+    },
+  };
+}
+
+/** Check that the answers to a survey of a mean are numbers in their one form, at equal steps. */
+function checkNumbers(categories) {
+  const form = /^(?!-0$)-?(0|[1-9][0-9]{0,14})(\.[0-9]{0,5}[1-9])?$/;
+  demand(categories.every((category) => form.test(category)), "answers that are no numbers");
+  const values = categories.map((category) => {
+    const [whole, part = ""] = category.replace("-", "").split(".");
+    return BigInt(whole + part.padEnd(6, "0")) * (category.startsWith("-") ? -1n : 1n);
+  });
+  const step = values[1] - values[0], least = values[0] < 0n ? -values[0] : values[0], last = values.at(-1);
+  demand(step > 0n && values.every((value, i) => value === values[0] + BigInt(i) * step), "numbers that do not rise in equal steps");
+  demand([least, last < 0n ? -last : last].every((size) => size <= 10n ** 12n * step), "numbers so large that floats cannot tell them apart");
+}
+
 /** Return the mechanism of a manifest's map, certified to be as private as is stated; others are refused (D2). */
 export function mechanismOf(map, categories, epsilon, delta) {
   demand(atMost(epsilon, [40n, 1n]) && delta[0] < delta[1] && (epsilon[0] || delta[0]), "epsilon or delta is out of its domain");
@@ -303,6 +349,8 @@ export function mechanismOf(map, categories, epsilon, delta) {
       const { q, m, s } = fieldsOf(map, "kind", "q", "m", "s");
       return turnedDesign(affineDesign(categories, q, m, s), epsilon, delta);
     }
+    case "mean":
+      return meanMatrix(categories, fieldsOf(map, "kind", "weights").weights, epsilon, delta);
     default: throw new Refused("unsupported", "a kind that this device cannot certify");
   }
 }
@@ -395,7 +443,7 @@ export async function openManifest(envelope, authority) {
   const [payload, signature] = framed;
   await verify(authority, "deniable/manifest/v1\0", payload, signature);
   demand(payload.length <= MAX_MANIFEST, "a manifest has at most 1 MiB");
-  const manifest = fieldsOf(decode(payload), ...KEYS), { name, categories, start, epoch_seconds, epochs } = manifest;
+  const manifest = fieldsOf(decode(payload, 8, 64n), ...KEYS), { name, categories, start, epoch_seconds, epochs } = manifest;
   demand(manifest.version === 1, "another version of the protocol");
   demand(typeof name === "string" && /^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?$/.test(name), "not a name");
   demand(isUint(manifest.sequence, 0, 2 ** 32 - 1) && isBytes(manifest.nonce, 16), "not a sequence, or nonce");
@@ -407,11 +455,12 @@ export async function openManifest(envelope, authority) {
   const ends = start + epochs * epoch_seconds;
   demand(ends + manifest.grace_seconds < 2 ** 53, "the last instant is out of reach");
   demand(isOrigin(manifest.origin), "not an origin");
-  demand(isUint(manifest.minimum_reports) || typeof manifest.minimum_reports === "bigint", "not a number of reports");
+  demand(isUint(manifest.minimum_reports) || (typeof manifest.minimum_reports === "bigint" && !(manifest.minimum_reports >> 63n)), "not a number of reports");
   if (of(manifest.repeat, "kind") !== "fresh") throw new Refused("unsupported", "responses that are kept");
   if (of(manifest.enrolment, "mode") !== "open") throw new Refused("unsupported", "an issuer's word for each device");
   fieldsOf(manifest.repeat, "kind"), fieldsOf(manifest.enrolment, "mode");
   const epsilon = exact(manifest.epsilon), delta = exact(manifest.delta);
+  if (of(manifest.mechanism, "kind") === "mean") checkNumbers(categories);
   const mechanism = mechanismOf(manifest.mechanism, categories.length, epsilon, delta);
   return { ...manifest, mechanism, id: await sha256(payload), ends, cost: nanoCost(mechanism.odds) };
 }
@@ -956,6 +1005,8 @@ function misfit(manifest, survey) {
   if (survey.pinned_ids && !survey.pinned_ids.includes(manifest.id)) return NOT_PINNED;
   if (manifest.question !== survey.question) return "the question differs";
   if (JSON.stringify(manifest.categories) !== JSON.stringify(survey.categories)) return "the categories differ";
+  const kind = of(manifest.mechanism, "kind");
+  if (kind === "mean" && !survey.mechanisms?.includes(kind)) return "its mechanism is not declared";
   if (!atMost(exact(manifest.epsilon), exact(survey.max_epsilon))) return "its epsilon exceeds the app's";
   if (!atMost(exact(manifest.delta), exact(survey.max_delta))) return "its delta exceeds the app's";
   if (manifest.epoch_seconds < survey.min_epoch_seconds) return "its epochs are too short";

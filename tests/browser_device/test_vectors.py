@@ -14,9 +14,10 @@ from deniable.messages.specification import Specification
 from tests.browser_device.places import Tried
 from tests.support.effort import some
 from tests.support.processes import ROOT
+from tests.vectors.mechanisms import MEAN
 from tests.vectors.stored import name_of, vectors_of
 
-KINDS = {"randomised-response", "subset", "affine"}
+KINDS = {"randomised-response", "subset", "affine", "mean"}
 UNSUPPORTED = {"code": "unsupported"}
 FALSE_ALARM = 1e-9
 
@@ -48,7 +49,10 @@ def test_msgpack_has_one_form(tried: Tried) -> None:
 
 
 def test_mechanisms_are_the_same_integers(tried: Tried) -> None:
-    compare(tried, "mechanisms", of_kinds("mechanisms"), "lies", "inside", "outside", "responses")
+    tests = [test | {"ratio": "0"} for test in of_kinds("mechanisms")]  # odds are the same
+    names = ("lies", "inside", "outside", "responses", "first_row", "middle_row")
+    results = compare(tried, "mechanisms", tests, *names)
+    assert {result.get("ratio", "0") for result in results} == {"0"}
 
 
 def test_the_same_words_give_the_same_response(tried: Tried) -> None:
@@ -107,14 +111,14 @@ def test_answers_are_acted_on_only_if_they_are_known(tried: Tried) -> None:
             ({"kind": "affine", "q": 5, "m": 2, "s": 2}, 20, "0.5"),
             ({"kind": "randomised-response"}, 5, "1"),
             ({"kind": "subset", "d": 2}, 6, "1"),
+            (MEAN, 7, "1"),
         ]
     ),
 )
 def test_noise_has_the_exact_law(
     tried: Tried, mechanism: dict[str, Any], categories: int, epsilon: str
 ) -> None:
-    parameters = {name: value for name, value in mechanism.items() if name != "kind"}
-    exact = Specification(mechanism["kind"], parameters).mechanism(categories, epsilon, "0")
+    exact = Specification.from_map(mechanism).mechanism(categories, epsilon, "0")
     answer, count = 3, 50_000
     asked = {"mechanism": mechanism, "categories": categories, "epsilon": epsilon, "delta": "0"}
     asked |= {"answer": answer, "count": count, "responses": exact.responses}

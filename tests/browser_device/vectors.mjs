@@ -2,7 +2,11 @@
 import * as device from "../../examples/browser/deniable.js";
 
 const { fromHex, hex } = device;
-const mechanism = (test) => device.mechanismOf(new Map(Object.entries(test.mechanism)), test.categories, device.exact(test.epsilon), device.exact(test.delta));
+const mechanism = ({ mechanism: map, categories, epsilon = "40", delta = "0" }) => {
+  const fields = new Map(Object.entries(map));
+  if (map.weights) fields.set("weights", map.weights.map((row) => row.map(BigInt)));
+  return device.mechanismOf(fields, categories, device.exact(epsilon), device.exact(delta));
+};
 
 /** Return a decoded value as the vectors write it. */
 function written(value) {
@@ -20,7 +24,9 @@ const TRIALS = {
     return { value: written(value), encoded: ours ? hex(device.encode(value)) : test.encoded };
   },
   mechanisms(test) {
-    const { lie, inside, outside, responses } = mechanism(test);
+    const { lie, inside, outside, responses, rows, odds } = mechanism(test);
+    const [first_row, middle_row] = rows ? [rows[0], rows[rows.length >> 1]].map((row) => row.map(String)) : [];
+    if (rows) return { first_row, middle_row, ratio: String(odds[0] * BigInt(test.odds[1]) - odds[1] * BigInt(test.odds[0])) };
     return lie === undefined ? { inside: String(inside), outside: String(outside), responses } : { lies: String(lie) };
   },
   samplers(test) {

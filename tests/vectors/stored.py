@@ -37,8 +37,6 @@ def name_of(test: dict[str, Any]) -> str:
 def mechanism_of(test: dict[str, Any]) -> dict[str, Any]:
     """Return a mechanism's map with its wide integers as such."""
     mechanism = dict(test["mechanism"])
-    if "ratio" in mechanism:
-        mechanism["ratio"] = [int(term) for term in mechanism["ratio"]]
     if "weights" in mechanism:
         mechanism["weights"] = [[int(weight) for weight in row] for row in mechanism["weights"]]
     return mechanism
