@@ -82,6 +82,17 @@ def test_each_survey_is_a_line_whose_epochs_go_on_to_the_right() -> None:
         assert texts.count(version) == 1
 
 
+def test_an_added_answer_is_a_gap_in_the_version_before_and_the_others_go_on() -> None:
+    series = side_by_side(replace(_NEWER, categories=(*MANIFEST.categories, "none")))
+    figures = dict(series.figures())
+    assert [*figures] == [*MANIFEST.categories, "none"]
+    assert [one is None for one in figures["none"]] == [True] * 9 + [False] * 6
+    assert None not in figures["good"]
+    document = series.document([*figures.items()])
+    assert "Versions differ in their answers" in " ".join(document.notes)
+    assert "All of it is of version 3." in document.sentence
+
+
 @pytest.mark.parametrize("other", _OTHERS, ids=["question", "order", "numbers"])
 def test_another_question_of_the_name_is_another_axis(other: Manifest) -> None:
     series = side_by_side(other)

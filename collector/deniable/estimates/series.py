@@ -104,8 +104,8 @@ class Series(Tabular):
 
     @property
     def categories(self) -> tuple[str, ...]:
-        """Return the answers, the same in all epochs; single questions' before combinations."""
-        return self.histograms[0].labels if self.histograms else ()
+        """Return the newest survey's answers, single questions' before combinations."""
+        return self.histograms[-1].labels if self.histograms else ()
 
     @property
     def numeric(self) -> bool:

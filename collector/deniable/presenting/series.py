@@ -147,7 +147,9 @@ def _notes(series: Series) -> list[Note]:
 
 
 def _apart(series: Series) -> Iterator[str]:
-    """Yield which surveys of the name are left out."""
+    """Yield which surveys of the name are left out, and that others have other answers."""
+    if len({histogram.categories for histogram in series.histograms}) > 1:
+        yield "Versions differ in their answers: one that is added takes from the shares of others."
     if series.apart:
         count = len(series.apart)
         others = (
@@ -233,7 +235,9 @@ def _change(
     first, last = pairs[-1]
     assert first.histogram is not None
     assert last.histogram is not None
-    answers, names = (groups or (None,))[0], None if groups or series.numeric else among
+    answers, names = (groups or (None,))[0], None
+    if among is not None and not (groups or series.numeric):
+        names = [name for name in among if name in last.histogram.categories]
     try:
         change = compare(last.histogram, answers, first.histogram, names)
     except ValueError:  # such as kept responses, or other answers

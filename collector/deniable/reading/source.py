@@ -247,13 +247,20 @@ def asked_alike(manifest: Manifest, named: Sequence[Manifest]) -> tuple[Manifest
     """Return the surveys whose figures mean what those of a survey do, which is one of them.
 
     Question, answers, the numbers that these are, and their order are the same. Their epsilons,
-    mechanisms and epochs may differ.
+    mechanisms and epochs may differ; and of a single question some answers, if not all.
     """
 
     def meaning(survey: Manifest) -> tuple[object, ...]:
-        return survey.question, survey.categories, survey.dimensions, survey.values, survey.ordered
+        return survey.question, survey.dimensions, survey.values, survey.ordered
 
-    return tuple(survey for survey in named if meaning(survey) == meaning(manifest))
+    def alike(survey: Manifest) -> bool:
+        own, others = manifest.categories, survey.categories
+        if own != others and manifest.values is None and not manifest.dimensions:
+            common = {*own} & {*others}
+            own, others = (tuple(filter(common.__contains__, x)) for x in (own, others))
+        return bool(own) and own == others and meaning(survey) == meaning(manifest)
+
+    return tuple(survey for survey in named if alike(survey))
 
 
 def named_epochs(text: str, manifest: Manifest, now: float) -> range:
