@@ -206,7 +206,8 @@ NO_CLAIMS: dict[str, str] = {
         client.ledger.admission:_why_not_kept conformance.observations:_requests
         conformance.scenarios.decisions:_spent directory.settings:_between
         doctor.survey_checks:judge_log planning.calibration:_affine
-        planning.words:too_strong_text publishing.changes:awaited_text reading.source:appear_text server.pages.handlers:_TOO_MANY
+        cli.survey_commands:publish planning.words:too_strong_text publishing.changes:awaited_text
+        reading.source:appear_text server.pages.handlers:_TOO_MANY
         server.pages.views:figures.values
         server.routes.openapi:_described
     """,

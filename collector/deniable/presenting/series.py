@@ -237,7 +237,7 @@ def _change(
     assert last.histogram is not None
     answers, names = (groups or (None,))[0], None
     if among is not None and not (groups or series.numeric):
-        names = [name for name in among if name in last.histogram.categories]
+        names = [name for name in among if name in last.histogram.labels]
     try:
         change = compare(last.histogram, answers, first.histogram, names)
     except ValueError:  # such as kept responses, or other answers
