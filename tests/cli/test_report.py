@@ -193,7 +193,7 @@ def test_what_a_kept_response_costs_and_shows_is_said_before_it_is_given(shell: 
     for told in (
         "at most one response every week, 2 in all",
         "at most 2.000 together.",
-        "If your answer changes, another response may show that it did",
+        "If your answer changes, a different response may show that it did",
         SENT,
     ):
         assert told in shell.flat

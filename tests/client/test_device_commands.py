@@ -67,8 +67,8 @@ def test_explain_tells_from_the_state_what_is_asked(stored: Run, capsys: Screen)
     ):
         assert words in text
     # The app's ceilings are the app's, and so is its relay: they are not made up.
-    assert "Only the app knows whether it has a relay" in text
-    assert "is never set aside" not in text
+    assert "Only the app knows whether it uses a relay" in text
+    assert "is ever set aside" not in text
     assert stored("explain", "--json") == 0
     page = json.loads(capsys.readouterr().out)
     assert page["budget"]["lifetime_nano_epsilon"] is None
@@ -152,7 +152,7 @@ def test_a_wrong_call_returns_2(bench: Bench, capsys: Screen, wrong: list[str]) 
 def test_an_app_embeds_the_commands_for_its_client(bench: Bench, capsys: Screen) -> None:
     client = bench.reported(unsafe_draw=lie(0))
     assert embedded(client, "explain") == 0
-    assert "More than 20.000 is never set aside" in plain(capsys.readouterr().out)
+    assert "No more than 20.000 is ever set aside" in plain(capsys.readouterr().out)
     assert embedded(client, "journal") == 0
     assert "Response      very poor" in capsys.readouterr().out
     assert embedded(client, "consent", "off") == 0

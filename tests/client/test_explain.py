@@ -46,8 +46,8 @@ from tests.support.surveys import (
 
 NANO = 10**9
 BESIDE_BLIND = [DECLARED, Survey("blind", "Which?", ("a", "b"), "1", enrolment="blind")]
-HURRIED = "If the app is closed then, they leave within 30 seconds of running again."
-DRAWN = "blind token none leaves before a random time in the third quarter"
+HURRIED = "If the app is closed then, they are sent within 30 seconds after it runs again."
+DRAWN = "blind token, no response is sent before a random time in the third quarter"
 
 
 def only(page: Explanation) -> SurveyExplanation:
@@ -82,7 +82,7 @@ def test_without_a_state_bundled_terms_are_told(bench: Bench, tmp_path: Path, co
     assert (survey.terms, survey.spent, survey.reserved, survey.reports) == (None, 0, 0, 0)
     assert budget is not None
     assert (budget.spent, budget.reserved, budget.lifetime) == (0, 0, 20 * NANO)
-    assert "No survey is held yet" in plain(page)
+    assert "no survey on this device yet" in plain(page)
     assert "What is sent is at most 2.72 times as likely with your answer" in plain(page)
     bundled = [sign_manifest(MANIFEST, AUTHORITY), b"damaged"]
     client = bench.client(consent=consent, manifests=bundled)
@@ -202,7 +202,7 @@ def test_the_budget_is_added_up_again(bench: Bench) -> None:
         "Reports made: 5. They cost epsilon 5.000 of the 8.000 set aside",
         "ever sent are at most 8,104 times as likely together (epsilon 9)",  # e^9 = 8103.08
         "may together reveal your answer (epsilon at most 15)",
-        "In the last 2 days of use 2.000 of at most 7.000 is spent",
+        "In the last 2 days of use, 2.000 was spent, of at most 7.000",
     ):
         assert words in plain(page)
 
@@ -237,9 +237,9 @@ def test_memoised_terms_tell_what_is_not_protected(bench: Bench) -> None:
     text = plain(client.explain())
     for words in (
         "The same answer gets the same response for 4 reports in a row",
-        "let the collector guess which reports are from one device",
-        "If your answer changes, another response may show that it did, and when.",
-        "For this the device keeps a secret key",
+        "let the collector guess which reports come from the same device",
+        "If your answer changes, a different response may show that it did, and when.",
+        "For this, the device keeps a secret key",
         "all reports of a repeated response together are at most 2.72 times as likely",
     ):
         assert words in text
@@ -259,9 +259,9 @@ def test_what_kept_responses_cost_is_told_so_under_a_fresh_successor_too(bench: 
     assert terms(client).range_epochs is None
     survey = only(client.explain())
     assert (survey.kept, survey.spent, survey.spent_any) == (True, 2 * NANO, None)
-    claim = "All of them together are at most 7.39 times as likely as with answers that repeat"
+    claim = "are at most 7.39 times as likely with your answers as with others that stay the same"
     beyond = "For all other answers there is no such bound."
-    assert f"{claim} and change when yours do. {beyond}" in plain(client.explain())
+    assert f"{claim} and change at the same times as yours. {beyond}" in plain(client.explain())
 
 
 def test_the_chance_that_a_change_shows_is_of_the_answers_furthest_apart(bench: Bench) -> None:
@@ -311,10 +311,10 @@ def test_what_two_rounds_spent_is_told_for_any_two_histories_too(bench: Bench) -
 
 
 STANDINGS = {
-    -1: "Not begun: the first report can be made 2023-11-14 22:13 UTC.",
+    -1: "Not started: the first report can be made 2023-11-14 22:13 UTC.",
     0: "",
     DAY - 1: "",
-    DAY: "Over since 2023-11-15 22:13 UTC.",
+    DAY: "Ended 2023-11-15 22:13 UTC.",
 }
 
 
@@ -335,7 +335,7 @@ def test_a_pin_is_told(bench: Bench, pinned: bool) -> None:
     promise = only(page).promise
     assert promise is not None
     assert promise.pinned is pinned
-    assert ("takes only the surveys that it was built for" in plain(page)) is pinned
+    assert ("accepts only the surveys that it was built for" in plain(page)) is pinned
     assert ("hold for later surveys too: 2.72 times, once every day" in plain(page)) is not pinned
 
 
@@ -447,7 +447,7 @@ NEWS: dict[str, tuple[dict[str, Any], dict[str, Any], list[str]]] = {
     "later": (
         {"max_grace_seconds": DAY},
         {"max_grace_seconds": 2 * DAY},
-        ["The collector may now take a response later than before."],
+        ["The collector may now accept a response later than before."],
     ),
     "kinds": (
         {},
@@ -605,12 +605,15 @@ def test_d11_what_was_promised_in_the_prompt_holds_whatever_is_published_after_t
 @pytest.mark.parametrize(
     ("changes", "when"),
     [
-        ({"background": False}, ["leave when the app chooses."]),
+        ({"background": False}, ["are sent when the app chooses."]),
         ({"background": True}, ["random time within 1 hour, or when the app chooses.", HURRIED]),
-        ({"background": True, "delivery_seconds": 9.0}, ["within 9 seconds of running again"]),
+        ({"background": True, "delivery_seconds": 9.0}, ["within 9 seconds after it runs again"]),
         ({"background": True, "surveys": BESIDE_BLIND}, ["within 1 hour", HURRIED, DRAWN]),
-        ({"background": True, "surveys": BESIDE_BLIND[1:]}, [DRAWN, "it leaves within 30 seconds"]),
-        ({"background": False, "surveys": BESIDE_BLIND}, ["leave when the app chooses.", DRAWN]),
+        (
+            {"background": True, "surveys": BESIDE_BLIND[1:]},
+            [DRAWN, "the response is sent within 30 seconds"],
+        ),
+        ({"background": False, "surveys": BESIDE_BLIND}, ["are sent when the app chooses.", DRAWN]),
     ],
 )
 def test_when_reports_leave_is_told(bench: Bench, changes: dict[str, Any], when: list[str]) -> None:
@@ -624,7 +627,7 @@ def test_a_refusal_is_told_with_its_reason_by_the_next_process_too(bench: Bench)
     bench.transport.publish(manifest(epsilon="2", sequence=1))
     client = bench.client()
     assert client.refresh(force=True).errors
-    standing = "No survey is held: too-high-epsilon: epsilon 2 exceeds the app's 1."
+    standing = "There is no survey on this device: too-high-epsilon: epsilon 2 exceeds the app's 1."
     survey = only(client.explain())
     assert (survey.terms, survey.standing) == (None, standing)
     bench.close()
@@ -635,7 +638,7 @@ def test_a_refusal_is_told_with_its_reason_by_the_next_process_too(bench: Bench)
     bench.ready(surveys=[replace(DECLARED, max_epsilon="2")])
     survey = only(client.explain())
     assert survey.terms is None
-    assert "does not fit the app any more: too-high-epsilon" in survey.standing
+    assert "no longer fits the app: too-high-epsilon" in survey.standing
 
 
 def test_an_explanation_begins_with_the_notice_in_the_app_s_language(bench: Bench) -> None:

@@ -189,7 +189,7 @@ def test_who_must_come_by_relay_is_told(bench: Behind, caplog: pytest.LogCapture
     assert client.flush(timeout=0.1).waiting == {"forbidden": 1}
     assert [line for line in caplog.messages if "(forbidden), but perhaps those of a relay" in line]
     text = " ".join(str(client.journal()).split())
-    assert "Last answer forbidden (the collector takes none that come this way" in text
+    assert "Last answer forbidden (the collector refuses reports sent this way" in text
 
 
 def test_d12_consent_is_for_one_relay_s_host_or_none(bench: Behind) -> None:
@@ -376,7 +376,7 @@ def test_d11_whoever_is_asked_is_told_what_relay_and_collector_learn(bench: Behi
         full, brief = (" ".join(text.split()) for text in (str(page), page.brief()))
         assert page.relay == ("http://127.0.0.1:9" if behind else None)
         for text in (full, brief):
-            assert ("sealed, by way of http://127.0.0.1:9" in text) is behind
+            assert ("sealed, through http://127.0.0.1:9" in text) is behind
             assert ("hides your network address from the collector" in text) is behind
         who = "the relay and the collector together" if behind else "the collector"
         assert f"Which network address a response came from: {who}" in full
@@ -420,4 +420,4 @@ def test_surveys_beside_a_blind_one_show_when_it_is_open(bench: Behind, other: s
     page = client.explain()
     for said in (" ".join(text.split()) for text in (str(page), page.brief())):
         assert ("all three together" in said) is (other == "blind")
-        assert ("other questions, which take no blind token" in said) is (other != "blind")
+        assert ("other questions, which use no blind token" in said) is (other != "blind")

@@ -284,7 +284,7 @@ def _show_terms(manifest: Manifest, collector: str, relay: str | None) -> None:
         ("In short", summary(manifest)),
         ("When", period(manifest, str)),
         ("What is sent", leaves(manifest, str)),
-        ("What it tells", learnt(manifest, str)),
+        ("What it reveals", learnt(manifest, str)),
         ("Cost", f"Epsilon {manifest.epsilon} a report, at most {format_nano(most)} together."),
         ("Not hidden", "who takes part, and when"),
     ]

@@ -1,4 +1,4 @@
-"""The terms of a survey, in figures: what it costs, what it tells, what a report holds.
+"""The terms of a survey in figures: what it costs, what it reveals, what a report holds.
 
 Sentences about them, and plain text, are loaded when asked for.
 """
@@ -15,25 +15,25 @@ from deniable.privacy_pass import MODULUS_BYTES
 
 _CREDENTIAL_BYTES: Final = {"open": 0, "certificate": SIGNATURE_BYTES, "blind": MODULUS_BYTES}
 _MOST_EPSILON: Final = 14 * NANO
-"""e^14 exceeds a million: nobody needs a larger number to see that it protects nothing."""
+"""e^14 exceeds a million, which is large enough to show that nothing is protected."""
 _MOST_COMPARED: Final = 64
-"""Rows that are compared pair by pair; of more, the odds bound it."""
+"""The most rows that are compared pair by pair; for more, the odds give the bound."""
 
 
 def odds_of(nano: int) -> Fraction:
-    """Return e^epsilon, rounded up, of an epsilon in units of 1e-9; large ones are cut."""
+    """Return e^epsilon, rounded up, for an epsilon in units of 1e-9; large ones are capped."""
     return odds_ceiling(Fraction(min(max(nano, 0), _MOST_EPSILON), NANO))
 
 
 def pure_odds(manifest: Manifest) -> Fraction:
-    """Return e^epsilon of one response, read off the integers that are sampled."""
+    """Return e^epsilon of one response, computed from the integers that are sampled."""
     odds = manifest.mechanism.privacy.odds
-    assert odds is not None, "every mechanism of a survey is pure"
+    assert odds is not None, "a survey's mechanism must be pure"
     return odds
 
 
 def change_shows(mechanism: SurveyMechanism) -> Fraction:
-    """Return how likely kept responses to two answers differ, for the two that differ most."""
+    """Return how likely kept responses to the two most different answers are to differ."""
     # They are drawn independently: 1 - sum_y P_xy P_zy (docs/mathematics.md, section 16).
     rows = [mechanism.row(category) for category in range(mechanism.categories)]
     alike = min(
@@ -44,7 +44,7 @@ def change_shows(mechanism: SurveyMechanism) -> Fraction:
 
 
 def report_parts(manifest: Manifest) -> tuple[dict[str, tuple[int, int]], tuple[int, int]]:
-    """Return the bytes of each part of a report, from and to, and those of the whole."""
+    """Return the fewest and most bytes of each part of a report, and of the whole."""
     envelopes = _example(manifest, 0, 0), _example(manifest, -1, -1)
     least, most = len(envelopes[0]), len(envelopes[1])
     small, large = (SignedReport.from_envelope(envelope).report for envelope in envelopes)
@@ -63,7 +63,7 @@ def report_parts(manifest: Manifest) -> tuple[dict[str, tuple[int, int]], tuple[
 
 
 def _example(manifest: Manifest, epoch: int, response: int) -> bytes:
-    """Return a report as it will be sent, under a key of nobody's; -1 stands for the last one."""
+    """Return a report as it will be sent, under a key that nobody owns; -1 is the last one."""
     epochs, responses = manifest.schedule.epochs, manifest.mechanism.responses
     report = Report(manifest.survey_id, epoch % epochs, response % responses)
     size = _CREDENTIAL_BYTES[manifest.enrolment.mode]
@@ -71,12 +71,12 @@ def _example(manifest: Manifest, epoch: int, response: int) -> bytes:
 
 
 def _uint_bytes(value: int) -> int:
-    """Return the bytes that msgpack gives an unsigned integer below 2^32."""
+    """Return how many bytes msgpack needs for an unsigned integer below 2^32."""
     return 1 if value < 1 << 7 else 2 if value < 1 << 8 else 3 if value < 1 << 16 else 5
 
 
 def guess_of(mechanism: SurveyMechanism) -> Fraction:
-    """Return how often a guess that is right half of the time is right with a response, at most.
+    """Return the largest chance that a guess, right half the time without a response, has with one.
 
     A question splits the answers into A and the rest; before a response, A has probability
     p >= 1/2 (A is the more likely part), and the best guess is right with p. Let Q_1, Q_0 be the
@@ -87,10 +87,10 @@ def guess_of(mechanism: SurveyMechanism) -> Fraction:
                                           <=  p + (1-p) sum_y max(0, Q_0(y) - Q_1(y))
                                            =  p + (1-p) TV(Q_0, Q_1)  <=  p + TV/2,
 
-    TV being the largest total variation distance between two rows, which that between mixtures of
-    them never exceeds (it is convex): the tight delta of epsilon 0. So a guess that is right half
-    of the time becomes right with 1/2 + TV/2 at most, and two rows at that distance, equally
-    likely, attain it.
+    TV being the largest total variation distance between two rows. The distance between mixtures of
+    rows never exceeds it (it is convex): it is the tight delta of epsilon 0. So a guess that is
+    right half the time becomes right with 1/2 + TV/2 at most, and two rows at that distance,
+    equally likely, attain it.
 
     If every two rows are (epsilon, delta) apart, E = e^epsilon, let P(S) = a and Q(S) = b for the S
     where they differ most. Then a <= E b + delta and 1 - b <= E (1 - a) + delta; adding them,

@@ -1,8 +1,8 @@
-"""The sentences of a survey's terms: what devices, notices and pages say, each worded once.
+"""The sentences about a survey's terms, for devices, notices and pages, each worded once.
 
 The summary in three lines and the coalitions are message ids of gettext, in English. ``xgettext``
 finds them here, and as the ``likeness`` and ``sent`` of the kinds. :func:`catalogue` has them in
-German and French; an app may bring another translation.
+German and French; an app may supply another translation.
 """
 
 import json
@@ -19,17 +19,17 @@ from deniable.terms import pure_odds
 from deniable.terms.text import in_units
 
 Translate = Callable[[str], str]
-"""A function such as the ``gettext`` of a translation; it returns other texts as they are."""
+"""A function such as the ``gettext`` of a translation; it returns unknown texts unchanged."""
 LANGUAGES: Final = {"de": ".", "fr": "\u202f"}
-"""The languages of ``catalogues.txt``, beside this module; their mark of thousands."""
+"""The languages of ``catalogues.txt``, beside this module, with their thousands separators."""
 Mode = Literal["open", "certificate", "blind"]
 Row = tuple[str, str]
-"""A thing to learn, and who could: alone, or only together."""
+"""A thing to learn, and who could learn it, alone or only together."""
 _VAST: Final = 10**6
 
 
 class _Translated(str):
-    """A translation, which writes numbers with a decimal comma: 2,981 would be less than three."""
+    """A translation, whose numbers have a decimal comma: 2,981 would mean less than three."""
 
     __slots__ = ("group",)
     group: str
@@ -51,18 +51,18 @@ class _Translated(str):
 def catalogue(language: str) -> Translate:
     """Return the translation into a language by its code, such as ``de`` or ``fr-CA``.
 
-    It knows the sentences of a consent prompt, and of a notice.
+    It covers the sentences of a consent prompt and of a notice.
 
     Raises:
-        ValueError: if there is no catalogue of it.
+        ValueError: if that language has no catalogue.
     """
     code = re.split("[-_.]", language.lower())[0]
     if code == "en":
         return str
     if code not in LANGUAGES:
         raise ValueError(
-            f"no catalogue of {language!r}: there are en, {', '.join(LANGUAGES)}; pass explain() "
-            "the gettext of a translation of your own"
+            f"no catalogue for {language!r}: there are en, {', '.join(LANGUAGES)}; for another "
+            "language pass your own gettext function to explain()"
         )
     file = resources.files("deniable.terms").joinpath("catalogues.txt").read_text("utf-8")
     said: dict[str, _Translated] = {}
@@ -76,21 +76,21 @@ def catalogue(language: str) -> Translate:
 
 @dataclass(frozen=True, slots=True)
 class Coalitions:
-    """The table of who would have to join whom, to learn what of a device: five rows.
+    """The table of who would have to combine their records to learn what about a device.
 
-    Each sees a part of a report's way:
+    Each sees part of a report's path:
 
-    - the collector: the response, its key, and the network address; of a relayed report none;
-    - the issuer: the account and the address that asks it; a certificate's key as well. Of a token
-      (``blind``) nothing that the collector sees, unless the survey is one for this device alone,
-      or the gateway's key, which joins its reports of many epochs;
-    - the relay: the address and the time, nothing of what is inside;
+    - the collector: the response, its key, and the network address unless the report was relayed;
+    - the issuer: the account, the address that asks it, and a certificate's key. Of a token
+      (``blind``) it sees nothing that the collector sees, unless the survey was made for this
+      device alone, or the gateway's key was, which links its reports of many epochs;
+    - the relay: the address and the time, but not the content;
     - an access log of the app's backend: accounts, their addresses, and when the app is open.
       Surveys that are not blind, in the same app, are such a log: their requests show the issuer
       and the collector when it is open.
 
-    A coalition can tell whose a response is if what it sees shares a key or an address; a moment
-    leaves those whose app was open.
+    A coalition can tell whose a response is if its members see the same key or address. If they
+    share only the moment, it may be from anybody whose app was open then.
     """
 
     title: str
@@ -110,9 +110,9 @@ class Coalitions:
     ) -> "Coalitions":
         """Return the table for a survey.
 
-        It may be certain that all devices get the ``same`` survey, and seal for the same gateway
-        key; for tokens it counts. None where that is up to the app: then the rows are as if it
-        were, and the condition says so. The app may ask others ``beside`` it that are not blind.
+        ``same`` says whether all devices certainly get the same survey and gateway key, which
+        matters for tokens. None if that depends on the app: the rows assume it, and the condition
+        says so. ``beside`` says whether the app has other surveys that are not blind.
         """
         _, shared = translate, same is not False
         betrayed = beside and mode == "blind"  # the issuer sees which account, the collector when
@@ -141,7 +141,7 @@ class Coalitions:
             (_("A response"), _("the collector")),
             (_("Which network address a response came from"), address),
             (_("Which account a response came from"), account),
-            (_("Your answer"), _("nobody: together they have only responses that dice chose")),
+            (_("Your answer"), _("nobody: even together they have only responses chosen by dice")),
         )
         condition = _(
             "This holds while they do not put their records together. An access log shows when "
@@ -150,9 +150,9 @@ class Coalitions:
         )
         if mode == "blind" and same is None:
             apps = _(
-                "This is so if the survey came with the app, and its other surveys are blind, too. "
-                "A survey or sealing key that was fetched could be made for one device alone, and "
-                "other surveys show when the app is open. Then the issuer and the collector "
+                "This is so if the survey came with the app and the app's other surveys are blind "
+                "too. A survey or sealing key that was fetched could be made for one device alone, "
+                "and other surveys show when the app is open. Then the issuer and the collector "
                 "together could tell whose a response is."
             )
             condition = f"{condition} {apps}"
@@ -164,8 +164,8 @@ def _address(mode: Mode, same: bool, _: Translate) -> str:
         return _("the relay and the collector together")
     if mode == "certificate":
         return _(
-            "the relay and the collector together, or the issuer, which is asked from there, and "
-            "the collector"
+            "the relay and the collector together, or the issuer, which is asked from that "
+            "address, and the collector"
         )
     return _(
         "the relay and the collector together, or the issuer and the collector if the survey or "
@@ -178,8 +178,8 @@ def _account(mode: Mode, relayed: bool, same: bool, betrayed: bool, _: Translate
         return _("the issuer and the collector together, by the key that both see")
     if betrayed:
         return _(
-            "the issuer and the collector together, since this app's other questions, which take "
-            "no blind token, show when it is open"
+            "the issuer and the collector together, since this app's other questions, which use no "
+            "blind token, show when it is open"
         )
     if same and not relayed:
         return _(
@@ -202,13 +202,13 @@ def _account(mode: Mode, relayed: bool, same: bool, betrayed: bool, _: Translate
 
 
 def summary(manifest: Manifest, translate: Translate = str) -> tuple[str, str, str]:
-    """Return the three lines: the dice, what a response says, and who decides."""
+    """Return the three lines on the dice, on what a response says, and on who decides."""
     promise = likely(pure_odds(manifest), translate)
     return _dice(manifest, translate), promise, _consent(manifest, translate)
 
 
 def _dice(manifest: Manifest, _: Translate) -> str:
-    """Return how chance stands between an answer and what is sent."""
+    """Return how chance comes between an answer and what is sent."""
     mechanism, kind = manifest.mechanism, manifest.kind
     if mechanism.truth is not None:
         text = _(
@@ -222,8 +222,8 @@ def _dice(manifest: Manifest, _: Translate) -> str:
         return text.format(lies=_times(1 - mechanism.truth, _), likeness=_(kind.likeness))
     if mechanism.hit is None:
         text = _(
-            "Dice choose which of {count} responses is sent: your answer makes some of them "
-            "more likely and none impossible, so that nobody can tell it."
+            "Dice choose which of {count} responses is sent: your answer makes some of them more "
+            "likely and none impossible, so nobody can tell which answer is yours."
         )
         return text.format(count=f"{mechanism.responses:,}")
     sent, hit = _(kind.sent), _times(mechanism.hit, _)
@@ -255,7 +255,7 @@ def _consent(manifest: Manifest, _: Translate) -> str:
     """Return when a device reports, and that its user decides."""
     schedule = manifest.schedule
     if schedule.epochs == 1:
-        return _("Nothing is sent unless you agree, and then only once; you can stop before.")
+        return _("Nothing is sent unless you agree, and then only once; you can stop before that.")
     text = _(
         "Nothing is sent unless you agree; then at most one response every {length}, {count} in "
         "all, until you stop."
@@ -278,8 +278,8 @@ def _times(share: Fraction, _: Translate) -> str:
 def guess(share: Fraction, _: Translate) -> str:
     """Return the bound on a guess about an answer, given a response."""
     text = _(
-        "A guess about your answer that is right half of the time becomes right at most {percent} "
-        "of the time."
+        "A guess about your answer that is right half the time becomes right at most {percent} of "
+        "the time."
     )
     return text.format(percent=percent_text(share, "most"))
 
@@ -299,7 +299,7 @@ def period(manifest: Manifest, _: Translate) -> str:
     """Return the days on which a survey is asked."""
     start, end = (day_text(manifest.schedule.start), day_text(manifest.schedule.end))
     text = (
-        _("It is asked on {start} alone; an app may ask less often, or end earlier.")
+        _("It is asked on {start} only; an app may ask less often, or end earlier.")
         if start == end
         else _("It is asked from {start} to {end}; an app may ask less often, or end earlier.")
     )
@@ -307,67 +307,77 @@ def period(manifest: Manifest, _: Translate) -> str:
 
 
 def leaves(manifest: Manifest | None, _: Translate) -> Iterator[str]:
-    """Yield the sentences on what leaves a device, and what stays on it; None for any survey."""
+    """Yield the sentences on what leaves a device and what stays on it; None means any survey."""
     yield _(
-        "One response at a time, which dice have chosen. Your answer itself is not stored, and "
-        "nothing else about you is sent."
+        "One response at a time, chosen by dice. Your answer itself is not stored, and nothing "
+        "else about you is sent."
     )
     yield _(
-        "With it go the numbers of the survey and the time slice, a key made for this report, and "
-        "a signature: no name, no account, no number of your device."
+        "Each is sent with the survey's id, the number of the time slice, a key made for this "
+        "report, and a signature, but no name, account or device id."
     )
     if manifest is None:
         return
     if manifest.enrolment.mode == "blind":
-        yield _("A token goes with them, too, which an issuer signed without seeing it.")
+        yield _("A token, which an issuer signed without seeing it, is sent too.")
     elif manifest.enrolment.mode == "certificate":
-        yield _("An issuer's signature of that key goes with them, too.")
+        yield _("An issuer's signature of that key is sent too.")
     if manifest.repeat.epochs is not None:
         count = f"{manifest.repeat.epochs:,}"
         if manifest.mechanism.rounds is None:
             text = _(
-                "The same answer gets the same response for {count} reports in a row, so that "
-                "repeating it reveals nothing more."
+                "The same answer gets the same response for {count} reports in a row, so repeating "
+                "it reveals nothing more."
             )
         else:
             text = _(
-                "What dice chose first for an answer is kept for {count} reports in a row, and "
-                "each of them rolls new dice on top, so that repeating it reveals little more."
+                "The first roll of the dice for an answer is kept for {count} reports in a row. "
+                "For each report the dice are rolled again on top of that, so repeating the answer "
+                "reveals little more."
             )
         yield text.format(count=count)
         yield _(
-            "For this the device keeps a secret key until that time is over. Somebody who copies "
-            "it before learns far more about your answers from the reports."
+            "For this, the device keeps a secret key until that time is over. Anybody who copies "
+            "the key before then learns far more about your answers from the reports."
         )
 
 
 def seen(manifest: Manifest, _: Translate) -> Iterator[str]:
     """Yield the sentences on who sees figures, and on the issuer."""
     if manifest.minimum_reports > 1:
-        text = _("Others see estimates for all devices together, from {count} reports on.")
+        text = _("Others see estimates for all devices together, once there are {count} reports.")
         yield text.format(count=f"{manifest.minimum_reports:,}")
     else:
         yield _("Others see estimates for all devices together.")
     if manifest.enrolment.mode != "open":
-        yield _("An issuer, as a rule the maker of your app, vouches that you take part once.")
+        yield _("An issuer, usually the maker of your app, vouches that you take part only once.")
     if manifest.enrolment.mode == "blind":
-        yield _("The app asks it in the first half of each time slice.")
+        yield _("The app asks the issuer in the first half of each time slice.")
         yield _("It sees your account, but neither a response nor its key.")
     elif manifest.enrolment.mode == "certificate":
-        yield _("The app asks it at the start of each time slice, before there is an answer.")
+        yield _(
+            "The app asks the issuer at the start of each time slice, before there is an answer."
+        )
         yield _("It sees your account and the key of a response, but not the response.")
 
 
 def learnt(manifest: Manifest, _: Translate) -> Iterator[str]:
-    """Yield the sentences on what can be learnt, of all devices and of several responses."""
-    yield _("About how many devices gave which answer, and no more about yours than said above.")
+    """Yield the sentences on what can be learnt about all devices, and from several responses."""
+    yield _(
+        "Roughly how many devices gave each answer, and no more about yours than is said above."
+    )
     mechanism, epochs = manifest.mechanism, manifest.schedule.epochs
     if manifest.repeat.epochs is not None:
         if mechanism.rounds is None:
-            yield _("Equal responses let the collector guess which reports are from one device.")
-        yield _("If your answer changes, another response may show that it did, and when.")
+            yield _(
+                "Equal responses let the collector guess which reports come from the same device."
+            )
+        yield _("If your answer changes, a different response may show that it did, and when.")
         if epochs > manifest.repeat.epochs:
-            yield _("Later the dice roll afresh: all responses together reveal more than any one.")
+            yield _(
+                "After that the dice are rolled afresh: all responses together reveal more than "
+                "any single one."
+            )
     elif epochs > 1 and mechanism.privacy.odds is not None:
         together = mechanism.privacy.odds**epochs if epochs < _VAST.bit_length() * 64 else None
         if together is None or together > _VAST:
@@ -375,7 +385,7 @@ def learnt(manifest: Manifest, _: Translate) -> Iterator[str]:
             yield text.format(count=f"{epochs:,}")
         else:
             text = _(
-                "Several responses reveal more than any one: all {count} together are at most "
-                "{odds} times as likely with your answers as with any others."
+                "Several responses reveal more than any single one: all {count} together are at "
+                "most {odds} times as likely with your answers as with any others."
             )
             yield text.format(count=f"{epochs:,}", odds=odds_text(together))

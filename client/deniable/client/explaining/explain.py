@@ -30,12 +30,12 @@ from deniable.messages import Manifest, Refusal, instant_text, open_manifest
 from deniable.terms.sentences import Translate
 
 _WORST = (
-    "Only the app knows whether it has a relay, and whether it came with this survey: the "
+    "Only the app knows whether it uses a relay, and whether this survey came with it: the "
     "sentences on who learns what assume neither."
 )
 
 _Account = tuple[int | None, int | None, int | None, bool, int | None]
-"""What a name has cost: reports, spent, reserved, kept and spent_any of ``SurveyExplanation``."""
+"""The cost of a name: reports, spent, reserved, kept and spent_any of ``SurveyExplanation``."""
 _UNREAD: _Account = (None, None, None, False, None)
 
 
@@ -52,7 +52,7 @@ class App:
 
 
 def explain_declared(state: State, ledger: Ledger, app: App, now: float) -> Explanation:
-    """Explain the surveys that an app declares; never raises for a state that cannot be used."""
+    """Explain the surveys that an app declares, even if its state cannot be used."""
     arguments = app.arguments
     declared = arguments.surveys.values()
     relay = None if arguments.relay is None else arguments.relay.origin
@@ -105,7 +105,7 @@ def _news(
     app: App,
     survey: Survey,
 ) -> tuple[str, ...]:
-    """Return the changes by an update of a survey that consent does not cover any more."""
+    """Return the changes that an update made to a survey that consent no longer covers."""
     held = [] if connection is None else ledger.following.accepted(connection, survey.name)
     agreed, declared = state.agreed(connection, survey.name)
     before = held[0] if held else None
@@ -114,9 +114,9 @@ def _news(
 
 
 def explain_stored(state: State, now: float) -> Explanation:
-    """Explain the surveys that an app accepted whose declarations are not at hand.
+    """Explain the surveys that an app accepted, without their declarations.
 
-    Its ceilings are not in the state, and so not told.
+    Its ceilings are not in the state, and so not shown.
 
     Raises:
         StateUnavailable: if the state cannot be read.
@@ -155,7 +155,7 @@ def _account(connection: sqlite3.Connection | None, name: str) -> _Account:
 def _any_history(
     connection: sqlite3.Connection, fresh: int, ranges: list[tuple[bytes, int]]
 ) -> int | None:
-    """Return the cost of reports against any other answers; None if it has no bound, or none known.
+    """Return the cost of reports against any other answers; None if it has no known bound.
 
     Ranges share nothing, and neither do fresh reports: their costs add.
     """
@@ -171,7 +171,7 @@ def _any_history(
 
 
 def held_manifest(connection: sqlite3.Connection, survey_id: bytes) -> Manifest | None:
-    """Return the survey of an id; None if its bytes rotted, or are gone."""
+    """Return the survey with an id; None if its bytes are damaged or gone."""
     for row in connection.execute(
         "SELECT envelope, signer FROM manifests WHERE survey_id = ?", (survey_id,)
     ).fetchall():
@@ -207,7 +207,7 @@ def _declared_survey(
         try:
             ledger.following.check_fits(manifest, survey)
         except ManifestRefused as error:
-            text = _("The survey that is held does not fit the app any more: {why}.")
+            text = _("The survey on this device no longer fits the app: {why}.")
             misfit = misfit or _refusal(text, error, _)
         else:
             fitting.append(manifest)
@@ -217,8 +217,8 @@ def _declared_survey(
         if followed.enrolment.mode == "blind" and connection is not None:
             names = {manifest.name for manifest in ledger.following.issuer.followed(connection)}
             one = _(
-                "Of the surveys for which it asks for tokens, this device answers one in each time "
-                "slice: it draws which, before there is an answer."
+                "In each time slice, this device answers only one of the surveys that need a "
+                "token. It draws which one before there is an answer."
             )
             standing = f"{standing} {one}".strip() if len(names) > 1 else standing
         return survey_of(terms, standing, account)
@@ -233,9 +233,11 @@ def _declared_survey(
         refused: object = app.refused.get(survey.name)
         if refused is None and connection is not None:  # by another process, or before a restart
             refused = ledger.following.rows(connection, survey.name).last_refusal()
-        standing = misfit or _("No survey is held yet. After consent it is fetched.")
+        standing = misfit or _(
+            "There is no survey on this device yet. It is fetched after consent."
+        )
         if refused and not misfit:
-            standing = _refusal(_("No survey is held: {why}."), refused, _)
+            standing = _refusal(_("There is no survey on this device: {why}."), refused, _)
     return survey_of(None, standing, account)
 
 
@@ -253,7 +255,7 @@ def _refusal(text: str, why: object, _: Translate) -> str:
 
 
 def _promise(survey: Survey, app: App, connection: sqlite3.Connection | None) -> Promise:
-    """Return the promise, with what was spent already if the app lowered its ceiling since."""
+    """Return the promise, or what was already spent if the app has since lowered its ceiling."""
     arguments = app.arguments
     promise = Promise.of(
         survey,
@@ -322,16 +324,16 @@ def _stored_surveys(connection: sqlite3.Connection, now: float) -> Iterable[Surv
 def _followed(
     accepted: list[Manifest], now: float, _: Translate = str
 ) -> tuple[Manifest | None, str]:
-    """Return the manifest that runs, else the one that will, else the newest; and why not yet."""
+    """Return the manifest that runs, else the next, else the newest, and why it does not run."""
     for manifest in accepted:
         if manifest.schedule.epoch_at(now) is not None:
             return manifest, ""
     if coming := [manifest for manifest in accepted if now < manifest.schedule.start]:
         first = min(coming, key=lambda manifest: manifest.schedule.start)
-        text = _("Not begun: the first report can be made {when}.")
+        text = _("Not started: the first report can be made {when}.")
         return first, text.format(when=instant_text(first.schedule.start))
     if accepted:
-        text = _("Over since {when}.")
+        text = _("Ended {when}.")
         return accepted[0], text.format(when=instant_text(accepted[0].schedule.end))
     return None, ""
 
@@ -344,10 +346,10 @@ def _terms_of(
     manifest: Manifest,
     most: int,
 ) -> Terms:
-    """Return the terms; what came with the app, or was pinned, is the same on all devices.
+    """Return the terms; a survey that came with the app, or was pinned, is the same everywhere.
 
-    What was fetched may be logged, and given to one of them alone. Surveys that are not known to be
-    blind show when the app is open.
+    One that was fetched may be logged, and may have been given to one device alone. Surveys that
+    are not known to be blind show when the app is open.
     """
     arguments = app.arguments
     came = any(manifest.payload in logged.envelope for logged in arguments.manifests)

@@ -1,4 +1,4 @@
-"""The explanations that an app can show its users: figures, and text that needs no schooling."""
+"""The explanations that an app can show its users: figures, and text in plain words."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -40,36 +40,36 @@ class BudgetExplanation(Disclosure):
     def sentences(self, _: Translate, *, kept: bool) -> Iterator[str]:
         """Yield the budget in sentences; ``kept`` where some responses were kept."""
         yield _("Each report costs some privacy. The measure is called epsilon, and costs add up.")
-        text = _("For all questions together {spent} is spent and {reserved} set aside.")
+        text = _("For all questions together, {spent} has been spent and {reserved} set aside.")
         yield text.format(spent=format_nano(self.spent), reserved=format_nano(self.reserved))
         if self.carried:
-            text = _("A lost state of this device spent {carried} of it.")
+            text = _("Of that, {carried} was spent by an earlier, lost state of this device.")
             yield text.format(carried=format_nano(self.carried))
         # Of ceilings that the app has lowered since, more may be set aside, or spent.
         if self.lifetime is not None:
-            text = _("More than {limit} is never set aside.")
+            text = _("No more than {limit} is ever set aside.")
             if self.reserved > self.lifetime:
                 text = _("Nothing more is set aside while that is above {limit}.")
             yield text.format(limit=format_nano(self.lifetime))
         if self.recent_most is not None:
-            text = _("In the last {days} days of use {recent} of at most {limit} is spent.")
+            text = _("In the last {days} days of use, {recent} was spent, of at most {limit}.")
             if self.recent > self.recent_most:
                 text = _(
-                    "In the last {days} days of use {recent} is spent, and nothing more while that "
-                    "is above {limit}."
+                    "In the last {days} days of use, {recent} was spent. Nothing more is spent "
+                    "while that is above {limit}."
                 )
             recent, limit = format_nano(self.recent), format_nano(self.recent_most)
             yield text.format(days=f"{self.recent_days:,}", recent=recent, limit=limit)
         if kept:
             yield _(
-                "Costs of repeated responses are against answers that repeat and change when yours "
-                "do."
+                "For repeated responses, the cost compares your answers with others that stay the "
+                "same and change at the same times as yours."
             )
 
 
 @dataclass(frozen=True, slots=True)
 class SurveyExplanation(Disclosure):
-    """One survey, as its user should be told.
+    """One survey, as its user should see it.
 
     Costs are in units of 1e-9 epsilon; they and ``reports`` are None if the state cannot be read.
     """
@@ -110,7 +110,7 @@ class SurveyExplanation(Disclosure):
         return self.promise is not None and self.promise.blind
 
     def rows(self) -> list[Row]:
-        """Return the rows of its text, but for those before them."""
+        """Return the rows of its text, except those that precede them."""
         promise, terms, _ = self.promise, self.terms, self.translate
         consent = {
             None: "",
@@ -136,12 +136,12 @@ class SurveyExplanation(Disclosure):
             rows += [
                 (_("What is sent"), (*terms.leaves, self._size(terms))),
                 (_("Who sees it"), (*terms.seen, *joined, terms.apart)),
-                (_("What it tells"), learnt),
+                (_("What it reveals"), learnt),
             ]
         return [*rows, (_("Limits"), more), (_("Spent"), tuple(self._spent()))]
 
     def _size(self, terms: Terms) -> str:
-        """Return the bytes of a report and of its parts, by the protocol's names."""
+        """Return how many bytes a report and its parts have, by the protocol's names."""
         size, *parts = (
             f"{least:,}" if least == most else f"{least:,}–{most:,}"
             for least, most in (terms.sent_bytes, *((part.least, part.most) for part in terms.sent))
@@ -149,9 +149,11 @@ class SurveyExplanation(Disclosure):
         listed = ", ".join(
             f"{part.name} {size}" for part, size in zip(terms.sent, parts, strict=True)
         )
-        text = self.translate("A report has {size} bytes: {parts}. Its request has one more.")
+        text = self.translate("A report has {size} bytes: {parts}. Its request is one byte longer.")
         if self.relayed:
-            text = self.translate("A report has {size} bytes: {parts}. Sealed they are {most}.")
+            text = self.translate(
+                "A report has {size} bytes: {parts}. Its sealed request has {most}."
+            )
         return text.format(size=size, parts=listed, most=f"{ENCAPSULATED_REQUEST_BYTES:,}")
 
     def _spent(self) -> Iterator[str]:
@@ -170,12 +172,15 @@ class SurveyExplanation(Disclosure):
         if is_vast(odds):
             yield _("All of them together may reveal your answers.")
         elif same:
-            text = _("All of them together are at most {odds} times as likely as with others.")
+            text = _(
+                "All of them together are at most {odds} times as likely with your answers as with "
+                "others."
+            )
             yield text.format(odds=odds_text(odds))
         else:
             text = _(
-                "All of them together are at most {odds} times as likely as with answers that "
-                "repeat and change when yours do."
+                "All of them together are at most {odds} times as likely with your answers as with "
+                "others that stay the same and change at the same times as yours."
             )
             yield text.format(odds=odds_text(odds))
         # No number beside another that it would belie.
@@ -208,7 +213,7 @@ class Explanation(Disclosure):
 
     @property
     def news(self) -> list[str]:
-        """Return the changes of an update since consent, behind their questions."""
+        """Return the changes by an update since consent, each after its question."""
         return [f"{survey.question} {text}" for survey in self.surveys for text in survey.news]
 
     def brief(self) -> str:
@@ -238,7 +243,7 @@ class Explanation(Disclosure):
         return "\n".join([*lines, "", *text_of([(_("Budget"), budget)], indent=0)]).rstrip("\n")
 
     def _questions(self, every: list[list[Row]]) -> list[str]:
-        """Return the lines of all questions: what they share, and then what is their own."""
+        """Return the lines on all questions: what they share, then what is specific to each."""
         shared = _shared(every) if len(every) > 1 else []
         said = text_of(shared)
         lines = ["", self.translate("For each of these questions"), *said] if said else []
@@ -252,7 +257,7 @@ class Explanation(Disclosure):
         rows: list[Row] = [(_("Problem"), _unusable(self.problem, _))]
         if not self.surveys:
             return [*rows, (_("Questions"), _("none so far"))]
-        alone = _("Each report goes by itself, on a connection of its own.")
+        alone = _("Each report is sent by itself, on its own connection.")
         return [
             *rows,
             (_("When"), tuple(self._when())),
@@ -260,28 +265,28 @@ class Explanation(Disclosure):
         ]
 
     def _when(self) -> Iterator[str]:
-        """Yield when reports leave; with a blind token it is decided by the epoch."""
+        """Yield the sentences on when reports leave; with a blind token, the epoch decides."""
         _, modes = self.translate, {survey.blind for survey in self.surveys}
         longest = LONGEST_DELAY if self.delivery_seconds is None else self.delivery_seconds
         later = duration(min(longest, LONGEST_DELAY), _)
         if not self.background or self.delivery_seconds is None:
-            yield _("Responses leave when the app chooses.")
+            yield _("Responses are sent when the app chooses.")
         elif False in modes:
             text = _(
-                "Responses leave at a random time within {length}, or when the app chooses. If the "
-                "app is closed then, they leave within {later} of running again."
+                "Responses are sent at a random time within {length}, or when the app chooses. If "
+                "the app is closed then, they are sent within {later} after it runs again."
             )
             yield text.format(length=duration(self.delivery_seconds, _), later=later)
         if True in modes:
             yield _(
-                "With an issuer's blind token none leaves before a random time in the third "
-                "quarter of its time slice. If you answer later, it waits for a random part of a "
-                "quarter."
+                "With an issuer's blind token, no response is sent before a random time in the "
+                "third quarter of its time slice. If you answer after that time, it waits for a "
+                "random part of a quarter."
             )
         if modes == {True} and self.background:
             text = _(
-                "If the app is closed then, it leaves within {later} of running again, or when the "
-                "app chooses."
+                "If the app is closed then, the response is sent within {later} after it runs "
+                "again, or when the app chooses."
             )
             yield text.format(later=later)
 
@@ -292,7 +297,7 @@ def _unusable(problem: str, _: Translate) -> str:
 
 
 def _shared(every: Sequence[Sequence[Any]]) -> list[Any]:
-    """Return the rows or texts that all questions have, to be said once."""
+    """Return the rows or texts that all questions share, to be said once."""
     return [row for row in every[0] if all(row in rows for rows in every)] if every else []
 
 

@@ -1,4 +1,4 @@
-"""The journal: what this device stored and sent, and what it was told, for its user to see.
+"""The journal: what this device stored, sent and received, for its user to see.
 
 It holds responses, which were drawn at random, and never an answer: the device stores none. Each
 kind of entry is one table of the state: its query names the fields, its rows are the text.
@@ -30,13 +30,13 @@ _VERDICTS: Final = {
     "consent-withdrawn": "consent ended before it was delivered",
     "state-doubted": "the state may have been a copy or an old backup",
     "not-enrolled": "nobody vouched for this device",
-    "forbidden": "the collector takes none that come this way, but perhaps those of a relay",
+    "forbidden": "the collector refuses reports sent this way, but may accept those of a relay",
     "purged": "it was erased at the user's wish",
-    "unanswered": "six sends brought no final answer; it may have been counted",
+    "unanswered": "it was sent six times without a final answer; it may have been counted",
     "may-have-been-counted": "it was too late; an earlier send may have been counted",
-    "epoch-over": "it could not leave in its own epoch, and later it would tell whose it is",
+    "epoch-over": "it could not be sent in its own epoch, and later it would reveal whose it is",
 }
-_PROOF: Final = "its signer signed two of the same number, so that devices may see different ones"
+_PROOF: Final = "its signer signed two with the same number, so devices may see different ones"
 _SEEN: Final = "the account, the survey, the epoch and this device's key for it; no response"
 _SEEN_BLINDLY: Final = (
     "the account, the survey, the epoch and a value in which it can never recognise this device's "
@@ -46,7 +46,7 @@ _SEEN_BLINDLY: Final = (
 
 @dataclass(frozen=True, slots=True)
 class _Entry(Disclosure):
-    """The entry of an instant; Unix seconds by this device's clock."""
+    """An entry with its time, in Unix seconds by this device's clock."""
 
     _query: ClassVar[str]
 
@@ -157,7 +157,7 @@ class EventEntry(_Entry):
 
 @dataclass(frozen=True, slots=True)
 class ManifestEntry(_Entry):
-    """A signed survey that came: accepted, replaced, refused, or proof against its signer."""
+    """A signed survey that was received: accepted, replaced, refused, or evidence of fraud."""
 
     _kind: ClassVar = "manifest"
     _costs: ClassVar = ("reserved",)
@@ -195,7 +195,7 @@ class ManifestEntry(_Entry):
 
 @dataclass(frozen=True, slots=True)
 class RotationEntry(_Entry):
-    """A hand-over of the key that signs surveys: followed, or proof against its signer."""
+    """A hand-over of the key that signs surveys: followed, or evidence of fraud."""
 
     _kind: ClassVar = "rotation"
     _query: ClassVar = (
@@ -221,7 +221,7 @@ class RotationEntry(_Entry):
 
 @dataclass(frozen=True, slots=True)
 class EnrolmentEntry(_Entry):
-    """A certificate, or a token, that was wanted for this device's key of an epoch."""
+    """A certificate or token that was wanted for this device's key in an epoch."""
 
     _kind: ClassVar = "enrolment"
     _query: ClassVar = (
@@ -245,7 +245,7 @@ class EnrolmentEntry(_Entry):
     def _text(self) -> tuple[str, list[Row]]:
         held = "held" if self.content else _ERASED if self.issuer else "none so far"
         kind = "token" if self.blind else "certificate"
-        ending = "those that the report ends with" if self.reported else self.content
+        ending = "the last bytes of the report" if self.reported else self.content
         saw = f": it saw {_SEEN_BLINDLY if self.blind else _SEEN}" if self.asks else ""
         return f"{kind} for {self.survey!r}, epoch {self.epoch}: {held}", [
             ("Asked", f"the app's issuer, {_times(self.asks)}{saw}"),
@@ -257,7 +257,7 @@ class EnrolmentEntry(_Entry):
 JournalEntry = (
     EventEntry | RotationEntry | ManifestEntry | EnrolmentEntry | ReportEntry | PreviewEntry
 )
-"""Whatever the journal has an entry of; within a second, in this order."""
+"""The kinds of entries of the journal, in their order within the same second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,10 +306,10 @@ class Journal(Disclosure):
 
 
 def read_journal(state: State, now: float) -> Journal:
-    """Return the journal; an empty one where there is no state, and none is created.
+    """Return the journal; an empty one if there is no state, which is not created.
 
     Raises:
-        StateUnavailable: if there is a state and it cannot be read.
+        StateUnavailable: if there is a state that cannot be read.
     """
     return state.do(partial(_read_journal, state, now))
 
@@ -369,7 +369,7 @@ def _sound(name: str, value: Any, kind: Any) -> Any:
 
 
 def _response(content: bytes | None, kind: type[Disclosure], survey_of: _SurveyOf) -> str | None:
-    """Return the label of the response that bytes hold; None if they or the survey are gone."""
+    """Return the label of the response in these bytes; None if they or the survey are gone."""
     if content is None:
         return None
     try:
@@ -385,7 +385,7 @@ def _response(content: bytes | None, kind: type[Disclosure], survey_of: _SurveyO
 def _content(response: str | None, content: bytes | None) -> list[Row]:
     if content is None:
         return [("Bytes", _ERASED)]
-    known = "of a survey that is not known any more" if response is None else printable(response)
+    known = "of a survey that is no longer known" if response is None else printable(response)
     return [("Response", known), ("Bytes", content)]
 
 

@@ -26,7 +26,7 @@ from deniable.terms.text import Disclosure
 
 @dataclass(frozen=True, slots=True)
 class Promise(Disclosure):
-    """The app's ceilings, by which a device judges whatever a collector publishes.
+    """The app's ceilings, against which a device judges whatever a collector publishes.
 
     Costs are in units of 1e-9 epsilon.
     """
@@ -52,7 +52,7 @@ class Promise(Disclosure):
     def of(
         cls, survey: Survey, allowance: Allowance, *, enrols: bool, seen_by: str = ""
     ) -> "Promise":
-        """Return the promise of an app that declares a survey, and asks an issuer or none."""
+        """Return the promise of an app that declares a survey, with or without an issuer."""
         lifetime, own, kept = allowance.lifetime, survey.total_ceiling, survey.kept_ceiling
         shared = own is None or own > lifetime
         return cls(
@@ -84,9 +84,9 @@ class SentField(Disclosure):
 
 @dataclass(frozen=True, slots=True)
 class Terms(Disclosure):
-    """The terms of a held manifest for who answers it, in figures and in plain words.
+    """The terms of a held manifest for somebody who answers it, in figures and in plain words.
 
-    ``odds`` is e^epsilon of one response, read off the integers that are sampled.
+    ``odds`` is e^epsilon of one response, computed from the integers that are sampled.
     """
 
     _costs: ClassVar = ("most", "most_any")
@@ -129,10 +129,10 @@ class Terms(Disclosure):
         same: bool = False,
         beside: bool = False,
     ) -> "Terms":
-        """Return the terms of a manifest of which accepting it reserved ``most``.
+        """Return the terms of a manifest; accepting it reserved ``most``.
 
-        Reports may go through a relay; it may be certain that all devices get the ``same``,
-        gateway key included; and the app may ask others ``beside`` it that are not blind.
+        ``relayed``, ``same`` and ``beside`` say whether reports go through a relay, whether all
+        devices certainly get the same survey and key, and whether other surveys are not blind.
         """
         mechanism, schedule = manifest.mechanism, manifest.schedule
         memoised = manifest.repeat.epochs is not None and mechanism.rounds is None

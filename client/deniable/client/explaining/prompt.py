@@ -19,7 +19,7 @@ _MOST_NAMED = 3
 
 
 def in_short(promise: Promise, terms: Terms | None, _: Translate) -> tuple[str, str, str]:
-    """Return the three plain lines: of the survey that is held, else of what the app declares."""
+    """Return the three plain lines about the survey held, or else about what the app declares."""
     if terms is not None:
         return terms.summary
     chance = likely(odds_of(promise.response), _)
@@ -32,7 +32,7 @@ def in_short(promise: Promise, terms: Terms | None, _: Translate) -> tuple[str, 
 
 
 def limits(promise: Promise, terms: Terms | None, _: Translate) -> Iterator[str]:
-    """Yield the limits that hold whatever is published: of a response, how often, and in all."""
+    """Yield the limits that hold on all surveys: on one response, on all, and on how often."""
     odds = odds_of(promise.response)
     if terms is not None and not promise.pinned:
         text = _(
@@ -70,20 +70,21 @@ def limits(promise: Promise, terms: Terms | None, _: Translate) -> Iterator[str]
         )
     else:
         text = _(
-            "All responses ever sent are at most {odds} times as likely together as with answers "
-            "that repeat and change when yours do (epsilon {most})."
+            "All responses ever sent are at most {odds} times as likely together with your answers "
+            "as with others that stay the same and change at the same times as yours (epsilon "
+            "{most})."
         )
     most = format_nano(promise.total).rstrip("0").rstrip(".")
     yield text.format(odds=odds_text(together), most=most)
 
 
 def details(promise: Promise, terms: Terms | None, _: Translate) -> Iterator[str]:
-    """Yield the limits beyond those of a prompt: of guesses, kept responses, late ones, the log."""
+    """Yield further limits than a prompt has: on guesses, kept and late responses, and the log."""
     ever = percent_text(promise.guess, "most")
     if terms is not None and not promise.delta and ever != percent_text(terms.guess, "most"):
         text = _(
-            "A guess about your answer that is right half of the time becomes right at most {now} "
-            "of the time with this survey, and {ever} with a later one."
+            "A guess about your answer that is right half the time becomes right at most {now} of "
+            "the time with this survey, and {ever} with a later one."
         )
         yield text.format(now=percent_text(terms.guess, "most"), ever=ever)
     elif not promise.delta:
@@ -94,27 +95,25 @@ def details(promise: Promise, terms: Terms | None, _: Translate) -> Iterator[str
             "most {odds} times as likely as with any other answer."
         )
         yield text.format(odds=odds_text(odds))
-    text = _("A response counts for at most {length} after its time slice.")
+    text = _("A response is accepted at most {length} after the end of its time slice.")
     yield text.format(length=duration(promise.grace_seconds, _))
     if promise.pinned:
-        yield _("The app takes only the surveys that it was built for.")
+        yield _("The app accepts only the surveys that it was built for.")
     if promise.seen_by:
         text = _(
-            "The app takes only surveys that {witnesses} have seen in the collector's public log, "
-            "where everybody can read them."
+            "The app accepts only surveys that {witnesses} have seen in the collector's public "
+            "log, where everybody can read them."
         )
         yield text.format(witnesses=promise.seen_by)
 
 
 def vouched(promise: Promise, terms: Terms | None, _: Translate) -> Iterator[str]:
-    """Yield the sentences on an issuer, if there is one or may be."""
+    """Yield the sentences on an issuer, if there is or may be one."""
     if terms is not None and terms.issuers:
         yield _("Only devices for which an issuer vouches can take part.")
         yield "{}: {}.".format(*terms.coalitions[3])
     elif promise.enrols:
-        yield _(
-            "An issuer, as a rule the app's own backend, may be asked to vouch for this device."
-        )
+        yield _("An issuer, usually the app's own backend, may be asked to vouch for this device.")
         if promise.blind:
             yield _("It sees your account, but neither a response nor its key.")
         else:
@@ -125,18 +124,18 @@ def vouched(promise: Promise, terms: Terms | None, _: Translate) -> Iterator[str
 
 
 def not_hidden(collector: str, relay: str | None, _: Translate) -> Iterator[str]:
-    """Yield the sentences on who sees what is not hidden."""
+    """Yield the sentences on who sees what remains visible."""
     if relay is None:
         text = _("{collector} sees that you take part, when, and your network address.")
         yield text.format(collector=collector)
         return
-    text = _("Responses go to {collector}, sealed, by way of {relay}.")
+    text = _("Responses go to {collector}, sealed, through {relay}.")
     yield text.format(collector=collector, relay=relay)
     yield _("This relay sees that you take part, when, and your network address.")
     yield _("It hides your network address from the collector and cannot read a response.")
     yield _(
-        "That holds while nobody puts its records, or an access log of the app's backend, together "
-        "with the collector's."
+        "That holds while nobody combines its records, or an access log of the app's backend, with "
+        "the collector's."
     )
 
 
@@ -150,7 +149,7 @@ def news(
 ) -> Iterator[str]:
     """Yield each difference from the survey that is held, and from the consent that was given.
 
-    The state keeps a digest of what a consent was shown: what else changed in it, nobody can tell.
+    The state keeps only a digest of what was shown at consent, so other changes cannot be named.
     """
     if agreed is None:
         yield _("This question is new.")
@@ -183,7 +182,7 @@ def news(
     if kept > before[3] or again > before[4]:
         yield _("A response may now be repeated more often, which links these reports.")
     if grace > before[5]:
-        yield _("The collector may now take a response later than before.")
+        yield _("The collector may now accept a response later than before.")
 
 
 def _changes(survey: Survey, collector: str, held: Manifest, _: Translate) -> Iterator[str]:
