@@ -93,6 +93,9 @@ client/test_ledger test_d3_whatever_clock_and_authority_do_an_epoch_and_a_moment
     public_log.audit.document:_version_text terms.sentences:_consent
 client/test_memo test_a_key_is_of_a_range_and_costs_what_answers_could
     client.explaining.prompt:limits
+estimates/test_contrasts
+    test_what_was_asked_apart_takes_as_many_reports_together_as_a_plan_says
+    server.pages.ask:_lacking
 estimates/test_curves test_it_is_the_triangular_average_and_bounds_what_it_averages
     presenting.cautions:_smoothed
   test_no_population_varies_more_than_is_planned_for planning.accuracy:_distribution
@@ -170,7 +173,7 @@ public_log/audit/test_crowds test_manifests_and_keys_for_few_devices_are_found
   test_two_changes_of_a_survey_that_runs_raise_no_suspicion public_log.audit.findings:FINDINGS
 questions/test_twenty_questions test_the_sides_of_a_sentence_differ_by_its_difference
     presenting.comparison:_moved presenting.comparison:_one_change
-    presenting.questions:beside_sentence
+    presenting.questions:beside_sentence presenting.questions:_beside_statement
 publishing/test_notice test_the_first_line_is_true_of_the_matrix publishing.changes:_guess
     terms.sentences:_dice terms.sentences:likely
 statistics/test_coverage test_intervals_of_every_kind_hold_as_often_as_they_say

@@ -13,6 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from deniable.estimates import (
+    Accuracy,
     Estimate,
     Histogram,
     Model,
@@ -27,6 +28,7 @@ from deniable.estimates.ratios import multiple_ends
 from deniable.estimates.series import Point, Series
 from deniable.messages import Manifest
 from deniable.planning.calibration import calibrated
+from deniable.planning.plans import plan, reports_together
 from deniable.planning.specification import answered_best
 from deniable.presenting.estimate import estimate_text
 from tests.estimates.test_fakes_of_figures import SHARE, histogram_of, shifts_of
@@ -236,6 +238,28 @@ def test_who_leads_is_one_answer_on_every_surface() -> None:
     assert (both - overlap).value == pytest.approx(either.value)
 
 
+def test_the_largest_difference_of_two_groups_holds_among_all_of_them() -> None:
+    found = estimate_histogram(JOINT[0], 0, expected(JOINT[0], 20_000))
+    table = found.cross("plan", "theme")
+    contrast = table.contrast
+    assert contrast is not None
+    shares = TABLE.sum(axis=2) / TABLE.sum(axis=(1, 2))[:, None]
+    assert contrast.difference.value == pytest.approx(np.abs(shares[0] - shares[1]).max(), abs=1e-3)
+    # Each of three answers is looked at, of one pair of groups; or three pairs, of one answer.
+    for made in (contrast, found.cross("plan", "theme", "columns").contrast):
+        assert made is not None
+        alone = made.one.at(1 - 0.05 / 3) - made.other.at(1 - 0.05 / 3)
+        assert made.difference.value > 0
+        assert (made.difference.low, made.difference.high) == (alone.low, alone.high)
+    assert table.sentence.endswith("which holds for all such differences).")
+    assert "more often" not in found.cross("plan", "beta").sentence
+
+
+def test_what_was_asked_apart_takes_as_many_reports_together_as_a_plan_says() -> None:
+    together = plan(answered("joint", largest_share=None), Accuracy.half_width(0.05))
+    assert reports_together(ONE) == together.reports(together.ways[0])
+
+
 @pytest.mark.parametrize("asked", [*JOINT, ONE], ids=lambda a: str(a.specification))
 def test_margins_are_the_sums_of_the_table(asked: Manifest) -> None:
     counts = expected(asked, 10**12)
@@ -290,7 +314,7 @@ def test_questions_and_answers_that_there_are_not() -> None:
         (joint, {"theme": "D"}, {"plan": "paid"}, "no answer 'D'"),
         (joint, {"colour": "A"}, {"plan": "paid"}, "no question"),
         (joint, {"theme": "A"}, {"theme": "B"}, "no answer is both"),
-        (one, {"theme": "A"}, {"plan": "paid"}, "theme and plan were not asked together"),
+        (one, {"theme": "A"}, {"plan": "paid"}, "answered only one of plan, theme and beta"),
     ):
         with pytest.raises(ValueError, match=match):
             histogram.share(answer, given=within)

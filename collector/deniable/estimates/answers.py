@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from typing import Final
 
 import numpy as np
 
@@ -25,12 +26,24 @@ from one to another."""
 _NAMED = 10
 
 
-def not_together(one: str, other: str) -> ValueError:
-    """Return the error that two questions cannot be crossed, and what to publish instead."""
-    return ValueError(
-        f"{one} and {other} were not asked together, so they cannot be crossed. Publish one survey "
-        'that asks each device both: mechanism = "joint", with the questions under [dimensions]'
+JOINT_FILE: Final = 'mechanism = "joint", with the questions under [dimensions]'
+"""What the file of a survey has that asks each device several questions."""
+
+
+def apart_text(one: str, other: str, asked: Sequence[str] = ()) -> str:
+    """Return why two questions cannot be crossed, and what to ask for; of one survey's, which."""
+    why = f"{one} and {other} were not asked together"
+    if asked:
+        why = f"Each device answered only one of {listed(asked, 'and')}"
+    return (
+        f"{why}, so they cannot be crossed. Ask your operator for a survey that asks each device "
+        "both"
     )
+
+
+def not_together(one: str, other: str, asked: Sequence[str] = ()) -> ValueError:
+    """Return the error that two questions cannot be crossed, and what to publish instead."""
+    return ValueError(f"{apart_text(one, other, asked)}: {JOINT_FILE}")
 
 
 def weights_of(
@@ -93,7 +106,8 @@ def _crossed(
         rows = [held.get(name, np.ones(len(labels))) for name, labels in questions.items()]
         return np.asarray(reduce(np.multiply.outer, rows)).reshape(-1)
     if len(held) > 1:
-        raise not_together(*[*held][:2])
+        one, other, *_ = held
+        raise not_together(one, other, [*questions])
     rows = [held.get(name, np.zeros(len(labels))) for name, labels in questions.items()]
     return np.concatenate(rows)
 

@@ -108,7 +108,8 @@ class Histogram(DebiasedCounts, Tabular):
             return self.query(weights, label=label, unit=Unit.SHARE)
         whole, among = self.weights(given)
         if not self.together:
-            raise not_together(*(text.partition(": ")[0] for text in (label, among)))
+            one, other = (text.partition(": ")[0] for text in (label, among))
+            raise not_together(one, other, [name for name, *_ in self.dimensions])
         if not (weights * whole).any():
             raise ValueError(f"no answer is both {label} and one of {among}")
         part = Form({self.sample: weights * whole}, self.model)

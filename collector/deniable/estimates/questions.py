@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
+from itertools import permutations
+from math import comb
 from typing import Final
 
 import numpy as np
@@ -41,6 +43,7 @@ class Beside(Documented):
     Attributes:
         names: what tells them apart.
         race: whether the question is which of them is ahead; the ratio is left to programs then.
+        looked_at: of how many such differences, of which it is the largest, the intervals hold.
     """
 
     histogram: DebiasedCounts
@@ -48,11 +51,16 @@ class Beside(Documented):
     one: Estimate
     other: Estimate
     race: bool = False
+    looked_at: int = 1
 
     @cached_property
     def difference(self) -> Estimate:
         """Return one less the other."""
-        return self.one - self.other
+        if self.looked_at == 1:
+            return self.one - self.other
+        level = 1 - (1 - self.one.level) / self.looked_at
+        made = self.one.at(level) - self.other.at(level)
+        return replace(made, level=self.one.level, at_once=True)
 
     @cached_property
     def ratio(self) -> Estimate:
@@ -235,6 +243,39 @@ class CrossTable(Documented):
     cells: tuple[tuple[Estimate, ...], ...]
     test: Test | None
 
+    @cached_property
+    def contrast(self) -> Beside | None:
+        """Return the largest clear difference of two groups, if any, among all that there are.
+
+        Groups are those of the columns' answers if shares are of columns, else of the rows'.
+        """
+        histogram = self.histogram
+        (asked, *answers), (by, *groups) = self.columns, self.rows
+        if self.of is Of.COLUMNS:
+            (by, *groups), (asked, *answers) = self.columns, self.rows
+        shares = []
+        for answer in answers:
+            w, label = histogram.weights({asked: answer})
+            for group in groups:
+                within, name = histogram.weights({by: group})
+                both, whole = (
+                    Form({histogram.sample: v}, histogram.model) for v in (w * within, within)
+                )
+                shares.append(share_within(both, whole, histogram.level, label, name))
+        pairs = [
+            (one, other)
+            for one, other in permutations(shares, 2)
+            if one.label == other.label and one.value > other.value
+            if not (one.too_small or other.too_small)
+        ]
+        # Of two answers one is more frequent by as much as the other is less.
+        count = comb(len(groups), 2) * (len(answers) if len(answers) > 2 else 1)
+        for one, other in sorted(pairs, key=lambda pair: pair[1].value - pair[0].value):
+            made = Beside(histogram, (one.group, other.group), one, other, looked_at=count)
+            if made.difference.distinguishable:
+                return made
+        return None
+
     def to_csv(self) -> str:
         """Return a row a cell as CSV."""
         return str(presented(self, "csv"))
@@ -249,7 +290,7 @@ def cross_table(histogram: DebiasedCounts, rows: str, columns: str, of: Of) -> C
     sample = histogram.sample
     names = [name for name, *_ in histogram.dimensions]
     if len(sample.decoder.parts) > 1 or not names:
-        raise not_together(rows, columns)
+        raise not_together(rows, columns, names)
     if rows == columns or not {rows, columns} <= set(names):
         raise ValueError(f"name two of the questions: {', '.join(names)}")
     at = names.index(rows), names.index(columns)

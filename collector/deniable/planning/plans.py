@@ -13,7 +13,7 @@ from deniable.documents import level_text, upper_text
 from deniable.estimates.accuracy import Accuracy, default_largest_share, share_variance
 from deniable.estimates.binomial import NotInvertible
 from deniable.mechanisms import SurveyMechanism, exact_epsilon
-from deniable.mechanisms.answering import sizes_of
+from deniable.mechanisms.answering import combinations_of, sizes_of
 from deniable.messages import (
     FRESH,
     MAX_EPOCHS,
@@ -139,6 +139,18 @@ def best_specification(
     name = kind or manifest.kind.name
     settings = answered_best(name, manifest.dimensions, epsilon, delta, repeat, largest_share)
     return calibrated(name, 0, epsilon, settings)
+
+
+def reports_together(manifest: Manifest) -> int | None:
+    """Return how many reports give any share ± 5 points if all questions are asked together."""
+    try:
+        settings = answered_best("joint", manifest.dimensions, manifest.epsilon, manifest.delta)
+        joint = calibrated("joint", 0, manifest.epsilon, settings)
+    except InvalidManifest:  # of too many combinations
+        return None
+    count = combinations_of(manifest.dimensions)
+    variance = share_variance(joint.mechanism(count, manifest.epsilon, manifest.delta), None)
+    return Accuracy.half_width(0.05).reports(variance) if isfinite(variance) else None
 
 
 def _plain(manifest: Manifest) -> Specification:

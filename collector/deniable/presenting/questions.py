@@ -14,7 +14,7 @@ from deniable.estimates.forms import Unit
 from deniable.estimates.questions import Beside, CrossTable, Leaders, Of, Ranked
 from deniable.estimates.results import presents
 from deniable.presenting.cautions import DisplayedFigures, furthest
-from deniable.presenting.estimate import estimate_statement, estimate_text
+from deniable.presenting.estimate import estimate_text
 from deniable.presenting.rows import (
     estimate_columns,
     estimate_map,
@@ -149,7 +149,17 @@ def beside_conclusion(beside: Beside) -> str:
 
 def beside_sentence(beside: Beside) -> str:
     """Return the result as it can be published."""
-    difference, place = beside.difference, beside.histogram.sample.place
+    text = _beside_statement(beside, beside.histogram.sample.place)
+    if beside.unsettled:
+        text += (
+            f" You picked this pair; among all {beside.unsettled:,} answers at once, first place "
+            "is not certain."
+        )
+    return with_cautions(text, beside_cautions(beside))
+
+
+def _beside_statement(beside: Beside, place: str = "") -> str:
+    difference = beside.difference
     text = beside_conclusion(beside)
     if place:
         text = f"In {place}, {text}"
@@ -168,16 +178,9 @@ def beside_sentence(beside: Beside) -> str:
         if difference.distinguishable:
             value, low, high = (number.lstrip("+") for number in (value, low, high))
         interval = f"{level_text(difference.level)} interval {low} to {high}"
+        interval += ", which holds for all such differences" * difference.at_once
         text += f" (difference {value} points, {interval})"
-    texts = [f"{text}."]
-    if not beside.race and not beside.ratio.too_small:
-        texts.append(estimate_statement(beside.ratio))
-    if beside.unsettled:
-        texts.append(
-            f"You picked this pair; among all {beside.unsettled:,} answers at once, first "
-            "place is not certain."
-        )
-    return with_cautions(" ".join(texts), beside_cautions(beside))
+    return f"{text}."
 
 
 def beside_cautions(beside: Beside) -> tuple[Caution, ...]:
@@ -238,6 +241,8 @@ def cross_table_sentence(table: CrossTable) -> str:
         text = f"Too few reports to tell whether {both} go together among {whom}."
     elif table.test.p_value < 1 - table.histogram.level:
         text = f"Among {whom}, {both} go together."
+        if table.contrast is not None:
+            text += f" {_beside_statement(table.contrast)}"
     else:
         text = f"Among {whom}, there is no clear sign that {both} go together."
     return with_cautions(text, cross_table_cautions(table))

@@ -44,7 +44,10 @@ async def ask(visit: Visit) -> web.Response:
     level, manifest = asked_level(request), subject.newest
     asking = Asking.of(request.query, manifest)
     if lacking := _lacking(asking, manifest):
-        return await visit.view(subject, message(lacking))
+        from deniable.estimates.answers import JOINT_FILE
+
+        more = JOINT_FILE if asking.kind == "apart" else ""
+        return await visit.view(subject, message(lacking, more=more))
 
     def values(counts: Sequence[EpochCounts]) -> dict[str, Any]:
         from deniable.presenting import histogram_of
@@ -113,10 +116,15 @@ def _lacking(asking: Asking, manifest: Manifest) -> str:
     """Return which choices a question lacks, or what was not asked together; "" if nothing."""
     query = asking.query
     if asking.kind == "apart":
-        from deniable.estimates.answers import not_together
+        from deniable.estimates.answers import apart_text
+        from deniable.planning.plans import reports_together
 
         other = query.get("given", "").partition(": ")[0] or "other questions"
-        return f"{not_together(manifest.name, other)}."
+        text = f"{apart_text(manifest.name, other, asking.questions)}."
+        reports = reports_together(manifest) if asking.questions else None
+        if reports is not None:
+            text += f" About {reports:,} reports then give ± 5 percentage points."
+        return text
     needed, text = _NEEDED.get(asking.kind, ((), ""))
     return text if not all(query.get(name) for name in needed) else ""
 

@@ -126,9 +126,12 @@ def reason_sentence(refusal: Refusal) -> str:
     return f"{refusal.reason[0].upper()}{refusal.reason[1:]}."
 
 
-def message(text: str, kind: str = "note", *, live: bool = False, status: int = 200) -> Content:
-    """Return a message in place of figures."""
-    return Content(rendered("message.html", text=text, kind=kind), live=live, status=status)
+def message(
+    text: str, kind: str = "note", more: str = "", *, live: bool = False, status: int = 200
+) -> Content:
+    """Return a message in place of figures, with more for operators in a fold."""
+    body = rendered("message.html", text=text, kind=kind, more=more)
+    return Content(body, live=live, status=status)
 
 
 @dataclass(frozen=True, slots=True)
