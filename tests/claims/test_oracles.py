@@ -238,7 +238,8 @@ NO_CLAIMS: dict[str, str] = {
         server.pages.rendering:width_text simulation.beside_truth:simulation_document
     """,
     "names of rows, pages and parts": """
-        cli.demo:_curve estimates.answers:no_answer estimates.answers:not_together
+        cli.demo:_curve estimates.answers:no_answer estimates.answers:apart_text
+        estimates.answers:not_together
         estimates.estimate:Estimate._and
         planning.accuracy:_WITHIN planning.plans:Figure.of presenting.cautions:_biased_view
         presenting.cautions:_distrusted presenting.cautions:_small_group

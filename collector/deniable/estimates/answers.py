@@ -30,20 +30,20 @@ JOINT_FILE: Final = 'mechanism = "joint", with the questions under [dimensions]'
 """What the file of a survey has that asks each device several questions."""
 
 
-def apart_text(one: str, other: str, asked: Sequence[str] = ()) -> str:
+def apart_text(one: str, other: str, names: Sequence[str] = ()) -> str:
     """Return why two questions cannot be crossed, and what to ask for; of one survey's, which."""
     why = f"{one} and {other} were not asked together"
-    if asked:
-        why = f"Each device answered only one of {listed(asked, 'and')}"
+    if names:
+        why = f"Each device answered only one of {listed(names, 'and')}"
     return (
         f"{why}, so they cannot be crossed. Ask your operator for a survey that asks each device "
         "both"
     )
 
 
-def not_together(one: str, other: str, asked: Sequence[str] = ()) -> ValueError:
+def not_together(one: str, other: str, names: Sequence[str] = ()) -> ValueError:
     """Return the error that two questions cannot be crossed, and what to publish instead."""
-    return ValueError(f"{apart_text(one, other, asked)}: {JOINT_FILE}")
+    return ValueError(f"{apart_text(one, other, names)}: {JOINT_FILE}")
 
 
 def weights_of(

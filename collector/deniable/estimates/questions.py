@@ -250,12 +250,12 @@ class CrossTable(Documented):
         Groups are those of the columns' answers if shares are of columns, else of the rows'.
         """
         histogram = self.histogram
-        (asked, *answers), (by, *groups) = self.columns, self.rows
+        (question, *answers), (by, *groups) = self.columns, self.rows
         if self.of is Of.COLUMNS:
-            (by, *groups), (asked, *answers) = self.columns, self.rows
+            (by, *groups), (question, *answers) = self.columns, self.rows
         shares = []
         for answer in answers:
-            w, label = histogram.weights({asked: answer})
+            w, label = histogram.weights({question: answer})
             for group in groups:
                 within, name = histogram.weights({by: group})
                 both, whole = (
