@@ -49,8 +49,8 @@ budget/test_repeated test_no_two_histories_are_told_apart_beyond_the_costs
     client.explaining.prompt:details publishing.changes:_repeat
     publishing.document:repeat_facts terms.sentences:learnt
     terms.sentences:leaves
-  test_printed_odds_and_levels_are_rounded_up_whatever_the_context mechanisms.exact:times_as_likely
-    public_log.audit.document:_version_text publishing.changes:_epsilon publishing.changes:_guess
+  test_printed_odds_and_levels_are_rounded_up_whatever_the_context
+    presenting.revealed:times_as_likely public_log.audit.document:_version_text publishing.changes:_epsilon publishing.changes:_guess
     planning.words:cost_text templates:plan.html terms.sentences:learnt
 claims/test_sentences
   test_a_count_of_those_who_answered_holds_at_least_as_often_as_the_share
@@ -144,7 +144,7 @@ estimates/test_revealed test_epochs_compose presenting.revealed:revealed_notes
     presenting.revealed:_unlinked presenting.revealed:revealed_at_worst
     presenting.revealed:revealed_brief presenting.revealed:revealed_sentence
 mechanisms/test_kinds test_it_guarantees_what_its_entries_say cli.demo:demo_document
-    mechanisms.exact:times_as_likely publishing.document:_mechanism_facts templates:plan.html
+    presenting.revealed:times_as_likely publishing.document:_mechanism_facts templates:plan.html
 
 mechanisms/test_two_round test_reports_of_one_answer_have_the_stated_odds_together
     publishing.document:repeat_facts

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable.counterparts.cosigning import cosign, sign_checkpoint
+from deniable.counterparts.cosigning import cosign, policy_file_text, sign_checkpoint
 from deniable.logs import (
     COSIGNER,
     LOG,
@@ -239,7 +239,7 @@ def test_a_policy_is_written_as_it_is_read() -> None:
     for url in (None, "https://w.example"):
         witnesses = tuple(Witness(key.name, key, url) for key in policy_keys())
         policy = LogPolicy((Log(policy_log(), url),), witnesses, 2)
-        assert LogPolicy.parse(policy.text) == policy
+        assert LogPolicy.parse(policy_file_text(policy)) == policy
 
 
 def key_text(data: bytes) -> bytes:

@@ -1,6 +1,6 @@
-"""Checkpoints signed by logs, and cosigned by their witnesses."""
+"""Checkpoints signed by logs, and cosigned by their witnesses; policies that name both."""
 
-from deniable.logs import Checkpoint, SignedCheckpoint, TransparencyLogError
+from deniable.logs import Checkpoint, LogPolicy, SignedCheckpoint, TransparencyLogError
 from deniable.logs.checkpoints import BEYOND, TIME_BYTES, cosigned_message
 from deniable.logs.notes import COSIGNER, LOG, NoteSignature, VerifierKey
 from deniable.messages import SigningKey
@@ -25,3 +25,14 @@ def cosign(checkpoint: Checkpoint, name: str, signing_key: SigningKey, timestamp
     signature = signing_key.sign(b"", cosigned_message(checkpoint, timestamp))
     signed = timestamp.to_bytes(TIME_BYTES, "big") + signature
     return NoteSignature(name, key.key_id, signed).line
+
+
+def policy_file_text(policy: LogPolicy) -> str:
+    """Return a policy in C2SP's language, as :meth:`LogPolicy.parse` reads it."""
+    lines = [" ".join(filter(None, ("log", str(log.key), log.url))) for log in policy.logs]
+    for witness in policy.witnesses:
+        words = ("witness", witness.name, str(witness.key), witness.url)
+        lines.append(" ".join(filter(None, words)))
+    names = " ".join(witness.name for witness in policy.witnesses)
+    lines += [f"group witnesses {policy.quorum} {names}", "quorum witnesses"]
+    return "".join(f"{line}\n" for line in lines)

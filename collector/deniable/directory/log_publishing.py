@@ -4,6 +4,7 @@ from collections.abc import Container
 from contextlib import suppress
 from pathlib import Path
 
+from deniable.counterparts.cosigning import policy_file_text
 from deniable.directory.collector_directory import opened_surveys, signed_envelopes
 from deniable.directory.gateway_file import read_gateway_file
 from deniable.directory.settings import Config
@@ -60,7 +61,7 @@ async def all_signed(store: Store, config: Config, logged: Container[bytes] = ()
 def log_policy(config: Config, log_key: VerifierKey) -> str:
     """Return the policy that an app pins (C2SP tlog-policy): log, witnesses and quorum."""
     log = Log(log_key, f"{config.origin}/log")
-    return LogPolicy((log,), config.witnesses, witnesses_of(config).quorum).text
+    return policy_file_text(LogPolicy((log,), config.witnesses, witnesses_of(config).quorum))
 
 
 async def offer_logged(store: Store, config: Config, log: PublicLog) -> int:

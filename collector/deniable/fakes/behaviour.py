@@ -13,7 +13,7 @@ from typing import ClassVar, Final, Literal
 
 from deniable.client import HttpAnswer
 from deniable.counterparts.bodies import pack_logged, pack_problem, split_upload
-from deniable.counterparts.cosigning import cosign, sign_checkpoint
+from deniable.counterparts.cosigning import cosign, policy_file_text, sign_checkpoint
 from deniable.counterparts.signing import sign_gateway_keys, sign_manifest, sign_rotation
 from deniable.intake.judge import check_report
 from deniable.logs import (
@@ -73,7 +73,7 @@ class FakeLog:
             Witness(name, VerifierKey(name, COSIGNER, key.public_key))
             for name, key in self._witnesses.items()
         )
-        return LogPolicy((log,), tuple(witnesses), 2).text
+        return policy_file_text(LogPolicy((log,), tuple(witnesses), 2))
 
     def logged(self, envelope: bytes) -> bytes:
         """Return ``[envelope, proof]``, one of ``ClientSettings(manifests=[...])``."""

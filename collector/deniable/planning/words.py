@@ -8,12 +8,13 @@ from typing import ClassVar, Final
 
 from deniable.budget import NANO, RangeCost, format_nano, pure_cost
 from deniable.documents import Fact, upper_text
-from deniable.mechanisms import KINDS, Parameters, exact_epsilon, times_as_likely
+from deniable.mechanisms import KINDS, Parameters, exact_epsilon
 from deniable.mechanisms.answering import Answering, answering_kind, answering_parameters
 from deniable.mechanisms.block_design import DesignKind
 from deniable.mechanisms.exact import is_vast
 from deniable.mechanisms.two_round import SINGLE
 from deniable.messages import Manifest
+from deniable.presenting.revealed import times_as_likely
 from deniable.terms.text import counted
 
 

@@ -7,7 +7,8 @@ from deniable.documents import Document, upper_text
 from deniable.documents.programs import COUNT, DECIMAL, NUMBER, TEXT, Field, or_null
 from deniable.estimates.results import presents
 from deniable.estimates.revealed import Revealed, Unbounded, smallest_group
-from deniable.mechanisms import exp_enclosure, times_as_likely
+from deniable.mechanisms import exp_enclosure
+from deniable.mechanisms.exact import is_vast, odds_text
 from deniable.messages import Manifest
 
 REVEALED: Final = (
@@ -69,6 +70,13 @@ _WHY: Final = {
     "that figures distinguish",
 }
 """Why there is no bound, in words."""
+
+
+def times_as_likely(odds: Fraction) -> str:
+    """Return odds as a bound in words, rounded up: what is stated is never less than what holds."""
+    if is_vast(odds):
+        return "possibly more than a million times as likely"
+    return f"at most {odds_text(odds)} times as likely"
 
 
 def revealed_brief(revealed: Revealed) -> str:

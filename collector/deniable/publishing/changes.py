@@ -10,9 +10,9 @@ from fractions import Fraction
 from typing import Final
 
 from deniable.mechanisms import exact_delta, exact_epsilon
-from deniable.mechanisms.exact import times_as_likely
 from deniable.messages import Enrolment, Manifest, codec
 from deniable.planning.words import named
+from deniable.presenting.revealed import times_as_likely
 from deniable.reading import date_text, duration_text, instant_text
 from deniable.reading.epochs import version_text
 

@@ -87,17 +87,6 @@ class LogPolicy:
                 raise TransparencyLogError(f"line {number} of the policy: {error}") from error
         return draft.finish()
 
-    @property
-    def text(self) -> str:
-        """The policy in C2SP's language, as :meth:`parse` reads it."""
-        lines = [" ".join(filter(None, ("log", str(log.key), log.url))) for log in self.logs]
-        for witness in self.witnesses:
-            words = ("witness", witness.name, str(witness.key), witness.url)
-            lines.append(" ".join(filter(None, words)))
-        names = " ".join(witness.name for witness in self.witnesses)
-        lines += [f"group witnesses {self.quorum} {names}", "quorum witnesses"]
-        return "".join(f"{line}\n" for line in lines)
-
     def check(self, entry: bytes, proof: LogProof) -> frozenset[VerifierKey]:
         """Check an entry's proof; return the witnesses that cosigned its checkpoint.
 

@@ -24,7 +24,6 @@ from deniable.mechanisms.exact import odds_ceiling as odds_ceiling
 from deniable.mechanisms.exact import odds_floor as odds_floor
 from deniable.mechanisms.exact import odds_text as odds_text
 from deniable.mechanisms.exact import percent_text as percent_text
-from deniable.mechanisms.exact import times_as_likely as times_as_likely
 from deniable.mechanisms.kind import KINDS as KINDS
 from deniable.mechanisms.kind import InvalidParameter as InvalidParameter
 from deniable.mechanisms.kind import Kind as Kind

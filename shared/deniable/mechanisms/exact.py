@@ -36,13 +36,6 @@ def percent_text(share: Fraction, bound: Literal["least", "most"]) -> str:
     return f"{whole / 10**digits:.{digits}f}%"
 
 
-def times_as_likely(odds: Fraction) -> str:
-    """Return odds as a bound in words, rounded up: what is stated is never less than what holds."""
-    if is_vast(odds):
-        return "possibly more than a million times as likely"
-    return f"at most {odds_text(odds)} times as likely"
-
-
 def is_vast(odds: Fraction) -> bool:
     """Tell odds at which nothing is protected any more."""
     return odds > _MOST_ODDS

@@ -11,7 +11,7 @@ import msgpack
 from deniable.conformance.hostile_collector import CATEGORIES, DAY, declared
 from deniable.conformance.observations import Conviction
 from deniable.conformance.stage import Stage, scenario
-from deniable.counterparts.cosigning import cosign, sign_checkpoint
+from deniable.counterparts.cosigning import cosign, policy_file_text, sign_checkpoint
 from deniable.logs import (
     COSIGNER,
     LOG,
@@ -287,7 +287,7 @@ class _WitnessedLog:
             Witness(name, VerifierKey(name, COSIGNER, key.public_key))
             for name, key in zip(self.names, self.witnesses, strict=True)
         )
-        return LogPolicy((log,), tuple(witnesses), QUORUM).text
+        return policy_file_text(LogPolicy((log,), tuple(witnesses), QUORUM))
 
     def proof(
         self,

@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from deniable.documents import Column, Document, Fact, Level, Table
 from deniable.logs import SignedCheckpoint
-from deniable.mechanisms.exact import times_as_likely
 from deniable.messages import GatewayKeys, Manifest, Rotation
+from deniable.presenting.revealed import times_as_likely
 from deniable.public_log.audit.checks import CLOCKS_DIFFER, Audit
 from deniable.public_log.audit.entries import Entry, Version
 from deniable.public_log.audit.findings import STATUSES, plain
