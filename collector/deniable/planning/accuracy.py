@@ -143,9 +143,9 @@ def _beside_mean(manifest: Manifest, values: Sequence[Fraction]) -> Iterator[Fac
     reach = ceil(half / step) * step
     needed = estimates.reports_for_quartiles(tree, values, float(reach))
     yield Fact(
-        "distribution",
-        f'with tells = "distribution" the mean takes about {mean:,} reports, and quartiles within '
-        f"± {float(reach):.15g} take about {needed:,}; this survey tells the mean alone",
+        "quartiles",
+        f'and shares take tells = "distribution": quartiles within ± {float(reach):.15g} take about '
+        f"{needed:,} reports then, and the mean within ± {float(half):.15g} about {mean:,}",
     )
 
 
