@@ -202,7 +202,7 @@ def test_a_policy_of_one_witness_with_spaces_comments_and_addresses() -> None:
         ("Log {d}\n", "begins with"),
         ("group g 1\n", "words"),
         ("group g 1 w\n" + ONE, "lines above"),
-        (ONE.replace("quorum", "group g 1 w w\nquorum"), "key once"),
+        (ONE.replace("quorum", "group g 1 w w\nquorum"), "each once"),
         (ONE.replace("quorum", "group g 1 w\ngroup h 1 w\nquorum"), "second group"),
         (ONE.replace("quorum", "group g 1 w\ngroup h 1 g\nquorum"), "second group"),
         (ONE.replace("quorum", "group g 2 w\nquorum"), "threshold"),
