@@ -144,8 +144,8 @@ def _beside_mean(manifest: Manifest, values: Sequence[Fraction]) -> Iterator[Fac
     needed = estimates.reports_for_quartiles(tree, values, float(reach))
     yield Fact(
         "quartiles",
-        f'and shares take tells = "distribution": quartiles within ± {float(reach):.15g} take about '
-        f"{needed:,} reports then, and the mean within ± {float(half):.15g} about {mean:,}",
+        f'and shares take tells = "distribution": quartiles within ± {float(reach):.15g} take '
+        f"about {needed:,} reports then, and the mean within ± {float(half):.15g} about {mean:,}",
     )
 
 
