@@ -134,8 +134,8 @@ def test_exact_names_the_row_that_is_not_exactly_a_distribution(
     [
         ([[0.5, 0.5], [0.5, 0.4]], 1, "sums to about 0.9"),
         ([[0.5, 0.5 + 2e-9]], 0, "sums to about 1.000000002"),
-        *(([[1.0], [nan]], 1, "no finite number"), ([[inf, 0.0]], 0, "no finite number")),
-        ([[0.5, 0.5], [-inf, inf]], 1, "no finite number"),
+        *(([[1.0], [nan]], 1, "not a finite number"), ([[inf, 0.0]], 0, "not a finite number")),
+        ([[0.5, 0.5], [-inf, inf]], 1, "not a finite number"),
         *(([[1.5, -0.5]], 0, "negative"), ([[1.0 + 1e-300, -1e-300]], 0, "negative")),
         *(([[0.5, 0.5], []], 1, "empty"), ([[0.5, 0.5], [1.0]], 1, "has 1 entries")),
         ([], None, "rows"),

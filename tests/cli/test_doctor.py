@@ -97,13 +97,13 @@ def test_a_secret_from_the_environment_is_not_shown(
 @pytest.mark.parametrize(
     ("name", "host", "days", "status", "found"),
     [
-        ("127.0.0.1", "127.0.0.1", 100, OK, "holds until"),
-        ("127.0.0.1", "127.0.0.1", 10, WARN, "holds until"),
-        ("127.0.0.1", "127.0.0.1", -1, FAIL, "holds until"),
+        ("127.0.0.1", "127.0.0.1", 100, OK, "is valid until"),
+        ("127.0.0.1", "127.0.0.1", 10, WARN, "is valid until"),
+        ("127.0.0.1", "127.0.0.1", -1, FAIL, "is valid until"),
         ("127.0.0.1", "127.0.0.2", 100, FAIL, "another host"),
         ("127.0.0.1", "collector.example", 100, FAIL, "another host"),
-        ("collector.example", "collector.example", 100, OK, "holds until"),
-        ("*.example", "collector.example", 100, OK, "holds until"),
+        ("collector.example", "collector.example", 100, OK, "is valid until"),
+        ("*.example", "collector.example", 100, OK, "is valid until"),
         ("*.example", "deep.collector.example", 100, FAIL, "another host"),
         ("*.collector.example", "collector.example", 100, FAIL, "another host"),
     ],
@@ -213,7 +213,7 @@ def test_a_private_authority_is_told_from_a_server_that_is_away(
         ends = x509.load_pem_x509_certificate(file.read_bytes()).not_valid_after_utc.timestamp()
         for days, status in ((22, OK), (20, WARN)):
             finding = check_origin_answers(config(origin=origin), key, ends - days * DAY)
-            assert (finding.status, "holds until" in finding.text) == (status, status is WARN)
+            assert (finding.status, "is valid until" in finding.text) == (status, status is WARN)
     file, expired = certificate(tmp_path, "127.0.0.1", -1)
     with pretending("200 OK", key.hex(), expired) as server:
         finding = check_origin_answers(config(origin=server.origin), key, START)

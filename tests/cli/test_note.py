@@ -93,7 +93,7 @@ def test_what_cannot_be_noted_says_why(place: Workplace) -> None:
     for text in ("", " ", "two\nlines", "\x1b[31mred", "a\u202egpj.exe", "null\0", long):
         result = place.run("survey note tea", text)
         assert result.exit_code == 2
-        assert "1 to 120 characters that can be seen" in result.stderr
+        assert "1 to 120 visible characters" in result.stderr
     assert note(place, "--list").strip() == "no notes"
 
     def refused(*options: str) -> str:

@@ -192,7 +192,7 @@ def test_what_a_kept_response_costs_and_shows_is_said_before_it_is_given(shell: 
     assert shell.run("y", "4") == 0
     for told in (
         "at most one response every week, 2 in all",
-        "at most 2.000 together.",
+        "at most 2.000 in all.",
         "If your answer changes, a different response may show that it did",
         SENT,
     ):
@@ -359,7 +359,7 @@ def test_with_a_relay_all_goes_through_it_and_the_terms_say_so(
         assert "relay needs the collector's gateway keys" in shell.line
         assert shell.transport.requests == []
         return
-    assert f"By way of     {RELAY}" in shell.out
+    assert f"Relay {RELAY}" in " ".join(shell.out.split())
     assert len(shell.transport.uploads) == 1
     (relay,) = relays.values()
     assert len(relay.seen) == len(gateway.opened)

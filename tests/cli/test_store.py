@@ -112,7 +112,7 @@ def test_a_moved_store_says_where_to_and_takes_and_shows_nothing(
         counted.succeed("store check")
         assert "was not moved" in counted.fail("store cancel-move --yes")
     assert counted.succeed("store cancel-move --yes") == (
-        f"store     {file_of(counted)} takes reports again\n"
+        f"store     {file_of(counted)} accepts reports again\n"
     )
     counted.succeed("survey end tea --yes")
 

@@ -90,7 +90,7 @@ def test_links_are_made_for_a_time_listed_and_revoked(place: Workplace) -> None:
     assert (link.role, link.survey, link.label) == (Role.READER, "tea", "Ana [b]")
     assert link.ends_at == link.created_at + 14 * DAY
     assert link.created_at >= begun
-    assert f"ends      {instant_text(link.ends_at)}\n" in made.stderr
+    assert f"expires   {instant_text(link.ends_at)}\n" in made.stderr
     shown = place.succeed("survey link tea --list")
     identifier = token_digest(match[1]).hex()[:12]
     assert identifier in shown

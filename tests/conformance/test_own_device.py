@@ -48,7 +48,7 @@ def test_a_rule_that_a_device_does_not_offer_is_never_passed(tmp_path: Path) -> 
     ("program", "why"),
     [
         # Each reads what it is asked, or the kit may find the pipe closed.
-        ("input(); print('[]')", "no JSON object"),
+        ("input(); print('[]')", "not a JSON object"),
         ("import sys; input(); sys.exit('no such thing')", "no such thing"),
         ("import json; input(); print(json.dumps(dict(error='not today')))", "not today"),
     ],

@@ -30,7 +30,7 @@ def test_keys_are_made_private_and_more_go_on_behind_the_last(tmp_path: Path) ->
     modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in directory.iterdir()}
     private = {f"epoch-0000{epoch}.pem": 0o600 for epoch in (3, 4, 5)}
     assert modes == private | {PUBLIC_FILE: 0o644}
-    with pytest.raises(KeyFileError, match="the next are of epoch 6"):
+    with pytest.raises(KeyFileError, match="the next must begin at epoch 6"):
         create_epoch_keys(directory, 1, 7)
 
 

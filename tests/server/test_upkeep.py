@@ -166,7 +166,7 @@ async def test_a_survey_that_always_fails_keeps_no_other_from_being_sealed(
     assert [seal.epoch for seal in await store.seals(ID)] == [0]
     assert await store.seals(first.survey_id) == []
     assert metered(meters) == {"epochs_sealed": 1, "upkeep_failed": 2}
-    assert "upkeep of a-first-one failed in an unforeseen way" in caplog.text
+    assert "upkeep of a-first-one failed unexpectedly" in caplog.text
 
 
 async def test_a_machine_80_days_ahead_ends_nothing_and_once_it_is_right_goes_on(

@@ -148,8 +148,8 @@ NO_TRUTHS = [
     ],
     ("of.csv", "x" * 200_000 + ",1\n", "cannot be read: field larger"),
     ("of.csv", "good,1,2\nbad,1,2\n", "two columns"),
-    *[("", "normal", "is no truth: say uniform or zipf"), ("", "good=0.1,good=0.2", ONE)],
-    ("", "worse=0.3", "'worse' is no answer; there are good, bad"),
+    *[("", "normal", "is not a truth: give uniform or zipf"), ("", "good=0.1,good=0.2", ONE)],
+    ("", "worse=0.3", "'worse' is not an answer; the answers are good, bad"),
     *[("", f"good={number}", ONE) for number in ("much", "-1", "nan", "inf")],
 ]
 

@@ -212,7 +212,7 @@ async def test_a_certificate_that_is_not_trusted(tmp_path: Path) -> None:
     (other, _), (_, here), (root, elsewhere) = map(certificate, folders, hosts)
     for context, trusted, words in (
         (here, other, "certificate of the database server is not trusted: self-signed"),
-        (elsewhere, root, "not trusted: it is of another host"),
+        (elsewhere, root, "not trusted: it is for another host"),
     ):
         async with tls_server(context) as port:
             address = f"postgresql://user:{PASSWORD}@127.0.0.1:{port}/db"

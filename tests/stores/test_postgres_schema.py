@@ -120,7 +120,10 @@ async def test_collectors_that_make_a_store_at_once_make_it_once(empty: str) -> 
     ("change", "words"),
     [
         ("INSERT INTO deniable.schema_version VALUES (5)", "newer version of deniable; upgrade"),
-        ("COMMENT ON SCHEMA deniable IS NULL", "another program's, or from before deniable 0.1.0"),
+        (
+            "COMMENT ON SCHEMA deniable IS NULL",
+            "another program, or to a version before deniable 0.1.0",
+        ),
     ],
 )
 async def test_a_schema_of_another_program_or_from_before_0_1_is_refused_and_left_alone(

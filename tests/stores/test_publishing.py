@@ -95,7 +95,7 @@ async def test_the_log_grows_with_what_is_published_or_neither_changes(store: St
     survey, rotation = manifest(name="logged"), Rotation(KEYS[0].public_key, KEYS[1].public_key, 1)
     envelope, handing = sign_manifest(survey, AUTHORITY), sign_rotation(rotation, *KEYS[:2])
     before = await store.surveys()
-    with pytest.raises(LogConflict, match="do it again"):
+    with pytest.raises(LogConflict, match="try again"):
         await store.publish(survey, envelope, LogExtension(1, (envelope,), "of 2"))
     with pytest.raises(LogConflict):
         await store.rotate(rotation, handing, lambda signed: signed, LogExtension(1, (), "of 2"))

@@ -114,7 +114,9 @@ class PrivacyLoss(Privacy):
     def of_randomised_response(cls, categories: int, odds: Fraction) -> "PrivacyLoss":
         """Return the loss of any two rows of randomised response of these pure odds, d/q."""
         if categories < 2 or odds < 1:
-            raise ValueError("randomised response has at least 2 categories, and odds of 1 or more")
+            raise ValueError(
+                "randomised response must have at least 2 categories, and odds of 1 or more"
+            )
         return cls.of_design(categories, 1, 1, odds)
 
     @classmethod

@@ -71,7 +71,7 @@ class SolutionMatrix:
         rows = [list(map(operator.index, row)) for row in weights]
         grid = operator.index(grid)
         if not 1 <= len(rows) <= MAX_DENSE:
-            raise InvalidMatrix(None, f"a matrix has 1 to {MAX_DENSE} rows")
+            raise InvalidMatrix(None, f"a matrix must have 1 to {MAX_DENSE} rows")
         self.categories: Final = len(rows)
         self.responses: Final = len(rows[0])
         self.grid: Final = grid
@@ -112,7 +112,7 @@ class SolutionMatrix:
             try:
                 given = [entry.as_integer_ratio() for entry in row]
             except (ValueError, OverflowError) as error:
-                raise InvalidMatrix(x, "has an entry that is no finite number") from error
+                raise InvalidMatrix(x, "has an entry that is not a finite number") from error
             common = lcm(*{denominator for _, denominator in given})
             weights = [numerator * (common // denominator) for numerator, denominator in given]
             if not weights or min(weights) < 0:
@@ -127,7 +127,7 @@ class SolutionMatrix:
     def of(cls, mechanism: Rows) -> Self:
         """Return any mechanism's matrix, entry by entry."""
         if max(mechanism.categories, mechanism.responses) > MAX_DENSE:
-            raise InvalidMatrix(None, f"a matrix has at most {MAX_DENSE} rows and columns")
+            raise InvalidMatrix(None, f"a matrix must have at most {MAX_DENSE} rows and columns")
         return cls(map(mechanism.row, range(mechanism.categories)), mechanism.grid)
 
     def certified(self, epsilon: Number, delta: Number = "0", *, bits: int = _WORD) -> Self:

@@ -178,7 +178,7 @@ class PrivacyCurve:
         """Return a delta that holds with these odds, the smallest if the curve is exact."""
         exact = exact_number("odds", odds)
         if exact < 1:
-            raise InvalidPrivacyParameter("odds are e^epsilon, at least 1")
+            raise InvalidPrivacyParameter("odds must be e^epsilon, at least 1")
         for (left, above), (right, below) in pairwise(self.points):
             if exact <= right:
                 return above + (below - above) * (exact - left) / (right - left)
@@ -199,7 +199,9 @@ def privacy_curve(matrix: Mechanism, epsilons: Iterable[Number] | None = None) -
         matrix.privacy.apart is None
         and matrix.categories**2 * matrix.responses > _MOST_EXACT_POINTS
     ):
-        raise MatrixTooLarge("so many pairs have no exact curve; give the epsilons of interest")
+        raise MatrixTooLarge(
+            "there is no exact curve for so many pairs; give the epsilons of interest"
+        )
     # The loss that dominates those of all pairs has this very curve, and its atoms' ratios are
     # where it bends.
     loss = PrivacyLoss.of_mechanism(matrix)
@@ -249,7 +251,7 @@ def tight_delta_at_odds(matrix: Mechanism, odds: Number) -> Finding:
     """
     exact = exact_number("odds", odds)
     if exact < 1:
-        raise InvalidPrivacyParameter("odds are e^epsilon, at least 1")
+        raise InvalidPrivacyParameter("odds must be e^epsilon, at least 1")
     pure, privacy = pure_level(matrix), matrix.privacy
     if pure.witness is None or (pure.odds is not None and pure.odds <= exact):
         return Finding(exact, Fraction(0), None)

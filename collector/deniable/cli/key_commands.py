@@ -110,7 +110,7 @@ def rotate_authority(
     click.echo(f"authority key  {new_file}  (private; back it up, keep it off the server)")
     click.echo(f"signed again   {signed} {'survey' if signed == 1 else 'surveys'}")
     click.echo(f"store          {store_text(config)}")
-    click.echo("\nApps that pin an earlier key follow; pin the new one in your next version.")
+    click.echo("\nApps that pin an earlier key accept the new one; pin it in your next version.")
     click.echo("Leave `authority` in collector.toml as it is while older versions are in use.")
 
 

@@ -53,7 +53,7 @@ def _now() -> int:
 @_which_survey
 @directory_option
 @_epoch_argument
-@click.option("--early", is_flag=True, help="Seal it although it still takes reports.")
+@click.option("--early", is_flag=True, help="Seal it even if it still accepts reports.")
 @yes_option
 def seal(
     name: str, survey_id: str | None, directory: Path, epoch: int, early: bool, yes: bool
@@ -72,8 +72,8 @@ def seal(
         closes = manifest.schedule.closes(epoch)
         if _now() < closes and not early:
             raise click.ClickException(
-                f"epoch {epoch} takes reports until {instant_text(closes)}; "
-                "--early refuses those still to come"
+                f"epoch {epoch} accepts reports until {instant_text(closes)}; --early refuses "
+                "any that come later"
             )
         confirm(yes, f"Seal epoch {epoch} of {_called(manifest)} for good?")
         made = await store.seal(manifest.survey_id, epoch, _now())
@@ -107,7 +107,7 @@ def _show(made: Seal, remark: str = "") -> None:
     click.echo(f"sealed    epoch {made.epoch}, {instant_text(made.sealed_at)}{remark}")
     click.echo("reports   " + (_HELD_BACK if made.reports is None else f"{made.reports:,}"))
     # Whoever has it could search by hashing for the few counts that are held back.
-    click.echo("digest    " + (made.digest.hex() or "held back, too"))
+    click.echo("digest    " + (made.digest.hex() or "also held back"))
 
 
 def _plain(made: Seal) -> dict[str, object]:
@@ -186,7 +186,9 @@ def distrust_issuer(issuer: str, directory: Path, yes: bool) -> None:
         ]
         if not listed:
             # Nobody it vouches for is taken anyway; so it was mistyped, and another is meant.
-            raise click.ClickException("no published survey names this issuer; is it right?")
+            raise click.ClickException(
+                "no published survey names this issuer; is the name or key right?"
+            )
         if issuer_id not in await store.distrusted():
             confirm(yes, f"Distrust this issuer of {', '.join(listed)} for good?")
             await store.distrust(issuer_id, _now())

@@ -183,7 +183,7 @@ def recover_log(source: str, directory: Path, authority_key: Path | None) -> Non
     click.echo(f"store      {store_text(config)}")
 
 
-@click.command("new-key", short_help="Replace the log's key, which is lost.")
+@click.command("new-key", short_help="Replace the log's key after a loss or theft.")
 @directory_option
 @authority_key_option
 @yes_option
@@ -216,7 +216,7 @@ def cosigned_text(config: Config, held: PublicLog) -> str:
     if witnesses.are_enough(held.newest):
         return text
     return (
-        f"{text}, of which {witnesses.quorum} are required: apps that pin the log refuse new "
+        f"{text}, but {witnesses.quorum} are required: apps that pin the log refuse new "
         f"surveys; "
         "deniable log cosign asks again"
     )

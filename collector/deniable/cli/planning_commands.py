@@ -18,7 +18,9 @@ _DEFAULT: Final = Quantity(0.05, percent=True)
 _FROM_FILE: Final = "give the survey's file for another epsilon, or another number of reports"
 
 
-@click.command(short_help="How many reports a survey takes, when, or which epsilon they allow.")
+@click.command(
+    short_help="Show how many reports a survey needs, when it has them, or what epsilon they allow."
+)
 @click.argument("file", metavar="FILE|NAME")
 @reading_options
 @click.option(
@@ -143,7 +145,7 @@ def plan(
     show(document, as_json=as_json)
 
 
-@click.command(short_help="What would come of simulated devices? No device answers.")
+@click.command(short_help="Simulate a survey, and compare with the truth. No device answers.")
 @click.argument("file", type=a_file)
 @click.option(
     "--truth",

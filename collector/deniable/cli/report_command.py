@@ -280,12 +280,12 @@ def _show_terms(manifest: Manifest, collector: str, relay: str | None) -> None:
     most = RangeCost.of(manifest.mechanism).most(schedule.epochs, repeat.epochs or 1)
     rows: list[Row] = [
         ("Asked by", collector),
-        ("By way of", relay and f"{relay}, which cannot read what is sent"),
+        ("Relay", relay and f"{relay}, which cannot read what is sent"),
         ("In short", summary(manifest)),
         ("When", period(manifest, str)),
         ("What is sent", leaves(manifest, str)),
         ("What it reveals", learnt(manifest, str)),
-        ("Cost", f"Epsilon {manifest.epsilon} a report, at most {format_nano(most)} together."),
+        ("Cost", f"Epsilon {manifest.epsilon} per report, at most {format_nano(most)} in all."),
         ("Not hidden", "who takes part, and when"),
     ]
     print(printable(manifest.question), "", *text_of(rows), "", sep="\n")

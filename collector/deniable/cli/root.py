@@ -148,7 +148,7 @@ COMMANDS: Final[Mapping[str, Table]] = {
         "device": ("device:device", "Show what a device stored and sent, or change consent."),
         "conformance": (
             "conformance_command:conformance",
-            "Test whether a device keeps the protocol's rules.",
+            "Test whether a device follows the protocol's rules.",
         ),
     },
     "Keys and the public log": {
@@ -187,7 +187,7 @@ SURVEY_COMMANDS: Final = {
     "note": ("life_commands:note", "Add a note to the figures of NAME over time."),
     "notice": ("survey_commands:notice", "Print what a survey collects, in plain words."),
     "prune": ("life_commands:prune", "Erase the receipts of a sealed epoch."),
-    "public": ("sharing_commands:public", "Let anyone read the figures of NAME, or not."),
+    "public": ("sharing_commands:public", "Make the figures of NAME public, or private."),
     "publish": ("survey_commands:publish", "Sign the survey in FILE and publish it."),
     "seal": ("life_commands:seal", "Seal an epoch: its counts become final."),
     "seals": ("life_commands:seals", "Show the sealed epochs."),
@@ -197,7 +197,7 @@ SURVEY_COMMANDS: Final = {
 LOG_COMMANDS: Final = {
     "cosign": ("log_commands:cosign_log", "Ask the witnesses again."),
     "export": ("log_commands:export", "Write the log's files into DIR."),
-    "new-key": ("log_commands:new_key", "Replace the log's key, which is lost."),
+    "new-key": ("log_commands:new_key", "Replace the log's key after a loss or theft."),
     "policy": ("log_commands:policy", "Print the policy that an app pins."),
     "recover": ("log_commands:recover_log", "Restore entries that the store's log has lost."),
     "show": ("log_commands:show", "Show the log, and who has cosigned it."),

@@ -79,7 +79,7 @@ def link(
 
         click.echo(f"{config.origin}/{with_store(config, make)}")
         # Not where a script reads the link.
-        click.echo(f"ends      {instant_text(int(now) + length * UNITS['day'])}", err=True)
+        click.echo(f"expires   {instant_text(int(now) + length * UNITS['day'])}", err=True)
         click.echo(f"store     {store_text(config)}", err=True)
 
 

@@ -134,7 +134,7 @@ def cancel_move(directory: Path, yes: bool) -> None:
         await store.cancel_move()
 
     with_store(config, work)
-    click.echo(f"store     {store_text(config)} takes reports again")
+    click.echo(f"store     {store_text(config)} accepts reports again")
 
 
 @store.command(short_help="Bring the schema to this version.")

@@ -130,7 +130,7 @@ def _declare(manifest: Manifest, call: str) -> None:
         click.echo(f"\n{call}, or bundle what `deniable survey export` writes:\n\n{declared}")
         return
     answers, file = len(manifest.all_answers), f"{manifest.name}.json"
-    click.echo(f"\n{call}, by a file that has its {answers:,} answers:\n")
+    click.echo(f"\n{call}, from a file that lists its {answers:,} answers:\n")
     click.echo(f"deniable survey export {manifest.name} --out {file}\n")
     click.echo(f'Survey.bundled("{file}")')
 
@@ -198,7 +198,7 @@ def _in_python(value: object) -> str:
     is_flag=True,
     help="Describe an app that reports through a relay.  [default: by relayed_from in --dir]",
 )
-@program_option("--html", "as_html", "Print a page that stands alone, not Markdown.")
+@program_option("--html", "as_html", "Print a standalone HTML page instead of Markdown.")
 def notice(name: str, survey_id: str | None, place: Place, *, relayed: bool, as_html: bool) -> None:
     """Print the notice of NAME: what it collects, who sees it, and how to stop, in plain words."""
     with place.source() as source:

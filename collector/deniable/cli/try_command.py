@@ -145,7 +145,7 @@ def _send(
     answer = transport.request("POST", "/v1/reports", headers, body, MAX_ANSWER_BYTES)
     taken = UploadAnswer.from_json(answer.body, len(envelopes)) if answer.status == 200 else None
     if taken is None or taken.refused:
-        raise click.ClickException(f"the collector takes no reports (HTTP {answer.status})")
+        raise click.ClickException(f"the collector accepts no reports (HTTP {answer.status})")
 
 
 def _seal_past(directory: Path, manifest: "Manifest") -> None:

@@ -140,7 +140,7 @@ class Adapter:
         except ValueError:
             answer = None
         if not isinstance(answer, dict):
-            raise AdapterBroke(f"{do}: an answer that is no JSON object: {line[:100]!r}")
+            raise AdapterBroke(f"{do}: an answer that is not a JSON object: {line[:100]!r}")
         return answer
 
     def _ended(self) -> str:

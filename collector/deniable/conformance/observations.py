@@ -247,7 +247,7 @@ def _requests(log: Log) -> Iterator[Conviction]:
             yield Conviction("D7", f"a request with the header {name}")
     strange = {r.path for r in log.requests if not r.path.startswith(_PATHS)}
     if strange:
-        yield Conviction("D8", f"a request for {min(strange)}, where nothing of the protocol is")
+        yield Conviction("D8", f"a request for {min(strange)}, which is no path of the protocol")
     longer = {r.path for r in log.requests if not _WHOLE.fullmatch(r.path)} - strange
     if longer:
         yield Conviction("D7", f"a request for {min(longer)}, more than the protocol's path")

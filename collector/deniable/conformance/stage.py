@@ -235,21 +235,22 @@ def written_forms(needle: bytes) -> Iterator[bytes]:
 
 
 RULES: Final = {
-    "works": "takes an honest survey, and reports it once",
-    "D1": "the app's declaration decides what is asked, and no answer whether a report is made",
+    "works": "accepts an honest survey, and reports it once",
+    "D1": "the app's declaration decides what is asked, and no answer decides whether a report is "
+    "made",
     "D2": "manifests are refused that the declaration, the signature or the order forbid",
-    "D3": "one response a name and epoch, whatever clocks and manifests say, within a lifetime",
+    "D3": "one response per name and epoch, whatever clocks and manifests say, within a lifetime",
     "D4": "no refusal and no change of consent makes an epoch undecided",
     "D5": "what is decided outlives a kill; copies, backups and lost states decide nothing again",
     "D6": "a call of report makes no request",
     "D7": "requests share nothing that tells devices apart, and never come at a launch",
-    "D8": "only recognised answers count; a report is sent six times at most",
+    "D8": "only recognised answers count; a report is sent at most six times",
     "D9": "what is delivered and past its grace is erased from disk",
     "D10": "no answer makes a device fetch more often",
     "D12": "consent covers what was shown, and no more",
-    "D13": "a relay is never gone round",
-    "blind": "an epoch has one of several blind surveys, which is drawn before any answer",
-    "log": "a device that pins witnesses follows no manifest that too few of them saw",
+    "D13": "a relay is never bypassed",
+    "blind": "of several blind surveys, an epoch has one, drawn before any answer",
+    "log": "a device that pins witnesses uses no manifest that too few of them saw",
     "report": "reports are canonical, signed, in their domain, under keys of their own",
     "noise": "responses follow the survey's matrix",
 }

@@ -59,7 +59,7 @@ def pack_problem(code: RefusalCode, detail: str, status: int | None = None) -> b
 def split_upload(body: bytes) -> Iterator[bytes]:
     """Split an upload's body into the bytes of its envelopes, which may be defective each."""
     if len(body) > MAX_UPLOAD_BYTES:
-        raise Refusal(RefusalCode.TOO_LARGE, f"at most {MAX_UPLOAD_BYTES} bytes a request")
+        raise Refusal(RefusalCode.TOO_LARGE, f"at most {MAX_UPLOAD_BYTES} bytes per request")
     return codec.split_array(body, MAX_UPLOAD_REPORTS)
 
 
@@ -72,5 +72,5 @@ def read_token_request(body: bytes) -> tuple[int, bytes]:
     from deniable.privacy_pass import REQUEST_BYTES, TOKEN_TYPE, InvalidToken  # for issuers alone
 
     if len(body) != REQUEST_BYTES or body[:2] != TOKEN_TYPE.to_bytes(2):
-        raise InvalidToken("no request for a token of type 2")
+        raise InvalidToken("not a request for a token of type 2")
     return body[2], body[3:]

@@ -20,7 +20,7 @@ def cosign(checkpoint: Checkpoint, name: str, signing_key: SigningKey, timestamp
     of the log, and that all it saw before are its beginnings.
     """
     if not 0 < timestamp < BEYOND:
-        raise TransparencyLogError("a cosignature has a time, in Unix seconds")
+        raise TransparencyLogError("a cosignature must have a time, in Unix seconds")
     key = VerifierKey(name, COSIGNER, signing_key.public_key)
     signature = signing_key.sign(b"", cosigned_message(checkpoint, timestamp))
     signed = timestamp.to_bytes(TIME_BYTES, "big") + signature

@@ -66,7 +66,7 @@ def open_request(
         raise ObliviousHttpError("not an encapsulated request with these algorithms")
     key = keys.get(header[0])
     if key is None:
-        raise ObliviousHttpError("sealed for a key that is not here")
+        raise ObliviousHttpError("sealed for a key that this gateway does not have")
     receiver = Receiver(key, enc, REQUEST_LABEL + header)
     request = receiver.open(encapsulated[HEADER_BYTES + KEY_BYTES :])
     return request, ResponseSealer(receiver, enc)

@@ -23,7 +23,7 @@ def sign_manifest(manifest: Manifest, authority: SigningKey) -> bytes:
 def sign_rotation(rotation: Rotation, old: SigningKey, new: SigningKey) -> bytes:
     """Return the envelope ``[payload, old signature, new signature]``."""
     if (old.public_key, new.public_key) != (rotation.old_key, rotation.new_key):
-        raise ValueError("a rotation is signed by its own two keys")
+        raise ValueError("a rotation must be signed by its own two keys")
     payload = rotation.payload
     accepted = new.sign(CONTEXT_AUTHORITY_ACCEPT, payload)
     return codec.encode([payload, old.sign(CONTEXT_AUTHORITY, payload), accepted])

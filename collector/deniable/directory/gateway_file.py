@@ -37,7 +37,7 @@ class GatewayFile:
     needed_until: Mapping[int, int]
 
     def __reduce__(self) -> str:
-        raise TypeError("private keys are not pickled; pass their file instead")
+        raise TypeError("private keys cannot be pickled; pass their file instead")
 
     def private_keys(self) -> dict[int, PrivateKey]:
         """Return the private keys by their identifiers."""

@@ -244,7 +244,7 @@ def read_settings(
     except InvalidConfig as error:
         if isinstance(error.__cause__, PermissionError):
             return None, bad(str(error), as_user(directory.stat().st_uid))
-        return None, bad(str(error), "correct it; nothing else was looked at")
+        return None, bad(str(error), "correct it; nothing else was checked")
     return config, good(f"{directory / CONFIG_FILE}, for {config.origin}")
 
 

@@ -37,12 +37,12 @@ def check_certificate(config: Config, now: float) -> Diagnosis | None:
         return bad(str(error), "give the PEM files of a certificate and its key")
     ends, host = certificate.not_valid_after_utc, urlsplit(config.origin).hostname or ""
     days = (ends.timestamp() - now) / 86_400
-    text = f"{config.tls_certificate.name} holds until {day_text(ends.timestamp())}"
+    text = f"{config.tls_certificate.name} is valid until {day_text(ends.timestamp())}"
     renew = "renew it, then send the server SIGHUP"
     if days <= 0:
         return bad(text, renew)
     if now < certificate.not_valid_before_utc.timestamp():
-        return bad(f"{text}, but not yet", "check the clock, or use another certificate")
+        return bad(f"{text}, but not valid yet", "check the clock, or use another certificate")
     if not _is_for(certificate, host):
         return bad(f"{text}, but for another host", f"get one for {host}")
     return doubtful(text, renew) if days < _RENEWAL_DAYS else good(text)
@@ -120,7 +120,7 @@ def check_origin_answers(config: Config, authority: bytes, now: float) -> Diagno
     text = f"{config.origin} is this collector"
     if ends and (until := ssl.cert_time_to_seconds(ends)) - now < _RENEWAL_DAYS * 86_400:
         return doubtful(
-            f"{text}; its certificate holds until {day_text(until)}",
+            f"{text}; its certificate is valid until {day_text(until)}",
             "renew it where TLS ends, at the proxy or here",
         )
     return good(text)
@@ -162,7 +162,7 @@ def judge_witnesses(config: Config, replies: Replies) -> Diagnosis:
     silent = [*replies.silent.values()]
     answering, number = len(config.witnesses) - len(silent), len(config.witnesses)
     quorum = witnesses_of(config).quorum
-    text = f"{answering} of {number} answer, {quorum} must have cosigned"
+    text = f"{answering} of {number} answer; {quorum} must cosign"
     if answering < quorum:
         return doubtful(f"{text}: {silent[0]}", "ask their operators, or name others")
     return good(text)

@@ -115,6 +115,6 @@ def judge_server(place: str, status: int, answer: Mapping[str, Any]) -> Diagnosi
         return bad(f"{place} answers {status}: {reason}", "see `store` below, and the log")
     serving, wanted = answer.get("workers", 0), answer.get("workers_wanted", 0)
     if serving < wanted:
-        remedy = "see in its log why they end or stop"
+        remedy = "see its log for why they end or hang"
         return doubtful(f"{serving} of {wanted} workers serve", remedy)
     return good(f"{place} is ready")

@@ -134,7 +134,7 @@ def judge_log(
         return good(f"{text}; the settings name no witness")
     text += f", cosigned by {cosigners} of {len(witnesses.witnesses)} witnesses"
     if not enough:
-        text += f", of which {witnesses.quorum} are required"
+        text += f", but {witnesses.quorum} are required"
     other = _others(log, witnesses, seen or {})
     if len(witnesses.witnesses) - len(other) < witnesses.quorum:
         name, size = max(other.items(), key=lambda item: item[1])
@@ -149,7 +149,7 @@ def judge_log(
 _HOW = "see “a fork” in docs/public-log.md"
 _OUTRUN = (
     "the store was restored, or two histories were signed: deniable log recover FROM; if it finds "
-    "two, {_HOW}"
+    f"two, {_HOW}"
 )
 _FORKED = f"two histories were signed, and the witnesses will never cosign this one: {_HOW}"
 
@@ -280,7 +280,7 @@ def judge_seals(
     if not surveys:
         return None
     if not overdue:
-        return good("every epoch is sealed that later reports prove to be over")
+        return good("every epoch that later reports prove to be over is sealed")
     survey, which = overdue[0]
     remedy = _IDLE if which.action is Action.ASK else _UNKEPT
     return doubtful(

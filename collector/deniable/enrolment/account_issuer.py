@@ -141,7 +141,7 @@ class AccountIssuer(ABC):
         probe = self._digest(_PROBE, [])
         if self._record.claim(bytes(KEY_BYTES), probe, codec.MAX_UINT) != probe:
             raise WrongRecordKey(
-                "the record was kept under another record key; give that one, or every account "
+                "the record was kept under a different record key; give that one, or every account "
                 "could get a second key"
             )
 
@@ -153,8 +153,8 @@ def checked_account(account: object) -> bytes:
     """Return the bytes of an account's name; TypeError or ValueError if it is none."""
     if not isinstance(account, str):
         raise TypeError(
-            "an account is a text, the app's lasting name of it; where nobody is signed in, answer "
-            "401, and do not ask the issuer"
+            "an account must be a text, the app's permanent name for it; where nobody is signed "
+            "in, answer 401 without asking the issuer"
         )
     # Any text has a digest of its own, one that UTF-8 does not know included.
     name = account.encode("utf-8", "surrogatepass")

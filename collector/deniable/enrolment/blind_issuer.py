@@ -105,7 +105,7 @@ class BlindIssuer(AccountIssuer):
             self._warned.add(epochs)
             _LOG.warning(
                 "%s: no manifest given lists the private keys of epochs %s, so they are not erased:"
-                " give those before, or run `deniable issuer erase`",
+                " give the earlier manifests too, or run `deniable issuer erase`",
                 keys.directory,
                 ", ".join(map(str, epochs)),
             )
@@ -125,7 +125,9 @@ class BlindIssuer(AccountIssuer):
         for modulus in moduli:
             if token_key_id(modulus)[-1] == id_byte:
                 if blinded >= modulus:  # of the same length: as numbers, too
-                    raise Refusal(RefusalCode.MALFORMED, "a blinded message is below the modulus")
+                    raise Refusal(
+                        RefusalCode.MALFORMED, "a blinded message must be below the modulus"
+                    )
                 return modulus, blinded
         raise Refusal(RefusalCode.MALFORMED, "the issuer has no such key in this epoch")
 
@@ -133,7 +135,7 @@ class BlindIssuer(AccountIssuer):
         for keys in self._keys:
             if keys.holds(modulus):
                 return keys
-        raise KeyFileError("the private key of an epoch that goes on is missing")
+        raise KeyFileError("the private key of an epoch that is not over is missing")
 
     def _check_listed(self, manifest: Manifest) -> None:
         enrolment = manifest.enrolment
@@ -145,7 +147,9 @@ class BlindIssuer(AccountIssuer):
         # A key for two epochs or names would sign two tokens that fit one of them: it cannot tell.
         others = (survey for survey in self._manifests if survey.name != manifest.name)
         if any(not set(survey.enrolment.keys).isdisjoint(enrolment.keys) for survey in others):
-            raise NotListed(f"{manifest.name} lists keys of another survey; make keys for it alone")
+            raise NotListed(
+                f"{manifest.name} lists keys of another survey; make separate keys for it"
+            )
         last = enrolment.keys[-1]  # the last to be erased
         for keys in self._keys:
             keys.renew()

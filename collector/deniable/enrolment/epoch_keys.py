@@ -83,7 +83,7 @@ class PrivateKey:
         return "PrivateKey(...)"
 
     def __reduce__(self) -> str:
-        raise TypeError("a private key is not pickled")
+        raise TypeError("a private key cannot be pickled")
 
     def answer(self, blinded: bytes) -> bytes:
         """Return the blind signature of a blinded message, which is below the modulus.
@@ -238,8 +238,8 @@ def create_epoch_keys(directory: Path, epochs: int, first: int | None = None) ->
             listed = PublicKeys.read(public_file)
             if first not in {None, listed.end}:
                 raise KeyFileError(
-                    f"{directory} has keys of epochs {listed.first} to {listed.end - 1}; the next "
-                    f"are of epoch {listed.end}"
+                    f"{directory} has keys of epochs {listed.first} to {listed.end - 1}; the "
+                    f"next must begin at epoch {listed.end}"
                 )
         files = [_key_file(directory, epoch) for epoch in range(listed.end, listed.end + epochs)]
         made = tuple(_modulus(_created(file)) for file in files)

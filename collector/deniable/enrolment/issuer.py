@@ -136,7 +136,7 @@ def answer_token_request(
 
     def blind_signature() -> bytes:
         if _EPOCH.fullmatch(epoch) is None:
-            raise Refusal(RefusalCode.OUT_OF_DOMAIN, "no number of an epoch")
+            raise Refusal(RefusalCode.OUT_OF_DOMAIN, "not the number of an epoch")
         return issuer.issue(account, survey, int(epoch), body, now)
 
     # RFC 9578, section 6.2, has a status of its own for requests of another form.
@@ -169,7 +169,7 @@ def _answer(
 def read_enrolment_statement(statement: bytes) -> tuple[bytes, int, bytes]:
     """Read a statement's canonical bytes; return survey id, epoch and public key, none judged."""
     if len(statement) > MAX_ENROLMENT_BYTES:
-        raise Refusal(RefusalCode.TOO_LARGE, f"at most {MAX_ENROLMENT_BYTES} bytes a request")
+        raise Refusal(RefusalCode.TOO_LARGE, f"at most {MAX_ENROLMENT_BYTES} bytes per request")
     survey_id, epoch, public_key = codec.exact_array(codec.decode(statement), 3)
     return (
         codec.binary(survey_id, KEY_BYTES),

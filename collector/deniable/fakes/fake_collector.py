@@ -245,7 +245,7 @@ class FakeCollector(LoopbackDouble):
         if headers.get("content-type") != _MEDIA_TYPE or "content-encoding" in headers:
             raise Refusal(RefusalCode.UNSUPPORTED_MEDIA_TYPE, f"send {_MEDIA_TYPE}, as it is")
         if len(request.body) > MAX_UPLOAD_BYTES:
-            raise Refusal(RefusalCode.TOO_LARGE, f"at most {MAX_UPLOAD_BYTES} bytes a request")
+            raise Refusal(RefusalCode.TOO_LARGE, f"at most {MAX_UPLOAD_BYTES} bytes per request")
         taken = self._receipts.upload(request.body, self._clock.now())
         return HttpAnswer(200, {"content-type": "application/json"}, taken.to_json())
 

@@ -63,5 +63,5 @@ def check_report(
         return signed.verify_credential(manifest.enrolment.issuers, verify)
     if signed.credential is not None:
         # One report has one form: an open survey has nobody who could have signed this.
-        raise Refusal(RefusalCode.MALFORMED, "an open survey's report has no credential")
+        raise Refusal(RefusalCode.MALFORMED, "an open survey's report must have no credential")
     return None

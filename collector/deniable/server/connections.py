@@ -323,7 +323,7 @@ class Connection(asyncio.Protocol):
         else:
             self._cut_off()
 
-    def refuse(self, detail: str = "this is no HTTP request") -> None:
+    def refuse(self, detail: str = "this is not an HTTP request") -> None:
         """Hang up on what is no HTTP; or where a handler failed, for which aiohttp speaks."""
         if self._request is None:
             self._server.meters.requests_refused[RefusalCode.MALFORMED].inc()

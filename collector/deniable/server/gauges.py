@@ -43,11 +43,11 @@ _MOST_LOOKS: Final = 400
 MEASURED: Final = {
     "store_up": "1 if the store takes durable writes, else 0",
     "store_lagging_standbys": (
-        "standbys of PostgreSQL that are away, or for which acknowledgements do not wait"
+        "PostgreSQL standbys that are not connected, or that acknowledgements do not wait for"
     ),
     "disk_free_bytes": "free space where the SQLite store is",
     "certificate_end_timestamp_seconds": (
-        "end of the certificate in use, if the collector terminates TLS"
+        "when the certificate in use expires, if the collector terminates TLS"
     ),
     "survey_end_timestamp_seconds": ("end of the last epoch of the current survey that ends first"),
     "seals_overdue": "epochs with reports whose seal is at least an hour late",

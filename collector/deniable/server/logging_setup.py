@@ -138,15 +138,15 @@ def _uncaught(kind: type[BaseException], error: BaseException, trail: TracebackT
     if issubclass(kind, KeyboardInterrupt):
         sys.__excepthook__(kind, error, trail)
     else:
-        _LOG.critical("the process ends by an unforeseen error", exc_info=error)
+        _LOG.critical("an unexpected error ends the process", exc_info=error)
 
 
 def _uncaught_in_thread(args: threading.ExceptHookArgs) -> None:
-    _LOG.error("a thread ends by an unforeseen error", exc_info=args.exc_value)
+    _LOG.error("an unexpected error ends a thread", exc_info=args.exc_value)
 
 
 def _unraisable(args: "sys.UnraisableHookArgs") -> None:
-    _LOG.error("an error that could not be reported to anybody", exc_info=args.exc_value)
+    _LOG.error("an error that could not be reported", exc_info=args.exc_value)
 
 
 def _warn(

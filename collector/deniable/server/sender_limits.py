@@ -125,7 +125,7 @@ class SenderLimits:
         if self._relayed_from <= now and not (
             gateway_request and is_among(self._sender(gateway_request), self._relays)
         ):
-            raise Refusal(RefusalCode.FORBIDDEN, "this collector takes reports of relays alone")
+            raise Refusal(RefusalCode.FORBIDDEN, "this collector accepts reports only from relays")
 
     def _sender(self, request: web.BaseRequest) -> Address | None:
         forwarded = ",".join(request.headers.getall("X-Forwarded-For", ()))

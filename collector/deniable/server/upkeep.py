@@ -74,8 +74,8 @@ class Upkeep:
         if differ > AGREEMENT_SECONDS:
             self._meters.clock_disagrees.inc()
             raise StoreError(
-                f"the clocks of this machine and of the store differ by {differ:.0f} s: set the"
-                " wrong one right"
+                f"the clocks of this machine and of the store differ by {differ:.0f} s: correct "
+                "the wrong one"
             )
 
     @contextmanager
@@ -88,7 +88,7 @@ class Upkeep:
             _LOG.error("%s is postponed: %s", what, error)
         except Exception:  # noqa: BLE001 - whatever it is, the next turn tries again
             self._meters.upkeep_failed.inc()
-            _LOG.exception("%s failed in an unforeseen way and is postponed", what)
+            _LOG.exception("%s failed unexpectedly and is postponed", what)
 
     async def _keep(self, manifest: Manifest, ended_at: int | None) -> None:
         seals = await self._store.seals(manifest.survey_id)

@@ -256,7 +256,7 @@ class _Supervisor:
             if seconds >= FROZEN_SECONDS:
                 self._heartbeats.beat(number)  # or it would be killed again at every look
                 if worker.pid:
-                    _LOG.error("worker %d stood still for %d s and is killed", number, seconds)
+                    _LOG.error("worker %d has hung for %d s and is killed", number, seconds)
                     os.kill(worker.pid, signal.SIGKILL)
             # Where all are silent, none is any better off.
             elif worker.listening and seconds >= SILENT_SECONDS > min(silent):

@@ -95,7 +95,7 @@ def true_figures(manifest: Manifest, truth: Floats, devices: int) -> dict[str, f
 
 
 _MOST_ROWS: Final = 30
-_SMOOTHED: Final = "Shares are smoothed, in truth, estimates and intervals alike."
+_SMOOTHED: Final = "Shares are smoothed alike in the truth, the estimates and the intervals."
 _PROJECTED: Final = (
     "Projected shares, as `deniable hist` first shows so many answers: biased, with intervals that "
     "hold for all at once. JSON has the unbiased estimates."

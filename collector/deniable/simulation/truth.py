@@ -53,7 +53,9 @@ def read_truth(text: str, answers: Sequence[str], questions: Sequence[slice] = (
         percent = any(str(written).rstrip().endswith("%") for _, written in pairs)
         given = _numbers(pairs)
         if unknown := given.keys() - set(answers):
-            raise UnknownTruth(f"{min(unknown)!r} is no answer; there are {_listed(answers)}")
+            raise UnknownTruth(
+                f"{min(unknown)!r} is not an answer; the answers are {_listed(answers)}"
+            )
     truth = np.zeros(len(answers))
     for group in groups:
         named = {at: given[a] for at, a in enumerate(answers[group]) if a in given}
@@ -97,7 +99,7 @@ def _pairs(text: str, answers: Sequence[str]) -> Sequence[tuple[str, object]]:
     if "=" in text:
         return [(name.strip(), n) for name, _, n in (e.rpartition("=") for e in text.split(","))]
     raise UnknownTruth(
-        f"{text!r} is no truth: say {' or '.join(SHAPES)}, a .csv or .json file, or shares "
+        f"{text!r} is not a truth: give {' or '.join(SHAPES)}, a .csv or .json file, or shares "
         "such as good=0.3, bad=0.1"
     )
 

@@ -33,7 +33,7 @@ async def back_up(store: Store | Path, file: Path) -> None:
         OSError: if the file cannot be written, or is there already.
     """
     if not file.parent.is_dir():
-        raise NotADirectoryError(f"{file.parent} is no directory; make it first")
+        raise NotADirectoryError(f"{file.parent} is not a directory; make it first")
     with _reserved(file), _workplace(file.parent, ".deniable-backup-") as place:
         copy = place / "store.sqlite"
         source = store.path if isinstance(store, SqliteStore) else store
@@ -46,7 +46,7 @@ async def back_up(store: Store | Path, file: Path) -> None:
             finally:
                 await with_rows.close()
         current = await asyncio.to_thread(_current, copy, place)
-        await _check(current, "the store is not in order; deniable store check says more")
+        await _check(current, "the store is not in order; run deniable store check for details")
         copy.chmod(_OWNER_ONLY)
         await asyncio.to_thread(_synchronise, copy)
         copy.replace(file)
@@ -62,7 +62,7 @@ async def restore(store: Store, file: Path) -> None:
         OSError: if the backup cannot be read.
     """
     if file.with_name(f"{file.name}-wal").exists():
-        raise StoreError(f"{file} is a store that is in use, and no backup")
+        raise StoreError(f"{file} is a store that is in use, not a backup")
     beside = store.path.parent if isinstance(store, SqliteStore) else Path(tempfile.gettempdir())
     with _workplace(beside, ".deniable-restore-") as place:
         current = await asyncio.to_thread(_current, file, place)
@@ -168,7 +168,7 @@ async def move(source: Store, target: Store, to: str) -> None:
     Raises:
         NotEmpty: if the new store holds something that is not from an earlier such move.
         StoreMoved: if the old one was moved to another place.
-        StoreError: if it was not done. The old store takes reports again, unless it cannot be
+        StoreError: if it was not done. The old store accepts reports again, unless it cannot be
             told whether the new one was filled.
     """
     try:

@@ -212,7 +212,7 @@ def check_note(text: str) -> str:
     text = text.strip()
     # Control and format characters, surrogates and the like would hide or reorder what is read.
     if not text or len(text) > MOST_NOTE or not text.isprintable():
-        raise ValueError(f"a note has 1 to {MOST_NOTE} characters that can be seen, on one line")
+        raise ValueError(f"a note must have 1 to {MOST_NOTE} visible characters, on one line")
     return text
 
 

@@ -114,7 +114,7 @@ def test_names_that_are_not_listed_are_asked_for_too(
     logged = routes_of("theme", [first])
     with serving(unlisted | {"/v1/surveys/theme/manifests": manifests}, logged) as server:
         result = run("log", "verify", server.origin, *pins)
-    assert (result.exit_code, "a signed survey theme, which is not" in result.output) == (1, True)
+    assert (result.exit_code, "a signed survey theme that is not" in result.output) == (1, True)
 
     bundle = tmp_path / "theme.json"
     bundle.write_bytes(bundle_of(first, [first]).to_json())
@@ -122,11 +122,11 @@ def test_names_that_are_not_listed_are_asked_for_too(
     theme = {"/v1/surveys/theme/manifests": manifests, "/v1/surveys/theme/versions": versions}
     offered = unlisted | theme
     status, printed = verified(offered, *pins[:2], "--authority", bundle)
-    assert (status, "a signed survey theme, which is not" in printed) == (1, True), printed
+    assert (status, "a signed survey theme that is not" in printed) == (1, True), printed
     # And what the bundle itself has, from a copy, too.
     write(files_of(THREE), tmp_path / "log")
     result = run("log", "verify", tmp_path / "log", *pins[:2], "--authority", bundle)
-    assert (result.exit_code, "in the bundle, which is not" in result.output) == (1, True)
+    assert (result.exit_code, "in the bundle that is not" in result.output) == (1, True)
 
 
 def test_whoever_answers_cannot_tell_the_request_from_a_device() -> None:
@@ -219,7 +219,7 @@ def test_visits_are_remembered_and_two_faces_are_kept(
     assert visit(grown, "--acknowledged", acknowledged)[0] == 0
     acknowledged.write_text("entry 3\n", "utf-8")
     status, printed = visit(grown, "--acknowledged", acknowledged)
-    assert (status, "something else than leaves" in " ".join(printed.split())) == (2, True)
+    assert (status, "must list only leaves" in " ".join(printed.split())) == (2, True)
 
 
 def test_programs_read_the_history_and_the_findings(

@@ -155,7 +155,7 @@ def lost_lifetime(stage: Stage) -> Iterator[Conviction]:
 def _spent(stage: Stage, allowance: int, rule: str = "D3") -> Iterator[Conviction]:
     spent = len({sent.identity for sent in stage.log.sent()})
     if spent > allowance:
-        yield Conviction(rule, f"epsilon {spent} was spent of a lifetime's {allowance}")
+        yield Conviction(rule, f"epsilon {spent} was spent, but a lifetime allows {allowance}")
 
 
 @scenario("D4", "D8", title="every refusal, of a report and of a request")
@@ -220,7 +220,9 @@ def wavering(stage: Stage) -> Iterator[Conviction]:
             yield Conviction("D4", "consent off and on again made a decided epoch undecided")
     stage.run(3 * 3600)
     if stage.log.sent("waiting"):
-        yield Conviction("D4", "a report was sent that taking back consent must have erased")
+        yield Conviction(
+            "D4", "a report was sent that should have been erased when consent was withdrawn"
+        )
 
 
 _KILLS: Final = 6
@@ -256,7 +258,7 @@ def killed_reported(stage: Stage) -> Iterator[Conviction]:
     stage.kill()
     stage.reopen()
     if stage.report(NAME) != "repeated":
-        yield Conviction("D5", "a recorded epoch was not decided any more after a kill")
+        yield Conviction("D5", "a recorded epoch was no longer decided after a kill")
     stage.run(3 * 3600)
     if not stage.log.sent(NAME):
         yield Conviction("D5", "a recorded report was lost by a kill")
@@ -278,7 +280,7 @@ def killed_sending(stage: Stage) -> Iterator[Conviction]:
             raise Unjudgeable("the report was not sent")
         stage.reopen()
         if stage.report(NAME) != "repeated":
-            yield Conviction("D5", "a recorded epoch was not decided any more after a kill")
+            yield Conviction("D5", "a recorded epoch was no longer decided after a kill")
         before = len(stage.log.sent(NAME))
         stage.run(3 * 3600)
         if len(stage.log.sent(NAME)) == before:

@@ -36,8 +36,8 @@ _NESTED: Final = 1_000_000
 Changes = Callable[[Stage], dict[str, Any]]
 OTHERWISE: Final[dict[str, tuple[str, Changes]]] = {
     "d1-question": ("with another question", lambda _: {"question": "Who are you?"}),
-    "d1-fewer": ("with a category less", lambda _: {"categories": CATEGORIES[:2]}),
-    "d1-more": ("with a category more", lambda _: {"categories": (*CATEGORIES, "other")}),
+    "d1-fewer": ("with one category fewer", lambda _: {"categories": CATEGORIES[:2]}),
+    "d1-more": ("with one category more", lambda _: {"categories": (*CATEGORIES, "other")}),
     "d1-order": ("with its categories reversed", lambda _: {"categories": CATEGORIES[::-1]}),
     "d1-word": ("with another category", lambda _: {"categories": (*CATEGORIES[:2], "x")}),
     "d2-origin": ("of another collector", lambda _: {"origin": "https://elsewhere.example"}),
@@ -48,7 +48,7 @@ OTHERWISE: Final[dict[str, tuple[str, Changes]]] = {
     "d2-grace": ("with over 90 days of grace", lambda s: _lasting(s, DAY, 90 * DAY + 1)),
     "d2-ended": ("though it had ended", lambda stage: _ended(stage)),
     "d2-kept": (
-        "whose responses are kept, which none may",
+        "whose responses are kept, which the app does not allow",
         lambda _: {"repeat": Repeat("memoised", 9)},
     ),
 }
@@ -126,7 +126,7 @@ FORGED: Final[dict[str, tuple[str, Forge]]] = {
     "version": ("of another version", _with(version=2)),
     "kind": ("of an unknown kind", _with(mechanism={"kind": "own"})),
     "decimal": ("whose epsilon is no decimal of the protocol", _with(epsilon="1.0")),
-    "longer": ("with bytes behind it", lambda s, m: _sign(s, m.payload + b"\xc0")),
+    "longer": ("with bytes after it", lambda s, m: _sign(s, m.payload + b"\xc0")),
 }
 """By name, how bytes are no manifest, or none that the authority signed."""
 
@@ -180,7 +180,7 @@ def honest(stage: Stage) -> Iterator[Conviction]:
 def several(stage: Stage) -> Iterator[Conviction]:
     """A device follows the newest manifest that matches its declaration."""
     newer = stage.manifest(HONEST, sequence=2, categories=(*CATEGORIES, "hourly"))
-    stage.log.never[newer.survey_id] = "D1: with a category more, of a newer manifest"
+    stage.log.never[newer.survey_id] = "D1: with one category more, of a newer manifest"
     stage.publish(newer, stage.manifest(HONEST))
     stage.begin(HONEST)
     stage.must_report(HONEST)
@@ -311,7 +311,7 @@ class _WitnessedLog:
 Prove = Callable[[_WitnessedLog, bytes], bytes]
 UNSEEN: Final[dict[str, tuple[str, Prove]]] = {
     "unproved": ("without a proof", lambda *_: b""),
-    "garbled": ("with a proof that is none", lambda log, e: log.proof(e)[:-9]),
+    "garbled": ("with an invalid proof", lambda log, e: log.proof(e)[:-9]),
     "seen-by-none": ("that no witness saw", lambda log, e: log.proof(e, witnesses=())),
     "seen-by-one": ("that too few witnesses saw", lambda log, e: log.proof(e, witnesses=(2,))),
     "seen-twice": ("that one witness saw twice", lambda log, e: log.proof(e, witnesses=(1, 1))),

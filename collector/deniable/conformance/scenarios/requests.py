@@ -196,7 +196,7 @@ def update(stage: Stage) -> Iterator[Conviction]:
     touched |= {sent.manifest.name for sent in stage.log.sent()} - {UNCHANGED, "lowered"}
     for name in waiting:
         if name in touched or outcomes[name] != "not-recorded":
-            yield Conviction("D12", f"a survey went on that the user was not shown: {name!r}")
+            yield Conviction("D12", f"a survey continued that the user was not shown: {name!r}")
     stage.consent()
     stage.run(3600)
     for name in waiting:
@@ -267,7 +267,7 @@ WAITS: Final[dict[str, tuple[str, float, float]]] = {
 """By name a Retry-After, and the seconds within which the second send comes, by D8."""
 
 
-@scenario("D8", title="answers that are none")
+@scenario("D8", title="answers that no collector gives")
 def nonsense(stage: Stage) -> Iterator[Conviction]:
     """The same bytes come again, six times in all, from the third on a day apart."""
     for name in NONSENSE:
@@ -308,7 +308,9 @@ def retry_after(stage: Stage) -> Iterator[Conviction]:
         if waited < least:
             yield Conviction("D8", f"after Retry-After: {text} it waited {waited:.0f} s")
         if waited > most + 3600:  # others may be due as well, and give way to each other
-            yield Conviction("D8", f"Retry-After: {text} put a report off by {waited / 3600:.1f} h")
+            yield Conviction(
+                "D8", f"Retry-After: {text} postponed a report by {waited / 3600:.1f} h"
+            )
 
 
 FETCHED: Final[dict[str, Answer | None]] = {
@@ -343,7 +345,9 @@ def month(stage: Stage) -> Iterator[Conviction]:
     if len(times) < 15:
         raise Unjudgeable(f"manifests were fetched {len(times)} times in a month")
     if min(gaps) < DAY - 1:
-        yield Conviction("D10", f"manifests that came were fetched again {min(gaps):.0f} s later")
+        yield Conviction(
+            "D10", f"manifests that had arrived were fetched again {min(gaps):.0f} s later"
+        )
 
 
 @scenario("D9", title="delivered, and past its grace", needs=("erases",))

@@ -72,11 +72,11 @@ class _Relay:
     def _respond(self, came: Incoming) -> Answer | None:
         connection, method, path, headers, body = came
         if (method, path) != ("POST", "/relay") or ("content-type", REQUEST_TYPE) not in headers:
-            self.faults.add(f"the relay got {method} {path}, no sealed request")
+            self.faults.add(f"the relay got {method} {path}, not a sealed request")
         if len(body) != ENCAPSULATED_REQUEST_BYTES:
             self.faults.add(f"a sealed request has {len(body)} bytes")
         if body in self.bodies:
-            self.faults.add("a sealed request came twice: each is sealed afresh")
+            self.faults.add("a sealed request came twice: each must be sealed afresh")
         self.bodies.append(body)
         try:
             message, sealer = open_request({1: self._key}, body)
@@ -112,7 +112,7 @@ def _open(stage: Stage, more: dict[str, Any]) -> None:
 
 def _gone_round(stage: Stage, relay: _Relay) -> Iterator[Conviction]:
     if any(not request.relayed for request in stage.log.requests):
-        yield Conviction("D13", "the collector got a request that did not come by the relay")
+        yield Conviction("D13", "the collector got a request that did not come through the relay")
     for fault in sorted(relay.faults):
         yield Conviction("D13", fault)
 
@@ -126,7 +126,9 @@ def working(stage: Stage) -> Iterator[Conviction]:
         stage.run(2 * DAY)
         yield from _gone_round(stage, relay)
         if len(stage.log.sent(NAME)) > 1:
-            yield Conviction("D13", "a report was sent again after a sealed answer that took it")
+            yield Conviction(
+                "D13", "a report was sent again after a sealed answer that accepted it"
+            )
 
 
 @scenario("D13", title="a relay that fails", needs=("relay",))
@@ -218,7 +220,7 @@ class _Issuer:
         key = self._keys.get((name, number))
         fits = (method, base) == ("POST", "/v1/enrolments")
         if key is None or not fits or ("content-type", TOKEN_REQUEST_TYPE) not in headers:
-            self.faults.add(f"the issuer got {method} {path}, no request for a token")
+            self.faults.add(f"the issuer got {method} {path}, not a request for a token")
             return Answer(404)
         try:
             key_id, blinded = read_token_request(body)

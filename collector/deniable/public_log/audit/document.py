@@ -41,8 +41,8 @@ _LEGEND: Final = (
     "? a suspicion"
 )
 _LIMITS: Final = (
-    "The root is the hash of all entries, and a checkpoint is root and size, signed. Another "
-    "root at this size is another log. Epsilon bounds what a response reveals about an "
+    "The root is the hash of all entries. A checkpoint is the root and the size, signed. Another "
+    "root at this size means another log. Epsilon bounds what a response reveals about an "
     "answer: smaller is more private. Nothing here shows who was asked, who answered, or whether "
     "apps obey."
 )

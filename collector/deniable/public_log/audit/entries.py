@@ -308,6 +308,6 @@ class _Opening:
         self._left -= 1
         if self._left < 0:
             raise NotReached(
-                f"the log is not read: its entries take more than {_MOST_CHECKS:,} checks of "
+                f"the log is not read: its entries need more than {_MOST_CHECKS:,} checks of "
                 "signatures, by many keys of the authority or by none"
             )

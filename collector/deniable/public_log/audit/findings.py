@@ -30,11 +30,11 @@ FINDINGS: Final[Mapping[str, tuple[Level, str]]] = {
     ),
     "tampered": (
         Level.ALERT,
-        "{path} does not hold what the other files of the log say: {reason}.",
+        "{path} disagrees with the log's other files: {reason}.",
     ),
     "unsigned": (
         Level.ALERT,
-        "Entry {index} is signed by no key of the authority, or nothing that it signs: {reason}.",
+        "Entry {index} is not signed by the authority, or is nothing that it signs: {reason}.",
     ),
     "strange": (
         Level.ALERT,
@@ -42,52 +42,55 @@ FINDINGS: Final[Mapping[str, tuple[Level, str]]] = {
     ),
     "authority-fork": (
         Level.ALERT,
-        "The authority's key does not go from hand to hand in one line: {reason}. A thief of a key "
-        "can sign such a hand-over, and so can its holder.",
+        "The authority's hand-overs do not form one chain: {reason}. A thief of a key can sign "
+        "such "
+        "a hand-over, and so can its holder.",
     ),
     "other-authority": (
         Level.ALERT,
-        "The collector says that the key {signer} signs now, to which the authority has not handed "
-        "over.",
+        "The collector says that the key {signer} signs now, but the authority has not handed over "
+        "to it.",
     ),
     "equivocation": (
         Level.ALERT,
         "{name}: sequence {sequence} stands for two things, entries {first} and {second}; devices "
-        "take this for deceit.",
+        "treat this as deceit.",
     ),
     "former-key": (
         Level.ALERT,
-        "Entry {index} is new, and signed by the key {signer}, which had handed over in entry "
-        "{by}: only devices that have not heard of that take it.",
+        "Entry {index} is new, but signed by the key {signer}, which had handed over in entry "
+        "{by}: only devices that do not know of that accept it.",
     ),
     "unlogged": (
         Level.ALERT,
-        "There is {offered}, which is not in the log: what it asks is hidden here.",
+        "There is {offered} that is not in the log: what it asks is hidden here.",
     ),
     "wrong-proof": (
         Level.ALERT,
-        "The proof beside {offered} does not hold: {reason}.",
+        "The proof beside {offered} is invalid: {reason}.",
     ),
     "another-history": (
         Level.WARNING,
-        "A suspicion: what was seen of {first} entries is no beginning of these {second}. By the "
-        "log's key (--log-key, --policy) it would be proof of two faces.",
+        "A suspicion: the {first} entries seen elsewhere are not the first of these {second}. "
+        "Under "
+        "the log's key (--log-key, --policy) this would be proof of two faces.",
     ),
     "smaller": (
         Level.WARNING,
         "A suspicion: the log's size is {size}, and was {before} at the last visit. An old copy, "
-        "or a log restored from a backup, looks the same as one that hides; ask for the missing "
-        "entries, and look again.",
+        "or a log restored from a backup, looks the same as one that hides entries; ask for the "
+        "missing ones, and look again.",
     ),
     "incomplete": (
         Level.WARNING,
-        "A suspicion: {path} cannot be had ({reason}): what it holds is hidden here, or lost. That "
+        "A suspicion: {path} cannot be read ({reason}): what it holds is hidden here, or lost. "
+        "That "
         "alone proves nothing.",
     ),
     "stale": (
         Level.WARNING,
-        "A suspicion: the log's size is {size}, and {whose} is of {newest}: its checkpoint is "
-        "old, or kept back from you.",
+        "A suspicion: the log's size is {size}, but {whose} is of {newest}: its checkpoint is "
+        "old, or a newer one is kept from you.",
     ),
     "few-witnesses": (
         Level.WARNING,
@@ -96,7 +99,7 @@ FINDINGS: Final[Mapping[str, tuple[Level, str]]] = {
     ),
     "early-cosignature": (
         Level.NOTE,
-        "The witness {name} cosigned at {when}, which is yet to come: a clock is wrong.",
+        "The witness {name} cosigned at {when}, which is in the future: a clock is wrong.",
     ),
     "gap": (
         Level.WARNING,
@@ -115,24 +118,24 @@ FINDINGS: Final[Mapping[str, tuple[Level, str]]] = {
     ),
     "issuer-keys": (
         Level.WARNING,
-        "Entry {index} lists keys of a blind issuer as no honest publisher does: `issuer_keys` "
+        "Entry {index} lists keys of a blind issuer as no honest publisher would: `issuer_keys` "
         "{reason}. {acknowledge}",
     ),
     "undated": (
         Level.NOTE,
-        "Only remembered visits show when manifests came, and {count} came at no visit: they may "
-        "have been published within an epoch of the one before. Without a visit, only more than "
-        "{running} that run at once, now or in the last {epochs} epochs of each, are noticed. With "
-        "--remember FILE in each epoch, later ones are noticed too.",
+        "Only remembered visits show when manifests came, and no visit dates {count} of them: they "
+        "may have been published within an epoch of the one before. Without a visit, only more "
+        "than {running} running at once are noticed, now or in the last {epochs} epochs of each. "
+        "With --remember FILE in each epoch, later ones are noticed too.",
     ),
     "uncompared": (
         Level.NOTE,
         "{keys} keys of blind issuers were not searched for common factors: only the first "
-        "{compared} are.",
+        "{compared} were.",
     ),
     "acknowledged": (
         Level.NOTE,
-        "The finding `{which}` at entry {index} was looked into, as --acknowledged says.",
+        "The finding `{which}` at entry {index} was examined, as --acknowledged says.",
     ),
     "other-origin": (
         Level.WARNING,
@@ -146,21 +149,22 @@ FINDINGS: Final[Mapping[str, tuple[Level, str]]] = {
     ),
     "silent-witness": (
         Level.NOTE,
-        "The witness {name} was not heard: {reason}.",
+        "The witness {name} could not be asked: {reason}.",
     ),
     "unproven": (
         Level.NOTE,
-        "No proof is beside {offered}, which is in the log: apps that pin witnesses refuse it.",
+        "There is no proof beside {offered}, which is in the log: apps that pin witnesses refuse "
+        "it.",
     ),
     "unpinned-key": (
         Level.NOTE,
         "No key of the log is known: whether the log signed its checkpoint was not checked. The "
-        "operator's `deniable log policy` has it; --policy FILE or --log-key KEY pins it.",
+        "operator's `deniable log policy` prints it; --policy FILE or --log-key KEY pins it.",
     ),
     "unpinned-authority": (
         Level.NOTE,
         "The authority is the one that the collector itself names. Compare its key with an app's "
-        "bundle; --authority pins it, and --remember from the next visit on.",
+        "bundle; --authority pins it; so does --remember, from the next visit on.",
     ),
     "unwitnessed": (
         Level.NOTE,
@@ -168,7 +172,7 @@ FINDINGS: Final[Mapping[str, tuple[Level, str]]] = {
     ),
     "offline": (
         Level.NOTE,
-        "A copy in a directory: what a collector offers beside it was not looked at.",
+        "This is a copy in a directory: what a collector offers beside it was not checked.",
     ),
 }
 """By code: how grave a finding is, and its sentence."""

@@ -97,7 +97,7 @@ def read_checkpoint(read: Read) -> SignedCheckpoint:
             "has lost it, or hides it, looks the same"
         ) from error
     except TransparencyLogError as error:
-        raise NotReached(f"the log's checkpoint is none: {plain(error)}") from error
+        raise NotReached(f"the log's checkpoint is invalid: {plain(error)}") from error
 
 
 def download(read: Read, checkpoint: SignedCheckpoint) -> Downloaded:
@@ -108,7 +108,9 @@ def download(read: Read, checkpoint: SignedCheckpoint) -> Downloaded:
     """
     size = checkpoint.checkpoint.size
     if size > MOST_ENTRIES:
-        raise NotReached(f"the log claims {size:,} entries; this reads {MOST_ENTRIES:,} at most")
+        raise NotReached(
+            f"the log claims {size:,} entries; this command reads at most {MOST_ENTRIES:,}"
+        )
     tiles: dict[str, bytes] = {}
     entries: list[bytes | None] = []
     missing: dict[str, str] = {}
@@ -185,7 +187,7 @@ class Visit:
         except FileNotFoundError:
             return None
         except (ValueError, RecursionError) as error:
-            raise ValueError(f"{file} is no file that --remember wrote") from error
+            raise ValueError(f"{file} was not written by --remember") from error
         try:
             if read["format"] != _FORMAT:
                 raise ValueError("another format")
@@ -198,7 +200,7 @@ class Visit:
                 tuple((int(size), int(first), int(last)) for size, first, last in read["visits"]),
             )
         except (KeyError, TypeError, ValueError, Refusal, TransparencyLogError) as error:
-            raise ValueError(f"{file} is no file that --remember wrote") from error
+            raise ValueError(f"{file} was not written by --remember") from error
 
     def save(self, file: Path) -> None:
         """Write the file, whole or not at all."""
@@ -241,7 +243,7 @@ def read_leaves(file: Path) -> frozenset[bytes]:
     try:
         return frozenset(bytes.fromhex(leaf) for leaf in leaves if leaf)
     except ValueError as error:
-        raise ValueError(f"{file} lists something else than leaves, 64 hex digits each") from error
+        raise ValueError(f"{file} must list only leaves, 64 hex digits each") from error
 
 
 _MOST_NAMES: Final = 10_000
@@ -342,7 +344,7 @@ class LogSite:
 
     def _check_time(self) -> None:
         if time.monotonic() > self._until:
-            raise NotReached(f"the whole took longer than {_MOST_SECONDS / 60:.0f} minutes")
+            raise NotReached(f"the download took longer than {_MOST_SECONDS / 60:.0f} minutes")
 
 
 async def ask_witnesses(witnesses: Iterable[Witness], origin: str) -> Replies:

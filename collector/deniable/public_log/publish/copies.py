@@ -65,7 +65,7 @@ def _check_extends(log: PublicLog, file: Path) -> None:
     except FileNotFoundError:
         return
     except TransparencyLogError as error:
-        raise PublicLogError(f"{file} is no log's checkpoint: {error}") from error
+        raise PublicLogError(f"{file} is not a log's checkpoint: {error}") from error
     there = copied.checkpoint
     ours = None if log.newest is None else log.newest.checkpoint.origin
     if there.origin != ours or not log.extends(copied):

@@ -51,7 +51,7 @@ class LogRolledBack(PublicLogError):
     def __init__(self, seen: str, size: int, held: str, held_size: int) -> None:
         super().__init__(
             f"{seen} has {size} entries of the public log, and {held} has {held_size}, an older "
-            "state. Nothing was signed, since a second history would be a lie to somebody. Get the "
+            "state. Nothing was signed, since a second history would deceive somebody. Get the "
             f"missing entries first, from a copy that has {size}, such as a mirror or an exported "
             "directory (the collector's URL serves what the store has): deniable log recover FROM"
         )
@@ -123,7 +123,7 @@ class PublicLog:
         self._trees: dict[int, list[list[bytes]]] = {}
         for signed in (self.newest, self.witnessed):
             if signed is not None and not self.extends(signed):
-                raise TransparencyLogError("the stored log is not that of its own checkpoint")
+                raise TransparencyLogError("the stored log does not match its own checkpoint")
         self._places = {envelope: place for place, envelope in enumerate(self.envelopes)}
         self._proofs: dict[bytes, bytes] = {}
 

@@ -142,7 +142,7 @@ def write_record(
     except OSError as error:
         raise PublicLogError(
             f"{file} cannot be written: {error.strerror}. Without that record a restored store is "
-            "not noticed. Mend this first; then deniable log cosign writes it, too"
+            "not noticed. Fix this first; then deniable log cosign writes it, too"
         ) from error
 
 
@@ -304,11 +304,12 @@ class Publisher:
         for answer, seen in zip(claims, await gather(*map(self._seen_by, claims)), strict=True):
             if seen is not None:
                 self.check_extends(seen, f"the witness {answer.witness.key.name}")
-            _LOG.warning("%s; that is not shown by a checkpoint of the log", answer.refusal)
+            _LOG.warning("%s; no checkpoint of the log shows that", answer.refusal)
         if claims and len(answers) - len(claims) < self._witnesses.quorum:
             raise PublicLogError(
-                f"{self._held} has not the log that {len(claims)} of {len(answers)} witnesses say "
-                "they have seen, and do not show: "
+                f"{self._held} does not have the log that {len(claims)} of {len(answers)} "
+                "witnesses say "
+                "they have seen, but do not show: "
                 f"{'; '.join(str(claim.refusal) for claim in claims)}. Nothing was signed, since "
                 f"the others are fewer than {self._witnesses.quorum}. If the store was restored: "
                 "deniable log recover FROM; else ask the witnesses, or name others"
@@ -344,7 +345,7 @@ async def replace_key(store: Store, authority_key: Path, witnesses: Witnesses) -
     key = read_key_file(file) if file.exists() else create_key_file(file)
     if signed_by(log.newest, key):
         raise KeyFileError(
-            f"{file} is the log's key, so that it is not lost. If it was stolen, move it away first"
+            f"{file} is the log's key, so it is not lost. If it was stolen, move it away first"
         )
     publisher = Publisher(store, log, checkpoint.origin, (file, key), witnesses)
     await publisher.check_seen()

@@ -67,14 +67,14 @@ def siblings(levels: Sequence[Sequence[bytes]], level: int, index: int) -> tuple
 def inclusion_path(leaf_hashes: Sequence[bytes], index: int) -> tuple[bytes, ...]:
     """Return the path from a leaf to the root: its siblings, from the leaf's upwards."""
     if not 0 <= index < len(leaf_hashes):
-        raise TransparencyLogError(f"a log of {len(leaf_hashes)} entries has none of index {index}")
+        raise TransparencyLogError(f"a log of {len(leaf_hashes)} entries has no entry {index}")
     return siblings(tree_levels(leaf_hashes), 0, index)
 
 
 def tile_path(level: int, index: int, width: int = TILE_WIDTH) -> str:
     """Return the path of a tile of hashes below the log's URL, without a slash in front."""
     if not 0 <= level <= _MAX_LEVEL:
-        raise TransparencyLogError(f"a tile has a level of 0 to {_MAX_LEVEL}")
+        raise TransparencyLogError(f"a tile must have a level of 0 to {_MAX_LEVEL}")
     return f"tile/{level}/{_numbered(index, width)}"
 
 
@@ -87,7 +87,7 @@ def read_tile_path(path: str) -> tuple[int | None, int, int]:
     """Return level, index and width of a tile's path, the level of a bundle of entries as None.
 
     Raises:
-        TransparencyLogError: if it is no path of a tile or bundle, in the one form that each has.
+        TransparencyLogError: if it is not the one path of a tile or a bundle.
     """
     if match := _PATH.fullmatch(path):
         level = None if match["level"] == "entries" else int(match["level"])
@@ -96,7 +96,7 @@ def read_tile_path(path: str) -> tuple[int | None, int, int]:
         form = entry_bundle_path(index, width) if level is None else tile_path(level, index, width)
         if form == path:
             return level, index, width
-    raise TransparencyLogError("no path of a tile")
+    raise TransparencyLogError("not the path of a tile")
 
 
 def tiles_of(size: int) -> Iterator[tuple[int, int, int]]:
@@ -134,7 +134,7 @@ def entry_bundle(entries: Sequence[bytes]) -> bytes:
         TransparencyLogError: if an entry has more than 65,535 bytes.
     """
     if any(len(entry) > MAX_ENTRY_BYTES for entry in entries):
-        raise TransparencyLogError(f"an entry of a log has at most {MAX_ENTRY_BYTES} bytes")
+        raise TransparencyLogError(f"an entry of a log must have at most {MAX_ENTRY_BYTES} bytes")
     return b"".join(len(entry).to_bytes(2, "big") + entry for entry in entries)
 
 
@@ -151,13 +151,13 @@ def read_entry_bundle(content: bytes, width: int) -> tuple[bytes, ...]:
         at = start + int.from_bytes(content[at:start], "big")
         entries.append(content[start:at])
     if at != len(content) or len(entries) != width:
-        raise TransparencyLogError(f"a bundle has {width} entries, each behind its length")
+        raise TransparencyLogError(f"a bundle must have {width} entries, each after its length")
     return tuple(entries)
 
 
 def _numbered(index: int, width: int) -> str:
     if index < 0 or not 1 <= width <= TILE_WIDTH:
-        raise TransparencyLogError(f"a tile has an index, and 1 to {TILE_WIDTH} hashes")
+        raise TransparencyLogError(f"a tile must have an index, and 1 to {TILE_WIDTH} hashes")
     *front, last = f"{index:,}".split(",")
     groups = [f"x{group:0>3}" for group in front] + [f"{last:0>3}"]
     return "/".join(groups) + ("" if width == TILE_WIDTH else f".p/{width}")

@@ -111,7 +111,7 @@ def _verified_line(witness: VerifierKey, signed: SignedCheckpoint, answer: bytes
         if not alone.cosigned_by([witness]):
             raise TransparencyLogError(f"no cosignature of {witness.name}")
     except TransparencyLogError as error:
-        raise NoAnswer(f"{witness.name} answers otherwise than a witness: {error}") from error
+        raise NoAnswer(f"{witness.name} does not answer as a witness does: {error}") from error
     return next(one.line for one in alone.signatures if one.is_of(witness))
 
 
@@ -134,7 +134,7 @@ async def _exchange(url: str, seconds: float, body: bytes | None = None) -> tupl
             async for piece in given.content.iter_any():
                 answer += piece
                 if len(answer) > MAX_CHECKPOINT_BYTES:
-                    raise NoAnswer(f"{url} answers with more than a witness has to say")
+                    raise NoAnswer(f"{url} sends a longer answer than a witness needs")
             return given.status, given.content_type, answer
     except TimeoutError as error:
         raise NoAnswer(f"{url} does not answer within {seconds:g} s") from error
@@ -155,7 +155,9 @@ def _cause(error: Exception) -> str:
 def _prefix(url: str) -> str:
     parts = urlsplit(url)
     if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in _HERE):
-        raise NoAnswer(f"{url}: a witness's URL begins with https://; http:// is for this machine")
+        raise NoAnswer(
+            f"{url}: a witness's URL must begin with https://, or http:// for this machine"
+        )
     return url.rstrip("/")
 
 

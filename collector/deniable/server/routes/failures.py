@@ -44,7 +44,7 @@ def answer_to(error: Exception, meters: Meters, throttle: LogThrottle) -> web.Re
             # The last resort: no stack trace reaches the network.
             meters.requests_failed.inc()
             if throttle(type(error).__name__):
-                _LOG.error("a request failed in an unforeseen way", exc_info=error)
+                _LOG.error("a request failed unexpectedly", exc_info=error)
             return plain_problem(500, "internal error")
 
 
@@ -63,7 +63,7 @@ _REFUSALS: Final = (
         "another program keeps the collector's store from being written; try later",
     ),
     (Unreachable, RefusalCode.STORE_FAILED, "the collector's store does not answer; try later"),
-    (StoreError, RefusalCode.STORE_FAILED, "the collector's store fails; send it later"),
+    (StoreError, RefusalCode.STORE_FAILED, "the collector's store is failing; send it later"),
     (web.RequestPayloadError, RefusalCode.MALFORMED, "the body's chunks are not valid HTTP"),
     (_TooLarge, RefusalCode.TOO_LARGE, "the body is too large; send fewer at once"),
 )

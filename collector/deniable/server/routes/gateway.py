@@ -150,7 +150,7 @@ class Gateway:
         body = await read_body(request)
         try:
             if len(body) != ENCAPSULATED_REQUEST_BYTES:
-                raise ObliviousHttpError("every request has the same size")
+                raise ObliviousHttpError("every request must have the same size")
             message, sealer = open_request(held.private, body)
         except ObliviousHttpError:
             self._limits.charge(request, 1)
@@ -173,7 +173,7 @@ class Gateway:
             return await handler(request, name)
         except Exception as error:  # noqa: BLE001 - answer_to() logs what is unforeseen
             if isinstance(error, ObliviousHttpError):
-                error = Refusal(RefusalCode.MALFORMED, "no binary request of known length")
+                error = Refusal(RefusalCode.MALFORMED, "not a binary request of known length")
             return answer_to(error, self._meters, self._throttle)
 
     def _sealed(self, answer: web.Response, sealer: ResponseSealer) -> web.Response:

@@ -58,7 +58,7 @@ def verify_by_libsodium(
     """
     # The binding hands on a key without its length, and splits what it gets after 64 bytes.
     if len(public_key) != KEY_BYTES or len(signature) != SIGNATURE_BYTES:
-        raise Refusal(RefusalCode.BAD_SIGNATURE, "a key or a signature has another length")
+        raise Refusal(RefusalCode.BAD_SIGNATURE, "a key or a signature has the wrong length")
     try:
         crypto_sign_open(signature + context + payload, public_key)
     except CryptoError as error:
@@ -106,7 +106,7 @@ class Uploads:
             return await self._answer(list(split_upload(request.body)))
         self._limits.check_relayed(None, self._clock())
         if (request.content_length or 0) > MAX_UPLOAD_BYTES:
-            raise Refusal(RefusalCode.TOO_LARGE, f"at most {MAX_UPLOAD_BYTES} bytes a request")
+            raise Refusal(RefusalCode.TOO_LARGE, f"at most {MAX_UPLOAD_BYTES} bytes per request")
         try:
             envelopes = list(split_upload(await read_body(request)))
         except Exception:
@@ -122,7 +122,7 @@ class Uploads:
 
     async def _answer(self, envelopes: Sequence[bytes]) -> web.Response:
         if self._in_hand + len(envelopes) > MOST_WAITING:
-            raise Overloaded("too many reports are in hand")
+            raise Overloaded("too many reports are being processed")
         self._take_in_hand(len(envelopes))
         try:
             answer = await self._take(envelopes)

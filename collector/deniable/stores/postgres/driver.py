@@ -124,8 +124,8 @@ async def version(connection: Connection) -> int:
         return 0
     if schema[0] != _MARK:
         raise UnknownSchema(
-            "the schema `deniable` of the database is another program's, or from before deniable"
-            " 0.1.0, and nothing from then is migrated; name another database"
+            "the database's schema `deniable` belongs to another program, or to a version before "
+            "deniable 0.1.0, which cannot be migrated; name another database"
         )
     stored_version = int(
         await connection.fetchval("SELECT max(version) FROM deniable.schema_version") or 0

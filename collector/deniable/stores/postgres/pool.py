@@ -222,8 +222,8 @@ class Connections:
             except DATABASE_ERRORS as error:
                 if done and not repeatable and failure_of(error).lost:
                     raise StoreError(
-                        "the connection to the database was lost, and whether it was done is not"
-                        " known: look, and if need be do it again"
+                        "the connection to the database was lost, and it is not known whether "
+                        "the change was made: check, and repeat it if necessary"
                     ) from None
                 raise
             return result

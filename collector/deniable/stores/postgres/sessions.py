@@ -78,8 +78,8 @@ OF_CONNECTING: Final = frozenset(
 """The parameters of a URL that are no settings of the session."""
 
 POOLED: Final = (
-    "a pooler before the database pools transactions, so that settings and prepared statements"
-    " reach other sessions than their own: let it pool sessions, or connect to PostgreSQL itself"
+    "a pooler in front of the database pools transactions, so settings and prepared statements "
+    "reach the wrong sessions: set it to pool sessions, or connect to PostgreSQL directly"
 )
 FORGETFUL: Final = (
     "the database server runs with fsync = off, and would lose reports that were acknowledged:"
@@ -151,7 +151,7 @@ async def prepare(session: Session, settings: dict[str, str]) -> None:
         raise StoreError(FORGETFUL)
     if diary:
         raise StoreError(
-            "the database server keeps the time of every commit, and with it of every receipt:"
+            "the database server records the time of every commit, and so of every receipt:"
             " switch track_commit_timestamp off"
         )
     if mark:
@@ -230,10 +230,11 @@ _BAD_URL: Final = (
     " or a line of ~/.pgpass is not HOST:PORT:DATABASE:ROLE:PASSWORD"
 )
 _NO_ROOT: Final = (
-    "there is no root certificate to trust the database server by: name its file with sslrootcert"
+    "there is no root certificate by which to trust the database server: name its file with "
+    "sslrootcert"
     " in the URL, or put it at ~/.postgresql/root.crt"
 )
-_NO_MATCH: Final = "no host of the database is what target_session_attrs in its URL asks for"
+_NO_MATCH: Final = "no host of the database matches target_session_attrs in its URL"
 _OF_ANOTHER_HOST: Final = {62, 63, 64}
 """OpenSSL's X509_V_ERR_HOSTNAME_MISMATCH, and the same of e-mail and IP addresses."""
 
@@ -262,7 +263,7 @@ def failure_of(error: BaseException) -> Failure:
     if isinstance(error, ssl.SSLCertVerificationError):
         # A host of another name would be quoted.
         reason = (
-            "it is of another host"
+            "it is for another host"
             if error.verify_code in _OF_ANOTHER_HOST
             else error.verify_message
         )

@@ -214,7 +214,7 @@ class Filling:
         yield from lock(ISSUERS)
         for query in READ.values():
             if (yield from first(f"{query} LIMIT 1")) is not None:
-                raise NotEmpty("the new store holds something already; choose an empty one")
+                raise NotEmpty("the new store is not empty; choose an empty one")
         # Who vouched for what was never stored is in no row, but has a number.
         yield Statement("DELETE FROM deniable.issuers WHERE issuer <> 0")
 

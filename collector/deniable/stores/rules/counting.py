@@ -252,14 +252,16 @@ def _epoch_faults(
 ) -> Iterator[str]:
     reports, sealed, pruning_at, pruned_at = seal or (counted.total(), digest, None, None)
     if pruned_at is not None and kept:
-        yield f"{kept.total()} receipts are kept, though they were pruned"
+        yield f"{kept.total()} receipts remain, although they were pruned"
     elif not (kept <= counted if pruning_at is not None else kept == counted):
         yield (
             f"receipts and counts do not agree: {kept.total()} receipts are kept, "
             f"{counted.total()} reports counted"
         )
     if reports != counted.total():
-        yield f"{counted.total()} reports are counted, and were {reports} when it was sealed"
+        yield (
+            f"{counted.total()} reports are counted, but {reports} were counted when it was sealed"
+        )
     elif sealed != digest:
         yield "the counts are not those that were sealed"
     if not figures <= counted:

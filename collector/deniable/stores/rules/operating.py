@@ -94,7 +94,7 @@ def rotate(
         (before + 1, rotation.old_key, rotation.new_key, rotation.sequence, envelope),
     )
     if not added:
-        raise RotationConflict("one of these keys was rotated before; each is only once")
+        raise RotationConflict("one of these keys was rotated before; each can be used only once")
     rows = yield Statement("SELECT survey, envelope FROM deniable.surveys")
     anew = [(sign_anew(signed), survey, signed) for survey, signed in rows]
     changed = [(after, survey) for after, survey, signed in anew if after != signed]
@@ -139,7 +139,7 @@ def extend(extension: LogExtension | None) -> Rule[None]:
     yield from lock(CATALOGUE)
     ((size,),) = yield Statement("SELECT count(*) FROM deniable.log_entries")
     if size != extension.size:
-        raise LogConflict("somebody else published meanwhile; do it again")
+        raise LogConflict("somebody else published meanwhile; try again")
     numbered = list(enumerate(extension.entries, extension.size))
     if numbered:
         yield Insertion("log_entries", ("position", "entry"), numbered)
@@ -224,7 +224,7 @@ def public() -> Rule[dict[str, bool]]:
 def add_note(name: str, note: Note) -> Rule[None]:
     ((notes,),) = yield Statement("SELECT count(*) FROM deniable.notes WHERE name = $1", (name,))
     if notes >= MOST_NOTES:
-        raise StoreError(f"{name} has {MOST_NOTES} notes, which is all it can have: remove some")
+        raise StoreError(f"{name} has {MOST_NOTES} notes, the most it can have: remove some")
     yield Statement(
         "INSERT INTO deniable.notes (name, at, text) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
         (name, *note),
