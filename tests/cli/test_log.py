@@ -75,7 +75,7 @@ def test_too_few_witnesses_are_said_and_asked_for_again(
     settings = place.settings.read_text("utf-8")
     (named,) = re.findall("^witnesses = (.*)]$", settings, re.MULTILINE)
     place.set(witnesses=f'{named}, "{strange} http://127.0.0.1:9/"]')
-    assert "by 1 of 2 witnesses, of which 2 are required" in " ".join(place.publish().split())
+    assert "by 1 of 2 witnesses, but 2 are required" in " ".join(place.publish().split())
     result = place.run("log cosign")
     assert result.exit_code == 1
     unreached = "http://127.0.0.1:9/add-checkpoint cannot be reached: Connection refused\n"

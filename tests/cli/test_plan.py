@@ -155,7 +155,7 @@ def test_estimates_stand_beside_the_truth_and_say_that_they_are_simulated(file: 
     ("options", "message"),
     [
         (["--truth", "zipf"], "Missing option '--devices'"),
-        (["--truth", "bell", "--devices", "10"], "'bell' is no truth"),
+        (["--truth", "bell", "--devices", "10"], "'bell' is not a truth"),
         (["--truth", "never=70%, often=70%", "--devices", "10"], "sum to more than 100 %"),
         (["--truth", "zipf", "--devices", "0"], "must be a whole number"),
         (["--truth", "zipf", "--devices", "1"], "2 reports or more"),

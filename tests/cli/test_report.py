@@ -231,7 +231,7 @@ def test_d11_who_was_shown_one_survey_answers_no_other(shell: Shell) -> None:
     shown = replace(before, epsilon="0.1", sequence=2)
     shell.transport = Shifty([shown], [replace(before, epsilon="2", sequence=3)])
     assert shell.run("y", "4") == 1
-    assert "Epsilon 0.1 a report" in shell.out
+    assert "Epsilon 0.1 per report" in shell.out
     assert "the collector now offers a different survey" in shell.err
     assert shell.transport.uploads == []
     shell.state.unlink()

@@ -34,7 +34,7 @@ if TYPE_CHECKING:  # numpy: --help does not wait for it
 
 _MOST_TABLES: Final = 12
 _NUMBERS: Final = {"ignore_unknown_options": True}
-"""An answer such as -1 is no option."""
+"""An answer such as -1 is not an option."""
 
 _given_option = click.option(
     "--given",
@@ -169,7 +169,7 @@ def ahead(figures: Figures, answer: str, other: str) -> None:
 )
 @figures_argument
 def leaders(figures: Figures, count: int | None, question: str) -> None:
-    """Show the most frequent answers, as far as that is certain."""
+    """Show the most frequent answers, as far as their ranks are certain."""
     show_table(figures.histogram.leaders(count, question).document(), figures.form)
 
 
@@ -195,7 +195,7 @@ def trend(
 ) -> None:
     """Show how the figures of NAME developed, epoch by epoch.
 
-    Surveys of that name that ask the same are shown side by side; --survey selects one.
+    Surveys of that name with the same question are shown side by side; --survey selects one.
     """
     from deniable.presenting.series import series_document
 

@@ -120,7 +120,7 @@ def init(directory: Path, origin: str | None, port: int | None, authority_key: P
     help="Number of processes that serve the port.  [default: `workers` in collector.toml]",
 )
 def serve(directory: Path, workers: int | None) -> None:
-    """Run the collector until SIGTERM or Ctrl-C, which lose nothing."""
+    """Run the collector until SIGTERM or Ctrl-C; neither loses anything."""
     # The server takes a second to import: no other command needs it.
     from deniable.server import WorkersFailed, configure_logging, run_in_loop, serve_with_workers
     from deniable.server import serve as serve_alone

@@ -1,4 +1,4 @@
-"""The command: takes a device through the protocol's rules."""
+"""The command that takes a device through the protocol's rules."""
 
 import click
 
@@ -14,7 +14,7 @@ from deniable.cli.screen import progress, show
 @json_option
 @click.pass_context
 def conformance(ctx: click.Context, command: str, rules: tuple[str, ...], *, as_json: bool) -> None:
-    """Test a device in any language against a hostile collector; show which rules it keeps.
+    """Test a device in any language against a hostile collector; show which rules it follows.
 
     The device exchanges lines of JSON on standard input and output (docs/conformance.md). The
     tester supplies its clocks, and all traffic stays on this machine. The exit status is 1 if a

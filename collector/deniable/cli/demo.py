@@ -1,4 +1,4 @@
-"""The demonstration: the main job on real data, with nothing in it that is not the real thing."""
+"""The demonstration: a whole survey on real data, with the real client and collector."""
 
 import json
 import time
@@ -33,7 +33,7 @@ _Row = dict[str, Any]
 
 _MOST_ROWS: Final = 20
 _FREQUENT: Final = 10
-"""The number of answers in the tables where there are too many for all of them."""
+"""Rows of a table that has too many answers to show all."""
 _ROUNDING: Final = 1e-9
 _BARS: Final = tuple(Column(key, "", "name") for key in ("answer", "figure", "bar"))
 
@@ -43,7 +43,7 @@ def demo_document(
 ) -> Document:
     """Return the collector's histogram (JSON) beside the truth that only the demonstration knows.
 
-    A response of a design supports many answers, so that its raw counts are no shares.
+    A response of a design supports many answers, so raw counts are not shares.
     """
     truth, n = Counter(answers), len(answers)
     rows = [_row(row, truth[row["category"]] / n, n) for row in histogram["categories"]]
@@ -98,7 +98,7 @@ def demo_document(
 
 
 def _curve(distribution: Mapping[str, Any], truth: Mapping[str, int], n: int) -> list[_Row]:
-    """Return the shares up to each answer but the last, and what they truly are."""
+    """Return the shares up to each answer but the last, with the true ones."""
     rows, true = distribution["curve"], 0.0
     curve = []
     for row in rows[:-1]:
@@ -147,7 +147,7 @@ _MOST_HISTOGRAM_BYTES: Final = 64 << 20
 def demonstrate(
     data: DemoSurvey, answers: list[str], epsilon: str, mechanism: str, directory: Path
 ) -> None:
-    """Make a collector, let one device an answer report to it, and show what it estimates."""
+    """Make a collector, have one device per answer report to it, and show its estimates."""
     screen = console()
     config = made_collector(directory, public=[data.name])
     manifest = _published(data, epsilon, mechanism, config, directory)

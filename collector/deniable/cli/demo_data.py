@@ -1,4 +1,4 @@
-"""The demonstration's data: real counts, whose sources stand in ``data/README.md``."""
+"""The demonstration's data: real counts, with their sources in ``data/README.md``."""
 
 import csv
 import random
@@ -13,7 +13,7 @@ from deniable.planning.specification import AUTO, LEVELS
 
 @dataclass(frozen=True, slots=True)
 class DemoSurvey:
-    """Real data behind a survey: their counts by category, and how many devices by default."""
+    """Real data for a survey: counts by category, and the default number of devices."""
 
     name: str
     question: str
@@ -23,10 +23,10 @@ class DemoSurvey:
     mechanism: str = AUTO
 
     def population(self, devices: int | None) -> list[str]:
-        """Return one true answer a device, drawn without replacement, in random order.
+        """Return one true answer per device, drawn without replacement, in random order.
 
         Raises:
-            ValueError: if there are not so many.
+            ValueError: if there are too few answers.
         """
         counts = self.counts()
         everyone = [category for category, count in counts.items() for _ in range(count)]
@@ -102,4 +102,4 @@ DEMO_SURVEYS: Final = {
         ),
     },
 }
-"""By the data's name, what they can be asked; the first unless something else is named."""
+"""The questions of each data set, by its name; the first is the default."""

@@ -14,9 +14,9 @@ _FLUSH_SECONDS = 60.0
 def report_all(
     collector: str, authority: bytes, survey: Survey, answers: Sequence[str]
 ) -> Iterator[int]:
-    """Let one device an answer take part; yield how many more are done, as they finish.
+    """Let one device per answer take part; yield the number of newly finished ones.
 
-    In as many processes as there are cores; one error ends them all.
+    It uses one process per core; one error ends them all.
 
     Raises:
         NotRecorded: if a device could not report.

@@ -33,5 +33,5 @@ def device(ctx: click.Context, arguments: tuple[str, ...]) -> None:
 
 
 def find_state(options: Namespace) -> Path:
-    """Return the state file that the options name, or that of the collector which they name."""
+    """Return the state file that the options name, or that of the named collector."""
     return options.state or state_file(*collector_of(options))

@@ -1,4 +1,4 @@
-"""The command: looks at everything, and says what to do; or asks whether the server is ready."""
+"""The command that checks everything and suggests remedies, or asks if the server is ready."""
 
 import http.client
 import os

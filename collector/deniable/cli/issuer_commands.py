@@ -1,4 +1,4 @@
-"""``deniable issuer``: the keys of who vouches for devices, which is the app's own backend."""
+"""``deniable issuer``: the keys of an issuer, the app's backend that vouches for devices."""
 
 import time
 from collections.abc import Iterable
@@ -54,7 +54,7 @@ def new(file: Path, directory: Path) -> None:
 def make_keys(keys: Path, epochs: int, first: int | None, directory: Path) -> None:
     """Make a blind issuer's private keys for one survey in the directory KEYS, one for each epoch.
 
-    Run it again for later epochs. The file of public keys beside them grows; give the survey's
+    Run it again for later epochs. The file of public keys beside them grows. Give the survey's
     publisher that file and nothing else.
     """
     if (directory / CONFIG_FILE).exists():

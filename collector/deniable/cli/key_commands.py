@@ -78,9 +78,9 @@ def _whereabouts(file: Path, public_key: bytes) -> str:
 def rotate_authority(
     directory: Path, authority_key: Path | None, new_key: Path | None, yes: bool
 ) -> None:
-    """Hand over from the key that signs now to a new one, and sign every survey again with it.
+    """Hand over from the current key to a new one, and sign every survey again with that.
 
-    Devices that pin the old key follow; the surveys' ids and figures stay. Rotate while the old key
+    Devices that pin the old key accept it; surveys keep ids and figures. Rotate while the old key
     is yours alone: after a theft, the remedy is an app update.
     """
     config = Config.load(directory)

@@ -1,6 +1,6 @@
 """``deniable survey seal``, ``seals``, ``prune``, ``end``, ``distrust-issuer`` and ``note``.
 
-A running server seals, prunes and ends by the clock; these are for whoever cannot wait.
+A running server seals, prunes and ends by the clock; use these if you cannot wait.
 """
 
 import json
@@ -38,7 +38,7 @@ _HELD_BACK: Final = "not all are shown: fewer than minimum_reports came after th
 
 
 def _which_survey(command: Command) -> Command:
-    """Add how a survey is named."""
+    """Add the arguments that select a survey."""
     return click.argument("name")(survey_option(command))
 
 
@@ -122,7 +122,7 @@ def _plain(made: Seal) -> dict[str, object]:
 def prune(name: str, survey_id: str | None, directory: Path, epoch: int, yes: bool) -> None:
     """Erase the receipts of EPOCH of NAME; its counts stay.
 
-    This is possible from 24 hours after its seal. A running server does it by itself.
+    This is possible 24 hours after its seal. A running server does it by itself.
     """
     config = Config.load(directory)
 
@@ -214,7 +214,7 @@ def _called(manifest: Manifest) -> str:
 
 
 def _instant(_: click.Context, __: click.Parameter, text: str | None) -> int | None:
-    """Return Unix seconds of a date, which begins in UTC, or of a time with its offset."""
+    """Return the Unix seconds at which a date begins in UTC, or of a time with an offset."""
     if text is None:
         return None
     try:

@@ -81,7 +81,7 @@ def show(ctx: click.Context, directory: Path, authority_key: Path | None) -> Non
 def policy(directory: Path, authority_key: Path | None) -> None:
     """Print the policy that an app pins: the log's key, the witnesses and how many must cosign.
 
-    Client(log_policy=…) accepts it (C2SP tlog-policy). The witnesses are those of the setting
+    Client(log_policy=…) takes it (C2SP tlog-policy). The witnesses are those of the setting
     `witnesses`, of which more than half must cosign.
     """
     config = Config.load(directory)
@@ -188,7 +188,7 @@ def recover_log(source: str, directory: Path, authority_key: Path | None) -> Non
 @authority_key_option
 @yes_option
 def new_key(directory: Path, authority_key: Path | None, yes: bool) -> None:
-    """Replace the log's private key, which is lost or was stolen; the entries stay.
+    """Replace the log's private key after a loss or theft; the entries stay.
 
     Move a stolen key away first.
 
@@ -207,7 +207,7 @@ def new_key(directory: Path, authority_key: Path | None, yes: bool) -> None:
 
 
 def cosigned_text(config: Config, held: PublicLog) -> str:
-    """Return how many of the witnesses cosigned the newest checkpoint, and what to do."""
+    """Return a text: how many witnesses cosigned the newest checkpoint, and what to do."""
     witnesses = witnesses_of(config)
     if not witnesses.witnesses:
         return "by nobody: no witness is named in collector.toml"
@@ -223,7 +223,7 @@ def cosigned_text(config: Config, held: PublicLog) -> str:
 
 
 def _key_text(key_file: Path, newest: SignedCheckpoint | None, origin: str) -> str:
-    """Return the log's public key, or that its private half is kept elsewhere."""
+    """Return the text of the log's public key, or of where its private half should be."""
     if newest is not None or log_key_file(key_file).exists():  # else it would be made
         with suppress(LogKeyMissing):
             _, key = find_log_key(key_file, newest)
@@ -232,7 +232,7 @@ def _key_text(key_file: Path, newest: SignedCheckpoint | None, origin: str) -> s
 
 
 def _record_text(authority_key: Path, held: PublicLog, newest: SignedCheckpoint) -> str:
-    """Return the fault of the record beside the log's key, with a remedy; nothing without one."""
+    """Return the fault of the record beside the log's key, with a remedy; "" if it has none."""
     try:
         key_file, _ = find_log_key(authority_key, newest)
     except LogKeyMissing:

@@ -1,4 +1,4 @@
-"""``deniable log verify``: what a public log says, and whether it is what it was, for anybody."""
+"""``deniable log verify``: an audit of a public log, for anybody."""
 
 import asyncio
 import time
@@ -170,7 +170,7 @@ def _key(text: str) -> "VerifierKey":
 
 
 def _listed(policy: "LogPolicy | None", checkpoint: "SignedCheckpoint") -> "VerifierKey | None":
-    """Return the key of the policy's log that signed a checkpoint; else its first log's."""
+    """Return the key, among the policy's logs, that signed a checkpoint; else the first."""
     from deniable.logs import TransparencyLogError
 
     keys = [] if policy is None else [log.key for log in policy.logs]

@@ -19,17 +19,17 @@ _MOST: Final = 10**15
 
 
 class Whole(click.IntRange):
-    """A whole number of a range, in ASCII digits; int would take "1_0" as well."""
+    """A whole number in a range, in ASCII digits; int would accept "1_0" as well."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Return the number; click.BadParameter for others."""
+        """Return the number; click.BadParameter for any other text."""
         if isinstance(value, str) and not re.fullmatch("-?[0-9]+", value):
             self.fail(f"{value!r} is not a whole number.", param, ctx)
         return int(super().convert(value, param, ctx))
 
 
 class Quantity(NamedTuple):
-    """A number, and whether it was given in percent, of which it is a hundredth."""
+    """A number, and whether it was given in percent (then divided by 100)."""
 
     number: float
     percent: bool = False
@@ -118,7 +118,7 @@ a_file = click.Path(dir_okay=False, path_type=Path)
 def program_option(
     option: str, name: str, help_text: str
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return the flag of a form that programs read: always UTF-8, whatever a terminal knows."""
+    """Return a flag for output that programs read: always UTF-8, whatever the terminal has."""
 
     def chosen(_: click.Context, __: click.Parameter, form: bool) -> bool:
         if form and isinstance(sys.stdout, io.TextIOWrapper):
@@ -132,13 +132,13 @@ json_option = program_option("--json", "as_json", "Print JSON.")
 
 
 def confirm(yes: bool, question: str) -> None:
-    """Ask before what is final, unless told not to; anything but yes aborts."""
+    """Ask before a final step, unless told not to; anything but yes aborts."""
     if not yes:
         click.confirm(question, abort=True, err=True)
 
 
 def checked_epoch(_: click.Context, __: click.Parameter, text: str | None) -> str | None:
-    """Refuse an epoch that no survey has; those of this survey are known when it is read."""
+    """Refuse an epoch that no survey can have; this survey's own are checked when it is read."""
     if text is not None:
         from deniable.reading import EPOCHS  # who names none reads nothing
 
@@ -151,7 +151,7 @@ def checked_epoch(_: click.Context, __: click.Parameter, text: str | None) -> st
 
 
 def epoch_option(default: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return the option of an epoch or a range, which says what holds by default."""
+    """Return the option of an epoch or a range; its help shows the default."""
     explained = (
         "Epoch, such as 3, or several together, such as 0-5; last, yesterday, last-week, or days "
         f"such as 2026-11-16..2026-11-29.  [default: {default}]"
@@ -160,7 +160,7 @@ def epoch_option(default: str) -> Callable[[Callable[..., Any]], Callable[..., A
 
 
 def form_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --json and --csv; the form of the answer is given as ``form``."""
+    """Add --json and --csv; the command gets the choice as ``form``."""
 
     @json_option
     @program_option("--csv", "as_csv", "Print CSV.")

@@ -1,4 +1,4 @@
-"""``deniable plan`` and ``simulate``: how many reports a survey takes, and what comes of them."""
+"""``deniable plan`` and ``simulate``: how many reports a survey needs, and what they yield."""
 
 import re
 from pathlib import Path

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 _ENVELOPE: Final = b"\x92"
-"""How a signed manifest begins, an array of two; no UTF-8 text begins so."""
+"""The first byte of a signed manifest, an array of two; no UTF-8 text begins so."""
 
 
 @click.command(short_help="Show what a matrix guarantees, with the proof.")

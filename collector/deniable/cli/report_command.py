@@ -1,6 +1,6 @@
 """``deniable report``: a device in a shell.
 
-It shows what is asked and on what privacy terms, asks for the answer (an argument would stay in the
+It shows the question and its privacy terms, asks for the answer (an argument would stay in the
 shell's history), and sends a randomised response.
 """
 
@@ -56,7 +56,7 @@ from deniable.terms.text import Row, listed, printable, text_of, wrapped
 
 _FLUSH_SECONDS = 20.0
 _MOST_LISTED = 20
-"""More categories are not shown with a number each, but found by a part of their text."""
+"""If there are more categories, they are found by a part of their text, not by a number."""
 
 
 def report(arguments: Sequence[str]) -> int:
@@ -175,9 +175,9 @@ def _reports(client: Client, name: str) -> list[ReportEntry]:
 def _choose(
     offered: Sequence[Manifest], options: argparse.Namespace, collector: str
 ) -> tuple[Manifest, Survey]:
-    """Return the newest survey that runs and would be admitted, and its declaration.
+    """Return the newest running survey that the client would admit, and its declaration.
 
-    The client judges again, with what its state knows, and takes no other (D11).
+    The client judges it again, with its own state, and accepts no other survey (D11).
     """
     now = time.time()
     lifetime = epsilon_to_nano("lifetime_epsilon", DEFAULT_LIFETIME_EPSILON)
@@ -210,7 +210,7 @@ def _choose(
 
 
 def _as_shown(error: NotRecorded) -> NotRecorded:
-    """Return the error to show: that another survey is offered now is no survey's fault."""
+    """Return the error to show; it is not a survey's fault if a different one is offered now."""
     if isinstance(error, ManifestRefused) and error.fault is ManifestFault.NOT_PINNED:
         return NotReady(
             "the collector now offers a different survey from the one shown; nothing was sent. "
@@ -220,7 +220,7 @@ def _as_shown(error: NotRecorded) -> NotRecorded:
 
 
 def _answered(client: Client, name: str) -> int | None:
-    """Return the epoch that is decided for now, None if an answer can count."""
+    """Return the epoch that is already decided; None if an answer can still count."""
     for entry in _reports(client, name):
         if time.time() < entry.ends:
             if entry.status == "dropped":
@@ -235,7 +235,7 @@ def _answered(client: Client, name: str) -> int | None:
 def _way(
     collector: str, authority: str, relay: str | None, gateway_keys: bytes | None
 ) -> Transport:
-    """Return the way to the collector: by the relay, if there is one, and by no other."""
+    """Return the transport to the collector: only through the relay, if there is one."""
     if relay is None:
         return HttpTransport(collector)
     address = Relay.at(relay, collector)
@@ -245,7 +245,7 @@ def _way(
 
 
 def _offered(way: Transport, collector: str, authority: str, name: str) -> list[Manifest]:
-    """Return the manifests that the collector offers under a name, the newest first."""
+    """Return the manifests that the collector offers under a name, newest first."""
     answer = _get(way, collector, f"/v1/surveys/{name}/manifests", MAX_MANIFESTS_BYTES)
     if answer.status != 200:
         raise NotReady(f"{collector} publishes no survey named {name!r}")
@@ -379,7 +379,7 @@ def collector_of(options: argparse.Namespace) -> tuple[str, str]:
 
 
 def state_file(collector: str, authority: str) -> Path:
-    """Return the state file of a collector and authority: consent is given to one."""
+    """Return the state file of a collector and an authority: consent is given per pair."""
     try:
         base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     except RuntimeError:

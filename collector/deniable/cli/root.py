@@ -1,4 +1,4 @@
-"""The ``deniable`` command: its subcommands, imported when they are run, and errors of one line."""
+"""The ``deniable`` command: its subcommands, imported when run, and one-line errors."""
 
 import os
 import sys
@@ -12,13 +12,13 @@ from typing import Any, Final
 import click
 
 Table = Mapping[str, tuple[str, str]]
-"""By a command's name, where it is (``module:attribute`` in this package), and its line of help."""
+"""Commands by name: their place (``module:attribute`` in this package) and line of help."""
 
 
 class LazyGroup(click.Group):
     """A group that imports the module of a command when the command is run.
 
-    Its sections have a heading each, as the group's help shows them, and a table of commands.
+    Each of its sections has a heading, shown in the group's help, and a table of commands.
     """
 
     def __init__(self, sections: Mapping[str, Table], **arguments: object) -> None:
@@ -41,7 +41,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command that is meant; of one that does not exist, name the closest."""
+        """Find the command that is meant; if there is none, name the closest."""
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
@@ -59,7 +59,7 @@ class LazyGroup(click.Group):
 
 
 class _OneLineErrors(LazyGroup):
-    """A group whose expected errors are one line that says what to do."""
+    """A group that prints an expected error as one line that says what to do."""
 
     def invoke(self, ctx: click.Context) -> object:
         try:
@@ -77,7 +77,7 @@ class _OneLineErrors(LazyGroup):
 
 
 def expected_line(error: Exception) -> str | None:
-    """Return the line of an expected error; None of others."""
+    """Return the line of an expected error; None for others."""
     if isinstance(error, ModuleNotFoundError) and not (error.name or "").startswith("deniable"):
         return f'{error.name} is not installed; pip install "deniable[collector]" installs it'
     # Imported here: most commands end without an error.
@@ -222,7 +222,7 @@ class _AskGroup(LazyGroup):
 
 
 def _group(name: str, table: Table, kind: type[LazyGroup] = LazyGroup) -> LazyGroup:
-    """Return a group of the root's table, whose line there is its help."""
+    """Return a group with the help of its line in the root's table."""
     line = next(commands[name][1] for commands in COMMANDS.values() if name in commands)
     return kind({"Commands": table}, name=name, help=line)
 
@@ -247,7 +247,7 @@ UNKNOWN: Final = 3
 
 
 class FindingCommand(click.Command):
-    """A command that ends with the status of what is unknown, whatever goes wrong."""
+    """A command that exits with the status "unknown", whatever goes wrong."""
 
     usage_status = UNKNOWN
     """The status of a wrong option."""

@@ -21,7 +21,7 @@ _WIDTH_OF_A_PIPE: Final = 100
 
 
 def piped() -> bool:
-    """Tell whether a program reads the output, and nothing says how wide it is to be."""
+    """Tell whether a program reads the output, and no width is set."""
     return not (sys.stdout.isatty() or "COLUMNS" in os.environ)
 
 
@@ -60,7 +60,7 @@ def show_figures(
     csv: Callable[[], str],
     document: Callable[[], Document],
 ) -> None:
-    """Print figures that have a form of their own for programs: values for JSON, or CSV."""
+    """Print figures that have their own form for programs: values for JSON, or CSV."""
     if form == "json":
         click.echo(json.dumps(values(), indent=2, ensure_ascii=False))
     elif form == "csv":
@@ -70,9 +70,9 @@ def show_figures(
 
 
 def show_prose(document: Document, *, as_json: bool) -> None:
-    """Print a document of prose, as wide as the terminal, also of that on which a pipe begins.
+    """Print a document of prose, as wide as the terminal, even if a pipe reads it.
 
-    Where nobody reads on, that is no error.
+    A pipe that is closed early is not an error.
     """
     screen = console()
     try:
@@ -93,7 +93,7 @@ def show_prose(document: Document, *, as_json: bool) -> None:
 
 
 def show_rows(document: Document, *, as_json: bool) -> None:
-    """Print a document of one table: for programs its rows alone, of an empty one the heading."""
+    """Print a document of one table: for programs only its rows; if empty, the heading."""
     (table,) = document.tables
     if as_json:
         click.echo(table_json(table))
@@ -105,7 +105,7 @@ def show_rows(document: Document, *, as_json: bool) -> None:
 
 @contextmanager
 def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Yield a function that tells a terminal on standard error how many more are done."""
+    """Yield a function that shows progress on standard error, if that is a terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 

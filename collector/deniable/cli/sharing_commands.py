@@ -114,7 +114,7 @@ def _list(tokens: list[Token], *, as_json: bool) -> None:
     help="Let anyone read the figures, or only token holders.  [default: show it]",
 )
 def public(name: str, directory: Path, public: bool | None) -> None:
-    """Let anyone read the figures of NAME, or only token holders; a running server follows.
+    """Let anyone read the figures of NAME, or only token holders; a running server applies it.
 
     This decision overrides the setting `public`.
     """

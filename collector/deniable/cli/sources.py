@@ -1,4 +1,4 @@
-"""The collector that commands read, by its directory or its URL, and the survey that is named."""
+"""The collector that commands read, by directory or URL, and the survey that they name."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 
 
 def warn_of_unsigned(others: int) -> None:
-    """Tell how many stored surveys are another authority's."""
+    """Warn of stored surveys that another authority signed."""
     if others:
         surveys = "stored survey is" if others == 1 else "stored surveys are"
         click.echo(f"{others} {surveys} not signed by this collector's authority", err=True)
 
 
 async def published(store: Store, config: Config) -> list[Manifest]:
-    """Return the surveys that this collector's authority signed, by name, the newest first."""
+    """Return the surveys that this collector's authority signed, by name, newest first."""
     manifests, others = await signed_surveys(store, config)
     warn_of_unsigned(others)
     return manifests
@@ -67,13 +67,13 @@ class Place:
     authority: str | None
 
     def origin(self) -> str | None:
-        """Return where the directory's collector is reached; None of a URL: there may be others."""
+        """Return the origin of the directory's collector; None for a URL: there may be others."""
         if self.collector is not None:
             return None
         return Config.load(self.directory).origin
 
     def relays(self, manifest: Manifest) -> bool:
-        """Return whether all its reports come by relays; False of a URL, which does not tell."""
+        """Return whether all its reports come through relays; False for a URL: unknown."""
         if self.collector is not None:
             return False
         return Config.load(self.directory).relayed_from <= manifest.schedule.opens(0)
@@ -116,7 +116,7 @@ class Place:
 
 
 def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add from where a command reads; it is given as ``place``."""
+    """Add the options of a command's source; the command gets it as ``place``."""
 
     @wraps(command)
     def placed(
@@ -151,7 +151,7 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @contextmanager
 def found_survey(place: Place, name: str, survey_id: str | None) -> "Iterator[SurveyFigures]":
-    """Yield the survey; a question that has no answer ends the command with the reason."""
+    """Yield the survey; a question without an answer ends the command with the reason."""
     from deniable.presenting import Surveys
 
     with place.source() as source:
@@ -164,7 +164,7 @@ def found_survey(place: Place, name: str, survey_id: str | None) -> "Iterator[Su
 
 @contextmanager
 def found_figures(place: Place, name: str, survey_id: str | None) -> "Iterator[SurveyFigures]":
-    """Yield the survey, or while the newest has no figures, the one before it that has; say so."""
+    """Yield the survey; if the newest has no figures yet, say so and yield the last that has."""
     with found_survey(place, name, survey_id) as survey:
         figured = survey if survey_id else survey.figured()
         if figured is not survey:
@@ -176,7 +176,7 @@ def found_figures(place: Place, name: str, survey_id: str | None) -> "Iterator[S
 
 
 def survey_argument(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add NAME, and the options that find its survey; it is given as ``survey``."""
+    """Add NAME, and the options that find its survey; the command gets it as ``survey``."""
 
     @click.argument("name")
     @reading_options
@@ -191,7 +191,7 @@ def survey_argument(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """The figures that a question is about, and the form that its answer is to have."""
+    """The figures that a question is about, and the form of its answer."""
 
     histogram: "Histogram"
     manifest: Manifest
@@ -203,7 +203,7 @@ class Figures:
 
 
 def figures_argument(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add NAME, and the options of its figures and of their form; they are ``figures``."""
+    """Add NAME, and the options of its figures and form; the command gets them as ``figures``."""
 
     @survey_argument
     @epoch_option("newest with data")
@@ -221,7 +221,7 @@ def figures_argument(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def asked_epochs(manifest: Manifest, text: str | None) -> range | None:
-    """Return the epochs that are named; ValueError for others than the survey has."""
+    """Return the named epochs; ValueError for any that the survey does not have."""
     return None if text is None else named_epochs(text, manifest, time.time())
 
 
@@ -231,7 +231,7 @@ def asked_answers(text: str, manifest: Manifest) -> "list[str] | dict[str, list[
     Or "31..48", all from one to the other, of answers that have an order.
 
     Raises:
-        click.ClickException: for an answer that there is not.
+        click.ClickException: for an unknown answer.
     """
     try:
         for question, *answers in manifest.dimensions:
@@ -252,7 +252,7 @@ def asked_answers(text: str, manifest: Manifest) -> "list[str] | dict[str, list[
 
 
 def _split(text: str, known: Sequence[str]) -> list[str]:
-    """Split at commas, but for those within an answer: the longest that there is comes first."""
+    """Split at commas, except within an answer: the longest known answer is tried first."""
     pieces, answers = text.split(","), []
     while pieces:
         for end in range(len(pieces), 0, -1):

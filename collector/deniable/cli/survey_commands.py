@@ -29,13 +29,13 @@ from deniable.reading import find_version
 from deniable.stores import Store
 
 _LINE: Final = 68
-"""Characters of a declaration's lists in a line of Python."""
+"""The most characters of a declaration's lists in one line of Python."""
 
 _LONGEST: Final = 5_000
-"""Characters of a declaration that is printed."""
+"""The most characters of a declaration that is printed."""
 
 _MOST_ANSWERS: Final = 200
-"""Answers of a survey that are listed."""
+"""The most answers of a survey that are listed."""
 
 
 @click.command()
@@ -124,7 +124,7 @@ def publish(
 
 
 def _declare(manifest: Manifest, call: str) -> None:
-    """Print how an app declares a survey: in Python, or by a file where that would be long."""
+    """Print how an app declares a survey: in Python, or from a file where that would be long."""
     declared = declared_in_python(declaration_of(manifest))
     if len(declared) <= _LONGEST:
         click.echo(f"\n{call}, or bundle what `deniable survey export` writes:\n\n{declared}")
@@ -239,7 +239,7 @@ def export(name: str, place: Place, out: Path | None) -> None:
 
 
 def _warn_of_unwitnessed(place: Place, bundle: Bundle) -> None:
-    """Warn if too few witnesses cosigned; a collector that is read by its URL names none."""
+    """Warn if too few witnesses cosigned; a collector that is read by URL names no witnesses."""
     if place.collector is not None:
         return
     from deniable.directory.log_publishing import witnesses_of

@@ -30,7 +30,7 @@ _COLUMNS: Final = (
 
 
 def surveys_document(source: Source, now: float) -> Document:
-    """Return the surveys of a source and their states, the newest of each name first."""
+    """Return the document of a source's surveys and their states, newest first under each name."""
     rows = []
     for name in source.names():
         surveys, ended = source.manifests(name), source.ended(name)
@@ -74,9 +74,9 @@ def _instant(when: int) -> str | None:
 def epochs_document(
     manifest: Manifest, epochs: Iterable[ListedEpoch], distrusted: Iterable[bytes], otherwise: str
 ) -> Document:
-    """Return the epochs that have figures: their dates, reports and seals; or why there are none.
+    """Return the document of the epochs with figures: dates, reports and seals; else ``otherwise``.
 
-    That is what it says ``otherwise``.
+    ``otherwise`` says why there are none.
     """
     values = epochs_map(manifest, epochs, distrusted)
 

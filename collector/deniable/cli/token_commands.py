@@ -32,7 +32,7 @@ _COLUMNS: Final = (
 
 @click.group()
 def token() -> None:
-    """Tokens, with which analysts and operators read figures; links have one, too."""
+    """Tokens, with which analysts and operators read figures; each link also has one."""
 
 
 @token.command()
@@ -97,7 +97,7 @@ def revoke(identifier: str, directory: Path) -> None:
 
 
 def find_token(tokens: Iterable[Token], identifier: str) -> Token:
-    """Return the token whose id begins so; ClickException if there is none, or more than one."""
+    """Return the token whose id begins with this; ClickException if not exactly one does."""
     matches = [
         token for token in tokens if identifier and token.digest.hex().startswith(identifier)
     ]
@@ -111,5 +111,5 @@ def find_token(tokens: Iterable[Token], identifier: str) -> Token:
 
 
 def identifier_of(token: Token) -> str:
-    """Return a token's id: how its SHA-256 begins."""
+    """Return a token's id: the first digits of its SHA-256."""
     return token.digest.hex()[:_ID_DIGITS]

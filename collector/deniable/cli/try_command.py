@@ -1,4 +1,4 @@
-"""``deniable try``: a question of one's own, answered by simulated devices, on a page."""
+"""``deniable try``: your own question, answered by simulated devices, on a page."""
 
 import json
 import os
@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # numpy and cryptography: --help does not wait for them
     from deniable.stores import Store
 
 _EPOCHS: Final = 4
-"""Weeks that take reports at once, the last of them the current one."""
+"""Weeks that accept reports at the same time; the last is the current one."""
 _LONGEST: Final = 40
 """Of a name: with what marks a simulated survey, 64 characters are allowed."""
 _DAY: Final = 86_400
@@ -90,7 +90,7 @@ def _survey_file(question: str, answers: tuple[str, ...], epsilon: str) -> tuple
 
 
 def _published(directory: Path, text: str) -> "Manifest":
-    """Publish a survey file's text for simulated devices: all of ``_EPOCHS`` take reports now."""
+    """Publish a survey file's text for simulated devices: all ``_EPOCHS`` accept reports now."""
     from deniable.directory import Config, default_key_file, with_store
     from deniable.publishing.publish import publish
     from deniable.publishing.survey_file import SurveyFile
@@ -111,7 +111,7 @@ def _published(directory: Path, text: str) -> "Manifest":
 
 
 def _fill(collector: str, manifest: "Manifest", devices: int) -> None:
-    """Send the reports of all epochs: of the last answer, more in each."""
+    """Send the reports of all epochs; the last answer gains in each."""
     import numpy as np
 
     from deniable.client import HttpTransport
@@ -134,7 +134,7 @@ def _fill(collector: str, manifest: "Manifest", devices: int) -> None:
 def _send(
     transport: "HttpTransport", survey_id: bytes, epoch: int, responses: "NDArray[np.int64]"
 ) -> None:
-    """Send a report of each simulated device, which has a key of its own."""
+    """Send a report of each simulated device; each has its own key."""
     from deniable.messages import MAX_ANSWER_BYTES, Report, UploadAnswer, pack_upload, sign_report
 
     envelopes = [

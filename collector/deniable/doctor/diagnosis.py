@@ -1,4 +1,4 @@
-"""Findings: the states in which checks find a collector, remedies, and the document of them."""
+"""Findings of checks: the state of a collector, the remedies, and their document."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from deniable.documents import Column, Document, Level, Table
 
 
 class Status(StrEnum):
-    """The state of a collector by a check: as it must be, to be looked at, or wrong."""
+    """The state that a check found: as it must be, to be looked at, or wrong."""
 
     OK = "ok"
     WARN = "warn"
@@ -26,7 +26,7 @@ class Diagnosis:
 
 
 def good(text: str) -> Diagnosis:
-    """Return a finding that nothing is to be done."""
+    """Return a finding that needs no action."""
     return Diagnosis(Status.OK, text)
 
 
@@ -52,7 +52,7 @@ _COLUMNS: Final = (
 
 
 def findings_document(findings: Sequence[tuple[str, Diagnosis]]) -> Document:
-    """Return findings, by the names of their checks."""
+    """Return the document of findings, by the names of their checks."""
     rows = [
         {
             "status": finding.status.value,

@@ -1,4 +1,4 @@
-"""All checks, by name: what the operations guide lists, and what each looks at."""
+"""All checks, by name, as the operations guide lists them, and what each examines."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -28,7 +28,7 @@ class Collector:
 
 
 Checks = Mapping[str, Callable[[Examined], Diagnosis | None]]
-"""By name, what looks at it; None if it does not apply."""
+"""Checks by name; a check returns None if it does not apply."""
 
 CHECKS: Final[Checks[Collector]] = {
     "file modes": lambda it: machine.check_modes(it.directory, it.config),
@@ -67,7 +67,7 @@ STORE_CHECKS: Final[Checks[store_checks.Stored]] = {
 def examine(
     directory: Path, environment: Mapping[str, str], *, online: bool
 ) -> Iterator[tuple[str, Diagnosis]]:
-    """Yield names of checks and their findings, as far as the ones before let it look."""
+    """Yield the checks' names and findings; a failed check stops those that depend on it."""
     config, read = machine.read_settings(directory, environment)
     yield "settings", read
     yield "environment", machine.check_variables(environment)

@@ -1,4 +1,4 @@
-"""The machine that serves and the collector's files, and what is doubtful when it starts."""
+"""Checks of the serving machine and the collector's files, and warnings at its start."""
 
 import ctypes
 import ipaddress
@@ -44,7 +44,7 @@ VARIABLES: Final = frozenset(
 
 
 def start_warnings(config: Config, environment: Mapping[str, str]) -> list[str]:
-    """Return a line for each thing that is hardly meant so.
+    """Return a line for each setting or file that is probably a mistake.
 
     The store is only read; a SQLite file of an older version is migrated, as serving would.
 
@@ -72,7 +72,7 @@ def start_warnings(config: Config, environment: Mapping[str, str]) -> list[str]:
 
 
 def unknown_variables(environment: Iterable[str]) -> list[str]:
-    """Return the variables that look like ours and are not, sorted."""
+    """Return the variables, sorted, that look like settings and are not."""
     ours = {name for name in environment if name.startswith(_PREFIX)}
     return sorted(ours - VARIABLES - _OTHERS)
 
@@ -104,7 +104,7 @@ _MOST_READ = 64 << 10
 
 
 def check_modes(directory: Path, config: Config) -> Diagnosis:
-    """Check that nobody else reads what is secret or about people."""
+    """Check that nobody else can read secrets or data about people."""
     secret = [config.tls_key, config.gateway_keys, config.store, directory / CONFIG_FILE, directory]
     files = [file for file in secret if isinstance(file, Path) and os.access(file, os.F_OK)]
     if directory in files and not _mode(directory) & 0o077:
@@ -155,7 +155,7 @@ def _holds_private_key(file: Path) -> bool:
 
 
 def check_leftover(directory: Path, config: Config) -> Diagnosis | None:
-    """Check that no SQLite file lies where a command without the database's URL would take it."""
+    """Check that no SQLite file lies where a command without the database's URL would use it."""
     file = directory / "store.sqlite"
     if isinstance(config.store, str) and file.exists():
         return doubtful(
@@ -209,7 +209,7 @@ def check_rights(store: Path) -> Diagnosis | None:
 
 
 def as_user(number: int) -> str:
-    """Return the command that looks as the user who serves: the owner of the files."""
+    """Return the command that runs the checks as the serving user: the files' owner."""
     return f"run this as the server's user: runuser -u {_name(number)} -- deniable doctor"
 
 
@@ -238,7 +238,7 @@ def _name(user: int) -> str:
 def read_settings(
     directory: Path, environment: Mapping[str, str]
 ) -> tuple[Config | None, Diagnosis]:
-    """Return the settings, None if they are wrong, and what to say about them."""
+    """Return the settings, or None if they are wrong, and the finding about them."""
     try:
         config = Config.load(directory, environment)
     except InvalidConfig as error:
@@ -249,7 +249,7 @@ def read_settings(
 
 
 def check_variables(environment: Mapping[str, str]) -> Diagnosis:
-    """Say which variables override settings, and which look as if they should."""
+    """Report the variables that override settings, and those that look as if they should."""
     if strange := unknown_variables(environment):
         return doubtful(
             f"not a setting: {', '.join(strange)}",
@@ -260,7 +260,7 @@ def check_variables(environment: Mapping[str, str]) -> Diagnosis:
 
 
 def check_proxies(config: Config) -> Diagnosis:
-    """Say how connections come in, and whether limits see who sends."""
+    """Report how connections arrive, and whether the limits can tell senders apart."""
     secured = config.tls_certificate is not None
     proxied = config.origin.startswith("https://") and not secured
     if not proxied:
@@ -288,7 +288,7 @@ def _is_loopback(host: str) -> bool:
 
 
 _OTHER_FILES = 64
-"""What a worker opens besides connections: store, logs, pipes, sockets."""
+"""Files that a worker opens besides connections: store, logs, pipes, sockets."""
 _UNSYNCHRONISED = 5
 """What adjtimex(2) returns of a clock that nothing sets: TIME_ERROR."""
 _TIMEX_BYTES = 512
@@ -297,7 +297,7 @@ _ONE_SECOND = 1.0
 
 
 def check_workers(config: Config) -> Diagnosis:
-    """Check that there are processors for the workers."""
+    """Check that there are enough processors for the workers."""
     cores = len(os.sched_getaffinity(0))
     text = f"{config.workers}, on {cores} processor{'s' * (cores > 1)}"
     if config.workers > cores:
@@ -306,7 +306,7 @@ def check_workers(config: Config) -> Diagnosis:
 
 
 def check_open_files(config: Config, connections: int) -> Diagnosis:
-    """Check that a process may open as many files as it has connections, so many of clients."""
+    """Check that a process may open enough files for all its connections."""
     return judge_open_files(config, connections, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
 
 
@@ -329,7 +329,7 @@ def check_clock(directory: Path, now: float) -> Diagnosis:
 
 
 def judge_clock(file: Path, newest: float, now: float, *, synchronised: bool | None) -> Diagnosis:
-    """Judge the clock; whether something sets it is None where the kernel does not say."""
+    """Judge the clock; ``synchronised`` is None where the kernel does not say."""
     if newest > now + _ONE_SECOND:
         return bad(
             f"{newest - now:,.0f} s behind the newest file, {file}",
@@ -346,7 +346,7 @@ def judge_clock(file: Path, newest: float, now: float, *, synchronised: bool | N
 
 
 def _synchronised() -> bool | None:
-    """Ask the kernel, which changes nothing; None where it cannot be asked."""
+    """Return whether the kernel calls the clock synchronised; None where it cannot be asked."""
     try:
         state = ctypes.CDLL(None).adjtimex(ctypes.create_string_buffer(_TIMEX_BYTES))
     except (AttributeError, OSError):
@@ -355,7 +355,7 @@ def _synchronised() -> bool | None:
 
 
 def check_libraries() -> Diagnosis:
-    """Say which libraries the server uses, and whether the faster event loop is there."""
+    """Report the libraries that the server uses, and whether the faster event loop is installed."""
     versions = {name: _version(name) for name in ("aiohttp", "PyNaCl", "uvloop")}
     installed = [f"{name} {number}" for name, number in versions.items() if number]
     text = ", ".join([*installed, f"SQLite {sqlite3.sqlite_version}"])

@@ -1,4 +1,4 @@
-"""The collector as devices meet it: a certificate that holds, and at the origin this collector."""
+"""Checks of what devices meet: a valid certificate, and this collector at its origin."""
 
 import asyncio
 import http.client
@@ -27,7 +27,7 @@ _MOST_BYTES = 64 << 10
 
 
 def check_certificate(config: Config, now: float) -> Diagnosis | None:
-    """Check the certificate, if the collector ends TLS itself."""
+    """Check the certificate, if the collector terminates TLS itself."""
     if config.tls_certificate is None:
         return None
     try:
@@ -77,7 +77,7 @@ def check_server(config: Config) -> Diagnosis | None:
 def check_origin_answers(config: Config, authority: bytes, now: float) -> Diagnosis:
     """Ask the origin, as a device would, for the authority that signs now.
 
-    With TLS, the certificate that devices meet there is looked at as well, also if it is a proxy's.
+    With TLS, the certificate there is checked as well, even if it is a proxy's.
     """
     origin = urlsplit(config.origin)
     secure = origin.scheme == "https"
@@ -146,7 +146,7 @@ def check_served_log(config: Config, stored: StoredLog) -> Diagnosis:
 
 
 def witness_answers(config: Config, stored: StoredLog, *, online: bool) -> Replies | None:
-    """Ask the witnesses what they have seen, also offline if too few have cosigned the log."""
+    """Ask the witnesses what they have seen; offline, only if too few cosigned the log."""
     from deniable.public_log.audit.visiting import ask_witnesses  # needs aiohttp: slow to import
 
     with suppress(TransparencyLogError):
@@ -169,9 +169,9 @@ def judge_witnesses(config: Config, replies: Replies) -> Diagnosis:
 
 
 def _of_ports(config: Config) -> str:
-    """Return a remedy if the origin has another port than the collector; else nothing.
+    """Return a remedy if the origin's port is not the collector's; else "".
 
-    Where the origin has TLS that the collector does not end, it is that of a proxy.
+    If the origin has TLS that the collector does not terminate, its port is a proxy's.
     """
     origin = urlsplit(config.origin)
     secure = origin.scheme == "https"

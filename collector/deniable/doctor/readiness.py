@@ -21,7 +21,7 @@ _MOST_BYTES: Final = 64 << 10
 
 
 def server_finding(config: Config) -> Diagnosis:
-    """Return the state of the collector, by its answer to ``/readyz``.
+    """Return the collector's state, from its answer to ``/readyz``.
 
     Raises:
         OSError: if nothing listens there, or the connection fails.
@@ -90,7 +90,7 @@ def listening_ports(store: Path | str) -> list[int]:
 
 
 def local_address(config: Config) -> str:
-    """Return by which address this machine reaches itself."""
+    """Return the address at which this machine reaches itself."""
     try:
         address = ipaddress.ip_address(config.host)
     except ValueError:

@@ -91,7 +91,7 @@ def check_schema(config: Config) -> Diagnosis | None:
 
 
 def read_store(directory: Path, config: Config, now: float) -> Stored | Diagnosis:
-    """Open the store and read what is judged, or say why not; the server may be running."""
+    """Open the store and read what is judged, or say why that failed; the server may be running."""
 
     async def read(store: Store) -> Stored:
         await store.ping()
@@ -137,7 +137,7 @@ def read_store(directory: Path, config: Config, now: float) -> Stored | Diagnosi
 def _record(
     directory: Path, config: Config, log: StoredLog
 ) -> SignedCheckpoint | PublicLogError | None:
-    """Return the record beside the log's key, if that is here and whoever looks may read it."""
+    """Return the record beside the log's key, if it is here and readable."""
     origin = log.newest.split("\n", 1)[0] or log_origin(config.origin)
     try:
         return read_record(log_key_file(default_key_file(directory)), origin)
@@ -192,7 +192,7 @@ def _remedy_of_file(error: BaseException | None) -> str:
 
 
 def describe(config: Config) -> Diagnosis:
-    """Say which store has taken a write."""
+    """Report which store accepted a write."""
     if not isinstance(config.store, Path):
         return good("PostgreSQL answers")
     size = config.store.stat().st_size / 2**20
@@ -210,7 +210,7 @@ def judge_store_clock(ahead: float) -> Diagnosis:
 
 
 def judge_standbys(lagging: int) -> Diagnosis | None:
-    """Judge how many of PostgreSQL's standbys lack what is acknowledged; None of none."""
+    """Judge how many PostgreSQL standbys lack what is acknowledged; None without standbys."""
     if not lagging:
         return None
     follow = "1 standby follows" if lagging == 1 else f"{lagging} standbys follow"

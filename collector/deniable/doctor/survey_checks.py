@@ -1,4 +1,4 @@
-"""The published surveys, their gateway and their log: what devices can take, and what it costs."""
+"""Checks of the published surveys, their gateway and log: what devices accept, and its cost."""
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import suppress
@@ -21,7 +21,7 @@ from deniable.stores import StoredLog
 
 
 def judge_lifetime(offered: Sequence[Manifest], now: float) -> Diagnosis:
-    """Judge whether a device can follow all that runs."""
+    """Judge whether a device can afford all running surveys."""
     together = reserved_by_all(offered, now)
     text = (
         "a device that answers every running survey reserves at most epsilon "
@@ -38,7 +38,7 @@ def judge_lifetime(offered: Sequence[Manifest], now: float) -> Diagnosis:
 
 
 def judge_declarations(offered: Sequence[Manifest], now: float) -> Diagnosis:
-    """Tell which apps answer an older survey than the newest of its name."""
+    """Report the apps that answer an older survey than the newest of its name."""
     lines = []
     for newest in current(offered):
         older = [survey for survey in offered if survey.name == newest.name and survey != newest]
@@ -169,7 +169,7 @@ def _others(
 
 _ENDING_DAYS = 7
 _LAST_PART = 4
-"""A short survey's end is no news before its last quarter."""
+"""The end of a short survey is not reported before its last quarter."""
 _UNKEPT = (
     "deniable serve does it by the clock, unless upkeep_seconds is 0 (its log shows why it is "
     "postponed); or: deniable survey seal {name} {epoch}"
@@ -193,7 +193,7 @@ def judge_signatures(others: int, stored: int) -> Diagnosis:
 
 
 def judge_origin(surveys: Sequence[Manifest], origin: str) -> Diagnosis:
-    """Judge whether devices that come to the origin can take what is asked there."""
+    """Judge whether devices that use this origin can accept the surveys served there."""
     elsewhere = [
         f"{survey.name} (for {survey.origin})" for survey in surveys if survey.origin != origin
     ]
@@ -207,7 +207,7 @@ def judge_origin(surveys: Sequence[Manifest], origin: str) -> Diagnosis:
 
 
 def judge_issuers(surveys: Sequence[Manifest], distrusted: Set[bytes], now: float) -> Diagnosis:
-    """Judge whether anybody is left to vouch for devices."""
+    """Judge whether a trusted issuer is left to vouch for devices."""
     stuck = [
         survey.name
         for survey in surveys
@@ -233,7 +233,7 @@ def judge_issuers(surveys: Sequence[Manifest], distrusted: Set[bytes], now: floa
 def judge_surveys(
     surveys: Sequence[Manifest], offered: Sequence[Manifest], now: float
 ) -> Diagnosis:
-    """Judge whether anything is asked, and for how long; what is offered is what runs."""
+    """Judge whether any survey is running, and for how long."""
     names = {manifest.name for manifest in surveys}
     if not names:
         return doubtful("none is published", "deniable survey publish FILE")
@@ -253,7 +253,7 @@ def judge_surveys(
 
 
 def unpublished_names(config: Config, surveys: Iterable[Manifest]) -> list[str]:
-    """Return the surveys that settings name and that are not published, and in which setting."""
+    """Return the unpublished surveys that settings name, and the setting of each."""
     published = {survey.name for survey in surveys}
     return [
         f"{name!r} in {setting}"
@@ -263,7 +263,7 @@ def unpublished_names(config: Config, surveys: Iterable[Manifest]) -> list[str]:
 
 
 def judge_names(config: Config, surveys: Sequence[Manifest]) -> Diagnosis | None:
-    """Judge whether each survey that a setting names is published; None if none names any."""
+    """Judge whether each survey named in a setting is published; None if none is named."""
     if unknown := unpublished_names(config, surveys):
         return doubtful(
             f"not published: {', '.join(unknown)}",
@@ -290,7 +290,7 @@ def judge_seals(
 
 
 def judge_cuts(cuts: Sequence[tuple[str, int, int]]) -> Diagnosis | None:
-    """Judge the cuts of the store's history: surveys, epochs and when; None of none."""
+    """Judge the cuts of the store's history: surveys, epochs and times; None if there are none."""
     if not cuts:
         return None
     name, epoch, cut_at = cuts[-1]
@@ -302,7 +302,7 @@ def judge_cuts(cuts: Sequence[tuple[str, int, int]]) -> Diagnosis | None:
 
 
 def _epoch(manifest: Manifest, now: float) -> int:
-    """Return the number of the epoch that goes on, or 0 before it."""
+    """Return the number of the current epoch, or 0 before the first."""
     return max(0, int((now - manifest.schedule.start) // manifest.schedule.epoch_seconds))
 
 
