@@ -1,4 +1,4 @@
-"""The slots of connections: how many stay, how many of one address, and how much is unread.
+"""Slots of connections: limits on their number, the number per address, and unread bytes.
 
 An address is never stored or logged: slots and token buckets in memory have it, and nothing else.
 """
@@ -30,7 +30,7 @@ def is_among(address: Address | None, networks: Sequence[Network]) -> bool:
 
 
 def sender(peer: str, forwarded: str, trusted: Sequence[Network]) -> Address | None:
-    """Return the address of a request's sender; None for what is no address.
+    """Return the address of a request's sender; None for text that is not an address.
 
     Where the connection's other end is a trusted proxy, it is whom X-Forwarded-For (all its lines)
     tells of; else that is not looked at: anybody can send one.
@@ -47,7 +47,7 @@ def sender(peer: str, forwarded: str, trusted: Sequence[Network]) -> Address | N
 def mark(address: Address | None) -> str:
     """Return the mark of one sender: an IPv4 address, or an IPv6 /64.
 
-    It is the empty text for what is no address: all such share one limit.
+    It is empty for text that is not an address: all of that shares one limit.
     """
     if address is None:
         return ""
@@ -58,7 +58,7 @@ def mark(address: Address | None) -> str:
 
 
 def read_address(text: str) -> Address | None:
-    """Read an address, perhaps with a port as some proxies write it; None if it is none."""
+    """Read an address, with or without a port (some proxies add one); None if it is not one."""
     text = text.strip()
     with_port = _WITH_PORT.fullmatch(text)
     if with_port is not None:
@@ -82,15 +82,15 @@ def _parsed(text: str) -> Address:
 
 
 MOST_CONNECTIONS: Final = 1_000
-"""Connections of one worker at once.
+"""The most connections of one worker.
 
 Devices come, send and leave, so honest ones need far fewer. With the kernel's buffers, 128 KiB of
 each direction, so many hold 250 MiB at most.
 """
 _MOST_OF_ADDRESS: Final = 250
-"""Of these, connections of one address, trusted proxies excepted: it takes several to fill all."""
+"""The most connections of one address, trusted proxies excepted: one alone cannot fill all."""
 SLICE_BYTES: Final = 1 << 16
-"""How much of an answer is given to a connection at a time."""
+"""Bytes of an answer that are given to a connection at a time."""
 _MOST_UNREAD_BYTES: Final = 128 << 20
 
 
@@ -102,9 +102,9 @@ class SlotHolder(Protocol):
 
 
 class ConnectionSlots:
-    """The slots for connections of one worker: so many in all, of one address, and unread bytes.
+    """One worker's slots for connections, with limits in all, per address and on unread bytes.
 
-    Whoever comes beyond that takes the place of whoever keeps us waiting longest. What holds:
+    A newcomer beyond a limit replaces the client that has kept us waiting longest. What holds:
 
     S1. Ended for another's sake is only what waits for its own client, never a request in our
         hands: a newcomer is turned away only where all places are taken by such requests.
@@ -125,7 +125,7 @@ class ConnectionSlots:
         self.unread_bytes = 0
 
     def enter(self, holder: SlotHolder, peer: str) -> bool:
-        """Give a connection, which waits for its client, a slot; return False if there is none."""
+        """Give a slot to a connection that waits for its client; return False if there is none."""
         address = read_address(peer)
         name = None if is_among(address, self._trusted) else mark(address)
         if name is not None and self._held[name] >= _MOST_OF_ADDRESS:
@@ -158,7 +158,7 @@ class ConnectionSlots:
             del self._held[name]
 
     def works(self, holder: SlotHolder) -> None:
-        """Note that its request is in our hands."""
+        """Note that its request has arrived and is being answered."""
         self._waiting.pop(holder, None)
 
     def waits(self, holder: SlotHolder) -> None:
@@ -180,7 +180,7 @@ class ConnectionSlots:
                     self._evict(slow)
 
     def sent(self, holder: SlotHolder) -> None:
-        """Note that its answer is in the kernel's hands, or thrown away."""
+        """Note that the kernel has its answer, or that the answer was discarded."""
         body = self._sending.pop(holder, None)
         if body is not None:
             self._readers[id(body)] -= 1
@@ -195,5 +195,5 @@ class ConnectionSlots:
 
 
 def _cost(body: bytes, *, shared: bool) -> int:
-    """Return the bytes that one more reader of a body holds: a slice, and the first all of it."""
+    """Return the bytes held for one more reader of a body: a slice; for the first, all of it."""
     return min(len(body), SLICE_BYTES) + (0 if shared else len(body))

@@ -1,4 +1,4 @@
-"""Connections, each bounded in time and memory: around aiohttp's, of which only what is public.
+"""Connections, each bounded in time and memory, around aiohttp's public interface.
 
 aiohttp parses heads and bodies, and runs handlers. It is given a head once that has come whole, the
 bytes of its body, and nothing more before the answer; its transport is ours. What holds, whatever
@@ -36,15 +36,15 @@ from deniable.server.problems import answer_headers, bare_answer, complete, plai
 Handler = Callable[[web.BaseRequest], Awaitable[web.Response]]
 
 HEAD_SECONDS: Final = 10.0
-"""How long a request's head may take, or a handshake: a few packets, over a poor mobile network."""
+"""Seconds for a request's head, or a handshake: a few packets over a poor mobile network."""
 BODY_SECONDS: Final = 10.0
-"""How long a request's body may take: 64 KiB at most."""
+"""Seconds for a request's body, which is at most 64 KiB."""
 ANSWER_SECONDS: Final = 120.0
-"""How long it may take to make an answer, and to read it: the largest have some MiB."""
+"""Seconds for making an answer, and for reading it: the largest have some MiB."""
 IDLE_SECONDS: Final = 60.0
-"""How long a connection may wait for its next request: longer than a proxy in front keeps it."""
+"""Seconds that a connection may wait for its next request: longer than a proxy keeps it."""
 _LINGER_SECONDS: Final = 5.0
-"""How long a refused body is still read, so that its sender gets to see why."""
+"""Seconds for which a refused body is still read, so that its sender sees the reason."""
 _SWEEP_SECONDS: Final = 1.0
 NO_DESCRIPTORS: Final = "socket.accept() out of system resource"
 """How asyncio says that file descriptors ran out, and we: it is logged once for all."""
@@ -89,7 +89,7 @@ class CollectorServer:
         return await request.transport.connection.answer(request, self._handler)
 
     async def shutdown(self, seconds: float | None = None) -> None:
-        """Finish the requests under way, but those that are overdue; close every connection."""
+        """Finish the requests under way, except overdue ones; close every connection."""
         try:
             self._server.pre_shutdown()
             await self._server.shutdown(seconds)
@@ -110,7 +110,7 @@ class CollectorServer:
                     )
 
     def _look_for_descriptors(self) -> None:
-        """Say so if there are none for whoever comes: uvloop hangs up on him without a word."""
+        """Log a lack of descriptors for new connections: uvloop closes these without a word."""
         try:
             os.close(os.open(os.devnull, os.O_RDONLY))
         except OSError as error:
@@ -150,7 +150,7 @@ class _Outgoing(asyncio.Transport):
 
 
 class Connection(asyncio.Protocol):
-    """One connection, with a time at which it is overdue; aiohttp's is inside."""
+    """A connection with a time at which it is overdue, around aiohttp's own."""
 
     def __init__(self, server: CollectorServer, inner: asyncio.Protocol) -> None:
         self.transport: asyncio.Transport | None = None
@@ -171,7 +171,7 @@ class Connection(asyncio.Protocol):
         self._overdue_at = self._loop.time() + HEAD_SECONDS
 
     def shake_hands(self, accepted: socket.socket, peer: str) -> bool:
-        """Take a place for the handshake before the connection; return False if there is none."""
+        """Take a slot for the handshake before the connection; return False if there is none."""
         self._socket = accepted
         return self._slots.enter(self, peer)
 
@@ -188,14 +188,14 @@ class Connection(asyncio.Protocol):
             self._inner.connection_made(_Outgoing(self, stream))
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes; the first after an answer start the next request's time."""
+        """Take bytes; the first ones after an answer start the next request's time."""
         if not self._over:
             searched = len(self._held)
             self._held += data
             self._pass_on(searched)
 
     def _pass_on(self, searched: int = 0) -> None:
-        """Give aiohttp what it may have by now; read no more while too much is left."""
+        """Give aiohttp the bytes that it may have now; stop reading while too much is left."""
         if not self._given:
             self._give_head(searched)
         elif self._body_left:
@@ -213,7 +213,7 @@ class Connection(asyncio.Protocol):
             (self.transport.pause_reading if paused else self.transport.resume_reading)()
 
     def _give_head(self, searched: int) -> None:
-        """Give aiohttp the next head once it has come whole, and what has come of its body."""
+        """Give aiohttp the next head once it is complete, and the received part of its body."""
         if not searched:
             self._overdue_at = self._loop.time() + HEAD_SECONDS
         try:
@@ -247,7 +247,7 @@ class Connection(asyncio.Protocol):
                 content.set_exception(error)
 
     async def answer(self, request: web.BaseRequest, handler: Handler) -> web.Response:
-        """Have a request answered whose head has come, and send the answer."""
+        """Have the request with this head answered, and send the answer."""
         self._request, self._task, self._body_ended = request, asyncio.current_task(), False
         if self._chunked:
             self._pass_on()
@@ -260,7 +260,7 @@ class Connection(asyncio.Protocol):
         return answer
 
     def work(self) -> None:
-        """Start the answer's time: the request has come whole."""
+        """Start the answer's time: the request is complete."""
         self._overdue_at = self._loop.time() + ANSWER_SECONDS
         self._slots.works(self)
 
@@ -302,11 +302,11 @@ class Connection(asyncio.Protocol):
             self._slots.sends(self, self.unread)
 
     def resume_writing(self) -> None:
-        """Have aiohttp write on."""
+        """Let aiohttp continue to write."""
         self._inner.resume_writing()
 
     def sweep(self, now: float) -> None:
-        """End the connection, or a request's body, that is overdue at this time of the loop."""
+        """End the connection, or a request's body, if it is overdue at this time of the loop."""
         if now < self._overdue_at:
             return
         request = self._request
@@ -324,7 +324,7 @@ class Connection(asyncio.Protocol):
             self._cut_off()
 
     def refuse(self, detail: str = "this is not an HTTP request") -> None:
-        """Hang up on what is no HTTP; or where a handler failed, for which aiohttp speaks."""
+        """Hang up on anything that is not HTTP, or when aiohttp reports a failed handler."""
         if self._request is None:
             self._server.meters.requests_refused[RefusalCode.MALFORMED].inc()
             self._hang_up(problem(RefusalCode.MALFORMED, detail))
@@ -348,7 +348,7 @@ class Connection(asyncio.Protocol):
                 self._socket.shutdown(socket.SHUT_RDWR)  # the handshake fails
 
     def _cut_off(self) -> None:
-        """Close, and throw away what was not read, which would be kept for as long as not."""
+        """Close, and discard what the client has not read: it would be kept until then."""
         self._over = True
         self._overdue_at = math.inf
         if self.transport is not None:
@@ -358,7 +358,7 @@ class Connection(asyncio.Protocol):
             self.transport.abort()
 
     def connection_lost(self, exc: BaseException | None) -> None:  # noqa: ARG002
-        """Let go of the connection; what nobody will read is not made any more."""
+        """Let go of the connection, and stop making an answer that nobody will read."""
         self._over, self.transport = True, None
         self._server.connections.discard(self)
         self._slots.leave(self)
@@ -391,7 +391,7 @@ async def read_body(request: web.BaseRequest) -> bytes:
 
 
 async def _write_slices(request: web.BaseRequest, answer: web.Response, body: bytes) -> None:
-    """Write a large body, which any number of answers share, by slices: none copies it."""
+    """Write a large body in slices, without copying it: many answers may share it."""
     answer.headers["Content-Length"] = str(len(body))
     answer.body = None
     await answer.prepare(request)

@@ -1,4 +1,4 @@
-"""The framing of requests: heads and chunks, taken from what has come of a connection. Pure.
+"""The framing of requests: heads and chunks, taken from a connection's received bytes. Pure.
 
 No head goes on to aiohttp before it has come whole, and none that two readers could take for
 something else (RFC 9112, sections 2 to 7).
@@ -28,12 +28,12 @@ _TRAILERS: Final = re.compile(rb"([!-9;-~]+:[\t -~\x80-\xff]*\r\n)*\r\n")
 
 
 class BadHead(Exception):
-    """A head is too large, with that as its reason, or is none."""
+    """A head is too large, which is then the reason, or is not a head at all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The head of a request, and how its body comes: so many bytes, or in chunks."""
+    """The head of a request, and the form of its body: a number of bytes, or chunks."""
 
     text: bytes
     body_bytes: int
@@ -41,7 +41,7 @@ class Head:
 
 
 def take_head(held: bytearray, searched: int) -> Head | None:
-    """Take the next head, of which so many bytes have no end; None until it has come whole.
+    """Take the next head, not ended in its first ``searched`` bytes; None until it is complete.
 
     Raises:
         BadHead: as soon as that is certain.
@@ -75,7 +75,7 @@ def take_head(held: bytearray, searched: int) -> Head | None:
 
 
 def take_chunk(held: bytearray) -> bytes | None:
-    """Take the next chunk of a body (RFC 9112, section 7.1), the last being empty; None of a part.
+    """Take the next chunk of a body (RFC 9112, section 7.1), the last empty; None if incomplete.
 
     Extensions and trailers are thrown away. aiohttp would not tell of a malformed one in time.
     """

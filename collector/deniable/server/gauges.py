@@ -1,4 +1,4 @@
-"""Gauges, measured when somebody looks, and estimates of closed epochs for Prometheus.
+"""Gauges, measured on request, and estimates of closed epochs for Prometheus.
 
 Gauges are absolute, the same whichever worker answers. No value is of one survey's reports as they
 come. What cannot be told, such as the end of a certificate where there is none, has no sample.
@@ -36,9 +36,9 @@ from deniable.stores import Store, StoreError, StoreFull
 _LOG: Final = logging.getLogger("deniable.collector")
 _SECONDS: Final = 30.0
 _MOST_ANSWERS: Final = 20
-"""Of a survey with more, the largest, with intervals that hold for all at once."""
+"""The most answers of a survey; of more, the largest, with intervals that hold for all at once."""
 _MOST_LOOKS: Final = 400
-"""So many epochs back is looked for one that is closed and has figures."""
+"""The most epochs that are searched, backwards, for a closed one with figures."""
 
 MEASURED: Final = {
     "store_up": "1 if the store takes durable writes, else 0",
@@ -54,7 +54,7 @@ MEASURED: Final = {
     "backup_timestamp_seconds": "time of the last backup; 0 if none",
     "workers_wanted": "worker processes that the settings ask for",
 }
-"""What is measured when somebody asks: the same value whichever worker answers."""
+"""Gauges measured on request: the same value whichever worker answers."""
 _ANSWER: Final = ("survey", "answer")
 ESTIMATED: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
     "estimate": (
@@ -68,7 +68,7 @@ ESTIMATED: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
     "estimate_fake_reports": (("survey",), "lower bound on its fake reports"),
     "estimate_epoch_end_timestamp_seconds": (("survey",), "when that epoch ended"),
 }
-"""What is estimated of surveys: the labels, whose values are names and answers, and its meaning."""
+"""Estimates of surveys: the labels, whose values are names and answers, and the meaning."""
 BUILD_INFO: Final = "always 1; its labels show what runs: version, python, event_loop"
 
 Figures = Mapping[str, Mapping[tuple[str, ...], float]]
@@ -76,7 +76,7 @@ Figures = Mapping[str, Mapping[tuple[str, ...], float]]
 
 
 class ClosedFigures:
-    """The figures of the newest closed epochs, as they were made last."""
+    """The latest figures of the newest closed epochs."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class ClosedFigures:
         self._made: dict[str, tuple[object, Figures]] = {}
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the figures of all surveys, as far as there are any."""
+        """Yield the existing figures of all surveys."""
         for name, (labels, meaning) in ESTIMATED.items():
             family = GaugeMetricFamily(PREFIX + name, meaning, labels=labels)
             for _, figures in self._made.values():
@@ -109,7 +109,7 @@ class ClosedFigures:
             await asyncio.sleep(_SECONDS)
 
     async def renew(self) -> None:
-        """Make the figures of those surveys of which another epoch has closed."""
+        """Make the figures of surveys of which another epoch has closed."""
         await self._catalogue.reread()
         for name in self._names:
             try:
@@ -171,7 +171,7 @@ _KEEPING_SECONDS: Final = 2.0
 
 
 class Gauges:
-    """Measures; the store is asked at most once in some seconds."""
+    """Measured values; the store is asked at most once every few seconds."""
 
     def __init__(
         self,
@@ -193,7 +193,7 @@ class Gauges:
         self._stored = SharedAnswer(self._read_store, patience=_READING_SECONDS)
 
     async def check(self) -> None:
-        """Return if the store takes a durable write.
+        """Return once the store has accepted a durable write.
 
         Raises:
             StoreError: if it does not.
@@ -207,7 +207,7 @@ class Gauges:
         await self._store.ping()
 
     async def measure(self) -> Mapping[str, float]:
-        """Return the values, by name; what the store is asked is as old as :meth:`check` has it."""
+        """Return the values by name; those of the store are as old as :meth:`check`'s."""
         values: dict[str, float] = {"workers_wanted": self._config.workers, "store_up": 0.0}
         if self._tls is not None:
             values["certificate_end_timestamp_seconds"] = self._tls.ends
@@ -223,7 +223,7 @@ class Gauges:
         return values
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the values measured last, what runs, and estimates."""
+        """Yield the latest values, the versions that run, and the estimates."""
         build = {
             "version": version("deniable"),
             "python": platform.python_version(),
@@ -235,7 +235,7 @@ class Gauges:
         yield from self.figures.collect()
 
     async def keep(self, meters: Meters) -> None:
-        """Keep the gauges that are this worker's own among its meters, until cancelled."""
+        """Keep this worker's own gauges up to date among its meters, until cancelled."""
         meters.workers.set(1)
         while (usage := self._store.connections) is not None:
             for meter, number in zip(meters.database_connections, usage, strict=True):

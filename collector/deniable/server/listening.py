@@ -13,14 +13,14 @@ from deniable.server.connections import HEAD_SECONDS, NO_DESCRIPTORS, CollectorS
 
 _BACKLOG: Final = 1_024
 _KERNEL_BYTES: Final = 1 << 16
-"""Of each direction of a connection; Linux takes twice as much, for its own needs."""
+"""Bytes for each direction of a connection; Linux takes twice as much, for its own needs."""
 _AT_ONCE: Final = 64
-"""Connections accepted before others get their turn."""
+"""Connections accepted before other work gets its turn."""
 _PAUSE_SECONDS: Final = 1.0
 
 
 class TlsAcceptor:
-    """Takes a server's connections by TLS from a socket, until it is closed.
+    """Accepts a server's TLS connections from a socket, until it is closed.
 
     They are accepted here and not in the event loop: a handshake costs as much memory as a
     connection, and the loop tells nobody of it before its end. What speaks plain HTTP is left to
@@ -136,5 +136,5 @@ async def listen(
 
 
 def shown_address(host: str, port: int, *, tls: bool) -> str:
-    """Return an address as people write it."""
+    """Return the text of an address as people write it."""
     return f"http{'s' * tls}://{f'[{host}]' if ':' in host else host}:{port}"

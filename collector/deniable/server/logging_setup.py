@@ -28,14 +28,14 @@ _SECONDS_BETWEEN: Final = 60.0
 
 
 class LogThrottle:
-    """Tells whether to log what can happen at any rate: once a minute of each kind."""
+    """A throttle for frequent log lines: one of each kind per minute."""
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
         self._logged: dict[str, float] = {}
 
     def __call__(self, kind: str) -> bool:
-        """Return if nothing of this kind was logged for a minute; kinds are few, and ours."""
+        """Return whether nothing of this kind was logged for a minute; kinds are few, and ours."""
         now = self._clock()
         due = now - self._logged.get(kind, -math.inf) >= _SECONDS_BETWEEN
         if due:
@@ -44,7 +44,7 @@ class LogThrottle:
 
 
 def configure_logging(log_format: str, stream: TextIO | None = None) -> None:
-    """Have this process log as text or json, and nobody else write to its standard error.
+    """Make this process log as text or JSON, and let nothing else write to its standard error.
 
     Fields of a line are taken from ``extra={"fields": {…}}``.
     """
@@ -101,7 +101,7 @@ def _fields(record: logging.LogRecord) -> dict[str, object]:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """Yield an exception and what it came from, each once."""
+    """Yield an exception and its causes, each once."""
     seen: set[int] = set()
     cause: BaseException | None = error
     while cause is not None and id(cause) not in seen:
@@ -119,7 +119,7 @@ def _places(error: BaseException) -> list[str]:
 
 
 class LoopErrors:
-    """Logs what goes wrong in the event loop itself, such as running out of file descriptors."""
+    """The log of errors in the event loop itself, such as running out of file descriptors."""
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._throttle = LogThrottle(clock)

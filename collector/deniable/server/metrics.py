@@ -28,7 +28,7 @@ from deniable.messages import RefusalCode
 
 PREFIX: Final = "deniable_"
 WORKER_BYTES: Final = 1 << 19
-"""The room that the files of a worker's meters take, more than all series fill."""
+"""Bytes reserved for the files of a worker's meters: more than all series fill."""
 _FILES: Final = "counter", "gauge_livesum", "gauge_max", "histogram"
 _FAST: Final = (0.000_1, 0.000_3, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 _EARLY: Final = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
@@ -138,7 +138,7 @@ class Meters:
         return self._own.collect() if self._folder is None else _merged(self._folder, "*.db")
 
     def serving(self) -> int:
-        """Return how many workers serve, without reading all else: whoever likes may ask."""
+        """Return how many workers serve, without reading the rest: anybody may ask."""
         if self._folder is None:
             gauges = self.workers.collect()
         else:
@@ -157,9 +157,9 @@ class Meters:
 
 
 def _reserve(folder: Path, worker: int) -> None:
-    """Make a worker's files, if they are not there, with all their room.
+    """Make a worker's missing files, with all their space reserved.
 
-    Without that, a full disk would end whoever counts, by a signal.
+    Without that, a full disk would kill a counting worker by a signal.
     """
     folder.mkdir(0o700, exist_ok=True)  # something may have cleared the folder above
     for kind in _FILES:

@@ -15,7 +15,7 @@ from deniable.messages.refusals import Remedy
 STATUSES_TO_RETRY: Final = frozenset(
     code.http_status for code in RefusalCode if code.remedy is Remedy.WAIT
 )
-"""Of refusals that time may mend; they say when to ask again."""
+"""Codes of refusals that pass with time; such answers say when to ask again."""
 _RETRY_SECONDS: Final = "60"
 _YEAR_SECONDS: Final = 365 * 86_400
 _HEADERS: Final = {
@@ -44,7 +44,7 @@ def complete(headers: MutableMapping[str, str], common: Mapping[str, str]) -> No
 
 
 def code_of_request(code: RefusalCode) -> RefusalCode:
-    """Return the code itself; a report's own code never speaks of a request."""
+    """Return the code; malformed in place of a code that can only be about a report."""
     return RefusalCode.MALFORMED if code.http_status is None else code
 
 
@@ -61,13 +61,13 @@ def problem(code: RefusalCode, detail: str) -> web.Response:
 
 
 def plain_problem(status: int, title: str) -> web.Response:
-    """Return a problem without a code of ours: by RFC 9457, its type is about:blank."""
+    """Return a problem without a code of the protocol: by RFC 9457, its type is about:blank."""
     body = json.dumps({"type": "about:blank", "title": title, "status": status}).encode()
     return web.Response(status=status, body=body, headers={"Content-Type": PROBLEM_JSON})
 
 
 def bare_answer(answer: web.Response, headers: Mapping[str, str]) -> bytes:
-    """Return an answer as bytes with these headers, for a connection that is closed behind it."""
+    """Return an answer as bytes with these headers, for a connection that is closed after it."""
     assert isinstance(answer.body, bytes)
     complete(answer.headers, headers)
     fields = dict(answer.headers) | {"Content-Length": str(len(answer.body)), "Connection": "close"}

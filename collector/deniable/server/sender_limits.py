@@ -1,4 +1,4 @@
-"""The limits of senders: how many reports, and requests, an address or an issuer may send.
+"""Limits of senders: how many reports and requests an address or an issuer may send.
 
 Addresses are in token buckets in memory, and nowhere else.
 """
@@ -22,7 +22,7 @@ _BURST_SECONDS: Final = 10.0
 class TokenBuckets:
     """A bucket for each sender: ``rate`` tokens a second flow in, and it holds ``burst`` at most.
 
-    Rate 0 is no limit. Beyond ``most`` senders, who was heard of longest ago is forgotten first.
+    Rate 0 means no limit. Beyond ``most`` senders, the least recent one is forgotten first.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class TokenBuckets:
 
     @property
     def limited(self) -> bool:
-        """Return if there is any limit."""
+        """Return whether there is any limit."""
         return self._rate > 0
 
     def take(self, sender: Hashable, tokens: float = 1.0) -> bool:
@@ -57,14 +57,14 @@ class TokenBuckets:
         return enough
 
     def give_back(self, sender: Hashable) -> None:
-        """Give back a token whose taking came to nothing."""
+        """Give back a token that was taken in vain."""
         if sender in self._buckets:
             held, at = self._buckets[sender]
             self._buckets[sender] = min(self._burst, held + 1.0), at
 
 
 class IssuerShares:
-    """The shares of reports in their issuers' buckets: each key one token, whatever is replayed."""
+    """Reports' shares in their issuers' buckets: one token per key, even if it is replayed."""
 
     def __init__(self, buckets: TokenBuckets) -> None:
         self._buckets = buckets
@@ -86,13 +86,13 @@ class IssuerShares:
         return True
 
     def give_back(self, receipt: Receipt) -> None:
-        """Give back the token of a receipt that was not counted; its key cannot be any more."""
+        """Give back the token of a receipt that was not counted: its key never can be."""
         if self._paid.get(receipt[:3]) is receipt:
             self._buckets.give_back(receipt.issuer)
 
 
 class SenderLimits:
-    """The limits of all who send, in one worker."""
+    """The limits of all senders, in one worker."""
 
     def __init__(self, config: Config) -> None:
         self._trusted = config.trusted_proxies
@@ -103,7 +103,7 @@ class SenderLimits:
         self._of_relays = buckets(config.relay_rate, 1)
 
     def charge(self, request: web.BaseRequest, tokens: float) -> None:
-        """Take tokens from the bucket of whoever sent a request.
+        """Take tokens from the bucket of a request's sender.
 
         Raises:
             Refusal: rate-limited, if it has too few.
@@ -117,7 +117,7 @@ class SenderLimits:
             raise Refusal(RefusalCode.RATE_LIMITED, "too much from this address")
 
     def check_relayed(self, gateway_request: web.BaseRequest | None, now: float) -> None:
-        """Check that a relay sent a request of the gateway, where nobody else may.
+        """Check that a relay sent the gateway's request, if only relays may.
 
         Raises:
             Refusal: forbidden; also what came without the gateway: None.

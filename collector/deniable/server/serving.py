@@ -24,7 +24,7 @@ _DRAIN_SECONDS: Final = 30.0
 
 
 def run_in_loop(main: Coroutine[Any, Any, None]) -> None:
-    """Run a coroutine in uvloop's event loop where that is installed, else in asyncio's own."""
+    """Run a coroutine in uvloop's event loop if that is installed, else in asyncio's own."""
     try:
         import uvloop
     except ImportError:
@@ -107,7 +107,7 @@ async def serve(
 
 @asynccontextmanager
 async def _meanwhile(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """Do some work while the block runs."""
+    """Run a coroutine while the block runs."""
     task = asyncio.create_task(work)
     try:
         yield

@@ -11,7 +11,7 @@ _LOG = logging.getLogger("deniable.collector")
 
 
 class ServerTls(ssl.SSLContext):
-    """How the collector speaks TLS."""
+    """The collector's TLS."""
 
     ends = 0.0  # Unix seconds: the certificate that is in use
 
@@ -32,7 +32,7 @@ def tls_context(config: Config) -> ServerTls | None:
 
 
 def reload_certificate(context: ServerTls, config: Config) -> None:
-    """Take certificate and key anew for the connections to come; keep the old if they are bad."""
+    """Read the certificate and key again for new connections; keep the old ones if they are bad."""
     try:
         tls_context(config)  # half a change would leave the context without a certificate
         _load(context, config)

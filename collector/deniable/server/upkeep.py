@@ -1,4 +1,4 @@
-"""Upkeep: the server seals, prunes and ends by the clock, without being told.
+"""Upkeep: the server seals, prunes and ends by the clock, without a command.
 
 Any number of collectors may do so on one store: whatever one of them did is done for all, and to do
 it twice is to do it once. What could not be done is due again the next time.
@@ -27,7 +27,7 @@ _CHANCE: Final = SystemRandom()
 
 
 class Upkeep:
-    """Does what is due to the surveys of a store, as far as its catalogue offers them."""
+    """The upkeep of a store's surveys, as far as its catalogue offers them."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class Upkeep:
 
     @contextmanager
     def _log_failure(self, what: str) -> Iterator[None]:
-        """Log and count what goes wrong: one survey keeps no other from being looked at."""
+        """Log and count a failure: one survey does not keep others from being processed."""
         try:
             yield
         except StoreError as error:

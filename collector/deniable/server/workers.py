@@ -1,4 +1,4 @@
-"""Several processes that serve one port, and the one that starts them anew when they die.
+"""Several processes that serve one port, and a supervisor that restarts them when they die.
 
 The supervisor takes no request and opens no store: nothing that a worker meets can harm it. Its
 workers are forked, so that they share what was imported, and the memory of heartbeats. Their meters
@@ -37,7 +37,7 @@ _LOG = logging.getLogger("deniable.collector")
 _ENDING: Final = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
 _WATCHED: Final = _ENDING | {signal.SIGCHLD}
 _STABLE_SECONDS: Final = 60.0
-"""A worker that lived as long is started anew at once; any other after longer and longer pauses."""
+"""A worker that lived this long is restarted at once; any other after longer and longer pauses."""
 _LONGEST_PAUSE: Final = 30.0
 STOPPING_SECONDS: Final = 75.0
 """Longer than a worker needs to drain. One that hangs is killed, and loses nothing stored."""
@@ -46,18 +46,18 @@ _SERVING: Final = b"\1"
 _MOST_SAID: Final = 65_536
 _MOST_SOCKETS: Final = 64
 LOOK_SECONDS: Final = 1.0
-"""Between two beats, and between two looks at all of them."""
+"""Seconds between two beats, and between two looks at all of them."""
 FROZEN_SECONDS: Final = 20.0
 """A worker that has been silent for as long will not go on. No work that a worker does in its
 event loop takes a second; all that is long is done in threads."""
 SILENT_SECONDS: Final = 5.0
-"""For as long a worker may be silent and be counted on."""
+"""Seconds for which a silent worker still counts as alive."""
 _MEMORY: Final = "/dev/shm"  # noqa: S108 - the folder in it is private, and its name random
-"""Where files are in memory: metrics are kept there, if there is room."""
+"""A folder whose files are in memory: metrics are kept there, if there is room."""
 
 
 class Heartbeats:
-    """The heartbeats of some workers; made by their parent, before it forks.
+    """The workers' heartbeats, made by their parent before it forks.
 
     The event loop of each says about once a second that it lives, in shared memory. A process that
     is stopped says nothing, nor does a loop that is blocked. No answer is asked for: a worker that
@@ -82,12 +82,12 @@ class Heartbeats:
             await asyncio.sleep(LOOK_SECONDS)
 
     def leads(self, worker: int) -> bool:
-        """Return if no worker with a lower number is alive."""
+        """Return whether no worker with a lower number is alive."""
         alive_since = self._clock() - SILENT_SECONDS
         return all(beat < alive_since for beat in self._beats[:worker])
 
     def look(self) -> list[float]:
-        """Return for how many seconds each worker has been silent, if that is asked once a second.
+        """Return the seconds of each worker's silence; this must be called once a second.
 
         Only time counts during which the caller itself ran: with a machine that slept, or a group
         of processes that was stopped, nobody has died.
@@ -107,7 +107,7 @@ class WorkersFailed(Exception):
 
 @dataclass(slots=True)
 class _Worker:
-    """One worker's place: who fills it, since when, and when it is filled again."""
+    """One worker's place: its process, since when, and when it is filled again."""
 
     pid: int = 0  # 0 while there is none
     ready: socket.socket | None = None  # on which it says that it serves
@@ -117,7 +117,7 @@ class _Worker:
     due: float = 0.0
 
     def said(self) -> bytes:
-        """Return the words of the worker since the last call, and keep the sockets that came along.
+        """Return the worker's messages since the last call, and keep the sockets that came along.
 
         Empty if there are none; where none can come any more, that is said.
         """
@@ -131,7 +131,7 @@ class _Worker:
         return said or b"a worker ended before it served"
 
     def let_go(self) -> None:
-        """Close the copies of its sockets, which are gone once the worker has closed its own."""
+        """Close the copies of its sockets, which end once the worker has closed its own."""
         for held in [*self.listening, *([self.ready] if self.ready is not None else [])]:
             held.close()
         self.listening, self.ready = [], None
@@ -162,7 +162,7 @@ def serve_with_workers(config: Config, announce: Callable[[str], None]) -> None:
 
 
 def _folder_of_metrics(workers: int) -> str | None:
-    """Return where files are in memory, None if there is no such place or no room."""
+    """Return the folder whose files are in memory; None if there is none, or no room."""
     try:
         place = os.statvfs(_MEMORY)
     except OSError:
@@ -197,7 +197,7 @@ class _Supervisor:
         return True
 
     def watch(self) -> None:
-        """Start anew whatever dies, until told to stop."""
+        """Restart every worker that dies, until told to stop."""
         while True:
             pauses = [worker.due - time.monotonic() for worker in self._workers if not worker.pid]
             got = signal.sigtimedwait(_WATCHED, max(0.0, min([*pauses, LOOK_SECONDS])))
@@ -215,7 +215,7 @@ class _Supervisor:
                     self._start(number)
 
     def stop_all(self) -> None:
-        """Have every worker finish what it has begun."""
+        """Let every worker finish what it has begun."""
         self._tell(signal.SIGTERM)
         deadline = time.monotonic() + STOPPING_SECONDS
         for worker in self._workers:
@@ -281,7 +281,7 @@ class _Supervisor:
         said.close()
 
     def _work(self, number: int, said: socket.socket) -> NoReturn:
-        """Be a worker; never come back."""
+        """Run as a worker; never return."""
         status = 1
         try:
             os.close(self._life_write)
@@ -320,7 +320,7 @@ class _Supervisor:
 
 
 def _pause(deaths: int) -> float:
-    """Return how long a place stays empty after so many early deaths: 0, 0, 1, 2, 4 … seconds."""
+    """Return the pause before a restart after so many early deaths: 0, 0, 1, 2, 4 … seconds."""
     return min(_LONGEST_PAUSE, 2.0 ** (deaths - 2)) if deaths > 1 else 0.0
 
 

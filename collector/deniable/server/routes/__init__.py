@@ -1,1 +1,1 @@
-"""Routes: the table of what can be asked over HTTP, and who answers it."""
+"""Routes: the table of HTTP requests, and their handlers."""

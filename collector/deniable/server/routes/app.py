@@ -1,4 +1,4 @@
-"""The collector as one handler: what is asked, who answers, and what an error amounts to."""
+"""The collector as one handler: it finds the route, calls its handler, and answers errors."""
 
 import asyncio
 import json
@@ -48,7 +48,7 @@ _DAY_SECONDS = "86400"
 
 
 class CrossOrigin:
-    """Which pages of other origins may read public surveys, or report, in a browser (CORS).
+    """The other origins whose pages may read public surveys, or report, in a browser (CORS).
 
     None by default. Pages of ``cross_origins`` may read what anyone may read of public surveys.
     Pages of ``upload_origins`` may be devices: upload a report, and ask what devices ask, at the
@@ -87,7 +87,7 @@ class CrossOrigin:
         answer.headers["Access-Control-Allow-Origin"] = origin or "*"
 
     def preflight(self, request: web.BaseRequest, route: Route, name: str) -> web.Response | None:
-        """Answer a browser that asks first; None where nothing is allowed."""
+        """Answer a browser's preflight request; None if nothing is allowed."""
         of_devices = self._is_of_devices(route)
         if request.method != "OPTIONS" or not (of_devices or self._is_readable(route, name)):
             return None
@@ -124,7 +124,7 @@ async def build_server(
     catalogue: Catalogue | None = None,
     gauges: Gauges | None = None,
 ) -> CollectorServer:
-    """Return the server, to be listened for; the surveys are read.
+    """Return the server, not listening yet; the surveys are read.
 
     The caller closes the store. Meters, catalogue and gauges are this server's alone by default.
     """
@@ -170,9 +170,9 @@ async def build_server(
 
 
 def build_metrics_server(config: Config, meters: Meters, gauges: Gauges) -> CollectorServer:
-    """Return the server of the own address of metrics, where anyone may read them.
+    """Return the server for the metrics' own address, where anyone may read them.
 
-    It tells that the process lives, too: no flood of devices fills it.
+    It also answers whether the process lives: no flood of devices fills it.
     """
     handlers = {"/healthz": _healthy, "/metrics": _metrics(meters, gauges)}
     cross_origin = CrossOrigin(config, lambda _: False)
@@ -214,14 +214,14 @@ def _server(
 
 
 def _is_for_people(request: web.BaseRequest, route: Route | None) -> bool:
-    """Return whether a browser shows the answer: of a page, or of a path that there is not."""
+    """Return whether a browser shows the answer: that of a page, or of an unknown path."""
     if route is not None:
         return isinstance(route, Page) and route.media not in {JSON, CSV}
     return HTML in request.headers.get("Accept", "") and not request.path.startswith("/v1/")
 
 
 def _unless_unexpected(request: web.BaseRequest) -> web.Response | None:
-    """Return the answer to what HTTP has and is not spoken here; None if it is nothing such."""
+    """Return the answer to a feature of HTTP that is not supported here; None for anything else."""
     if "#" in request.raw_path:
         raise Refusal(RefusalCode.MALFORMED, "a request's target has no fragment")
     headers = request.headers
@@ -243,7 +243,7 @@ def _metrics(
     store: Store | None = None,
     clock: Callable[[], float] = time.time,
 ) -> Handler:
-    """Return the handler of the metrics: for operators, whom the store knows, or for anyone."""
+    """Return the handler of the metrics: for operators, known by the store, or for anyone."""
 
     async def answer(request: web.BaseRequest, _: str) -> web.Response:
         if store is not None:

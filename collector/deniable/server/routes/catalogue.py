@@ -25,7 +25,7 @@ _LOG = logging.getLogger("deniable.collector")
 
 _SECONDS_BETWEEN_READS: Final = 1.0
 _MOST_SECONDS: Final = 2.0
-"""From the begin of a reading on: for longer nobody waits who can be answered without it."""
+"""Seconds from the start of a read: no request waits longer if it can be answered without it."""
 
 
 class Catalogue:
@@ -68,7 +68,7 @@ class Catalogue:
         await asyncio.shield(self._begin())
 
     async def reread(self) -> None:
-        """Read the store, unless that was begun within the last second; return soon, whatever."""
+        """Read the store, unless a read began within the last second; return soon in any case."""
         reading = self._reading
         recently = abs(self._clock() - self._began_at) < _SECONDS_BETWEEN_READS
         if reading is None or (reading.done() and not recently):
@@ -78,7 +78,7 @@ class Catalogue:
             await asyncio.wait({reading}, timeout=self._waited_until - monotonic())
 
     def check(self) -> None:
-        """Return if a survey that is not known is not published; else raise why nobody can say."""
+        """Return if an unknown survey is not published; raise if that cannot be known."""
         if self._reading is None or not self._reading.done():
             raise Unreachable("the store does not answer")
         self._reading.result()
@@ -133,7 +133,7 @@ class Catalogue:
                 _LOG.error("the stored rotations are not offered: %s", refusal)
 
     async def _read_log(self) -> None:
-        """Read the public log's new entries; all of them, if the log is another than before."""
+        """Read the public log's new entries; all of them, if it is not the same log as before."""
         known = self.log.stored
         for entries in (known.entries, ()) if known.entries else ((),):
             stored = await self._store.log(len(entries))
@@ -161,7 +161,7 @@ class Catalogue:
         return survey
 
     def named(self, name: str) -> list[Manifest]:
-        """Return the surveys of this name, the newest first."""
+        """Return the surveys of this name, newest first."""
         return self._by_name.get(name, [])
 
     def running(self, name: str, now: float) -> list[Manifest]:
@@ -173,19 +173,19 @@ class Catalogue:
         ]
 
     def ended_at(self, manifest: Manifest) -> int | None:
-        """Return when a survey was ended, in Unix seconds; None if it was not."""
+        """Return the time at which a survey was ended, in Unix seconds; None if it was not."""
         return self._ended.get(manifest.survey_id)
 
     def published_at(self, manifest: Manifest) -> int | None:
-        """Return when a survey was published, in Unix seconds; None if nobody knows."""
+        """Return the time at which a survey was published, in Unix seconds; None if unknown."""
         return self._published.get(manifest.survey_id)
 
     def is_public(self, name: str) -> bool:
-        """Return whether anyone may read a name's figures: by a decision, else by the setting."""
+        """Return whether anyone may read a name's figures, by a decision or else by the setting."""
         return self._opened_to_all.get(name, name in self._public)
 
     def all(self) -> list[Manifest]:
-        """Return every survey, by name and the newest first."""
+        """Return every survey, by name and newest first."""
         return [manifest for _, named in sorted(self._by_name.items()) for manifest in named]
 
     def newest(self) -> list[Manifest]:

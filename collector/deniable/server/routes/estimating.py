@@ -1,6 +1,6 @@
-"""Answers that cost much are made seldom: figures one at a time and kept, the store's for all.
+"""Costly answers, made seldom: figures one at a time and kept, the store's shared by all.
 
-Whoever asks, and however often, has nothing made as often as they like.
+No client can have them made as often as it asks.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ _AT_ONCE: Final = 4096
 
 
 class SharedAnswer(Generic[Result]):
-    """One answer of the store for all who ask within five seconds; waited for in patience."""
+    """One answer of the store for all that ask within five seconds, with a patience for waiting."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class SharedAnswer(Generic[Result]):
         self._asked_at = 0.0
 
     async def get(self) -> Result:
-        """Return the answer, or raise what asking raised, also to whoever asks a little later.
+        """Return the answer, or raise what asking raised; later callers get the same for a while.
 
         Raises:
             Unreachable: besides, if there is no answer in time; what is under way is waited for by
@@ -60,7 +60,7 @@ class SharedAnswer(Generic[Result]):
 
 
 async def to_the_end(work: Awaitable[Result]) -> Result:
-    """Wait for work that goes on whoever leaves.
+    """Wait for work that continues even if its caller leaves.
 
     Its thread cannot be stopped, and the next must wait for it.
     """
@@ -70,13 +70,13 @@ async def to_the_end(work: Awaitable[Result]) -> Result:
 
 
 def _retrieve_outcome(answer: "asyncio.Future[Any]") -> None:
-    """Look at an error, which asyncio logs if nobody does: perhaps whoever asked is gone."""
+    """Retrieve an error: if every caller is gone, asyncio would log it."""
     if not answer.cancelled():
         answer.exception()
 
 
 class Estimating:
-    """One queue for figures, and those made last.
+    """The one queue for figures, and a cache of the latest.
 
     A matrix of thousands of categories takes seconds to invert: in a thread, so that uploads get
     their turn; and one at a time, so that many readers take no more than one. Afterwards nothing is
@@ -96,7 +96,7 @@ class Estimating:
     async def in_turn(
         self, request: web.BaseRequest, work: Callable[[], Awaitable[Result]]
     ) -> Result:
-        """Do the work when it is this request's turn.
+        """Do the work once it is this request's turn.
 
         Also the store is asked in turn only: reading a million counts takes a while, too.
 

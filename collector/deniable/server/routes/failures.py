@@ -1,4 +1,4 @@
-"""Errors as answers to whoever asked, and as lines of a log for the operator."""
+"""Errors: their answers to the client, and their log lines for the operator."""
 
 import logging
 from typing import Final
@@ -18,9 +18,9 @@ _STORE_FULL: Final = "the store is full: reports are refused until there is spac
 
 
 def answer_to(error: Exception, meters: Meters, throttle: LogThrottle) -> web.Response:
-    """Return the answer to whatever a handler raised; count it.
+    """Return the answer to what a handler raised; count it.
 
-    What an operator should know is logged, but seldom: any number of requests can meet with it.
+    What an operator should know is logged, but seldom: any number of requests can cause it.
     """
     if isinstance(error, StoreError) and throttle(type(error).__name__):
         busy, full = isinstance(error, Overloaded), isinstance(error, StoreFull)
@@ -67,4 +67,4 @@ _REFUSALS: Final = (
     (web.RequestPayloadError, RefusalCode.MALFORMED, "the body's chunks are not valid HTTP"),
     (_TooLarge, RefusalCode.TOO_LARGE, "the body is too large; send fewer at once"),
 )
-"""What other errors amount to; the first that fits."""
+"""The answers to other errors; the first that fits applies."""

@@ -61,7 +61,7 @@ _MOST_COVARIED: Final = 512
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """The surveys and epochs that a request is about, and the queue of whoever asks."""
+    """The surveys and epochs that a request is about, and its queue."""
 
     estimating: Estimating
     surveys: tuple[Manifest, ...]  # the newest first
@@ -75,7 +75,7 @@ class Subject:
 
 
 class FigureService:
-    """Makes figures of surveys' counts, for those who may see them."""
+    """A maker of figures from surveys' counts, for those who may see them."""
 
     def __init__(
         self, store: Store, catalogue: Catalogue, clock: Callable[[], float], relayed_from: int
@@ -104,7 +104,7 @@ class FigureService:
         }
 
     async def epochs(self, request: web.BaseRequest, name: str) -> web.Response:
-        """Answer with which epochs have figures, with their seals."""
+        """Answer with the epochs that have figures, and their seals."""
         estimating = await self.queue(request, name)
         manifest = await asked_survey(request, self.catalogue, name)
 
@@ -241,7 +241,7 @@ class FigureService:
         return Subject(estimating, named, epochs, awaited)
 
     def listed(self, subject: Subject) -> Subject:
-        """Return a subject as one of a list of surveys, whose figures are kept of them all."""
+        """Return a subject for a survey in a list; the figures of all these surveys are kept."""
         if subject.estimating is self._analysts:
             return replace(subject, estimating=self._for_lists)
         return subject
@@ -254,7 +254,7 @@ class FigureService:
         packed: Callable[[Sequence[EpochCounts]], bytes],
         read: Callable[[Subject], Awaitable[Sequence[EpochCounts]]] | None = None,
     ) -> bytes:
-        """Return the packed result of a subject's counts, which is made in the queue.
+        """Return the packed result of a subject's counts, made in the queue.
 
         Raises:
             Refusal: too-few-reports if there are none, or why there is no answer.
@@ -305,7 +305,7 @@ class FigureService:
         return counts
 
     async def queue(self, request: web.BaseRequest, name: str) -> Estimating:
-        """Return the queue of whoever asks for figures; Refusal if they may not see them."""
+        """Return the queue for a request for figures; Refusal if it may not see them."""
         await self.catalogue.reread()
         public = self.catalogue.is_public(name)
         if public and not held_tokens(request):
@@ -325,7 +325,7 @@ def _formed(made: bytes, form: str) -> web.Response:
 
 
 class NothingBefore(Refusal):
-    """There are figures, but none before them to compare them with."""
+    """There are figures, but no earlier ones to compare them with."""
 
 
 @dataclass(slots=True)
@@ -336,7 +336,7 @@ class Sides:
         subject: both surveys, and the epochs of the first; None: its newest closed.
         epochs: of the other; None: of the same dates, if it has them; or those before.
         at, across: the time and text of a note, if that says which epochs are compared.
-        before: how many of the counts that were read are of the other.
+        before: how many of the counts that were read are the other side's.
     """
 
     subject: Subject

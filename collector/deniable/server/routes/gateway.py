@@ -1,4 +1,4 @@
-"""The gateway of RFC 9458: requests of devices that a relay passed on, and their sealed answers.
+"""The gateway of RFC 9458: devices' requests that a relay passed on, and their sealed answers.
 
 G1. Requests are dispatched in this process, to the handlers that answer the same routes directly,
     and only to those that devices ask.
@@ -57,7 +57,7 @@ _SECONDS_BETWEEN_LOOKS: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class HeldKeys:
-    """The keys that a worker opens requests with, and their list as the authority signed it."""
+    """The keys with which a worker opens requests, and their list as the authority signed it."""
 
     signed: bytes
     listed: GatewayKeys
@@ -79,7 +79,7 @@ class GatewayKeyring:
         self._held: HeldKeys | None = None
 
     def read(self) -> HeldKeys:
-        """Return the keys; those that are there are looked at once a second at most.
+        """Return the keys; the file is checked at most once a second.
 
         Raises:
             Refusal: not-found, if there are none.
@@ -117,7 +117,7 @@ _INNER_HEADERS: Final = ("Allow", "Content-Type", "Retry-After")
 
 
 class Gateway:
-    """A collector's gateway: whoever answers at its well-known path."""
+    """A collector's gateway: the handler of its well-known path."""
 
     def __init__(
         self,
@@ -138,7 +138,7 @@ class Gateway:
         self._throttle = throttle
 
     async def answer(self, request: web.BaseRequest, _: str) -> web.Response:
-        """Answer a request of a relay, or of whoever looks for the keys."""
+        """Answer a relay's request, or one for the keys."""
         held = self._keyring.read()
         if request.method != "POST":
             listed = encode_list(held.listed.configurations)

@@ -151,7 +151,7 @@ def schemas() -> dict[str, Json]:
 
 _OWN: Final = frozenset(code for route in ROUTES for code in route.codes)
 _ALWAYS: Final = tuple(code for code in RefusalCode if code.http_status and code not in _OWN)
-"""What any request can meet: being no HTTP or too slow, a busy collector, a store that fails."""
+"""Refusals that any request can get: not HTTP, too slow, a busy collector, a failing store."""
 
 _PREFIX: Final = {"type": "string", "pattern": f"^{ID_PREFIX}$"}
 _EPOCHS: Final = {"type": "string", "pattern": f"^{EPOCHS}$"}

@@ -43,7 +43,7 @@ class Published:
         self._offered: dict[str, tuple[tuple[Sequence[bytes], Sequence[bytes]], bytes]] = {}
 
     def handlers(self) -> dict[str, Handler]:
-        """Return the handlers by path, but those of devices."""
+        """Return the handlers by path, except those for devices."""
         return {
             "/v1/surveys": self.surveys,
             "/v1/surveys/{name}": self.survey,
@@ -54,7 +54,7 @@ class Published:
         }
 
     def device_handlers(self) -> dict[str, DeviceHandler]:
-        """Return the handlers of what devices ask, by path."""
+        """Return the handlers of devices' requests, by path."""
         return {
             "/v1/surveys/{name}/manifests": self.manifests,
             "/v1/authority": self.authority,
@@ -102,7 +102,7 @@ class Published:
         return _tagged(request, manifest.survey_id, self._catalogue.envelope(manifest))
 
     async def manifests(self, _: web.BaseRequest | BinaryRequest, name: str) -> web.Response:
-        """Answer with the signed manifests of a name that run."""
+        """Answer with the signed manifests of a name that are running."""
         # All that run: apps of different age are in the field, and each device follows the newest
         # that its app declares. No ETag: nothing may tell one device's request from another's.
         await self._catalogue.reread()
@@ -154,7 +154,7 @@ class Published:
 
 
 def _needed(running: Iterable[Manifest], now: float) -> list[Manifest]:
-    """Return of each declaration the newest manifest that has begun, and those that are to come."""
+    """Return, for each declaration, the newest manifest that has begun, and all later ones."""
     needed, begun = [], []
     for manifest in running:  # the newest first
         declaration = declaration_of(manifest)
@@ -166,7 +166,7 @@ def _needed(running: Iterable[Manifest], now: float) -> list[Manifest]:
 
 
 def _tagged(request: web.BaseRequest | BinaryRequest, tag: bytes, body: bytes) -> web.Response:
-    """Return signed bytes, or 304 to whoever names the id or key that they end with."""
+    """Return signed bytes, or 304 if the request names the id or key with which they end."""
     headers = {"ETag": f'"{tag.hex()}"', "Cache-Control": "no-cache"}
     known = request.if_none_match or () if isinstance(request, web.BaseRequest) else ()
     if any(match.value == tag.hex() for match in known):
@@ -199,12 +199,12 @@ def _description(manifest: Manifest) -> dict[str, object]:
 
 
 def json_answer(body: bytes) -> web.Response:
-    """Return JSON that is never kept."""
+    """Return JSON that must not be cached."""
     return _answer(body, JSON, {"Cache-Control": "no-store"})
 
 
 def csv_answer(body: bytes) -> web.Response:
-    """Return CSV that is never kept."""
+    """Return CSV that must not be cached."""
     return web.Response(
         body=body, content_type=CSV, charset="utf-8", headers={"Cache-Control": "no-store"}
     )

@@ -1,4 +1,4 @@
-"""Rights and wishes of a request: its token, and the parameters of its query."""
+"""Rights and choices of a request: its token, and the parameters of its query."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -13,13 +13,13 @@ from deniable.server.routes.catalogue import Catalogue
 from deniable.stores import Role, Store
 
 SESSION: Final = "deniable-session-"
-"""What the names of cookies with a token begin with; there may be one of each collector."""
+"""The prefix of the names of token cookies; there may be one for each collector."""
 
 CALCULATE: Final = (
     "categories, read the counts and calculate on your own machine, with "
     "deniable.presenting.connect"
 )
-"""What to do about what takes minutes, behind for how many."""
+"""The advice about work that takes minutes; it follows the number of categories."""
 
 _MOST_LIKELY: Final = 256
 _BEARER: Final = "bearer"
@@ -45,7 +45,7 @@ def held_tokens(request: web.BaseRequest) -> list[str]:
 async def held_role(
     request: web.BaseRequest, store: Store, now: float, survey: str = ""
 ) -> Role | None:
-    """Return the greatest role of who asks, for a survey if one is named; None of a stranger."""
+    """Return the sender's greatest role, for a survey if one is named; None without a token."""
     tokens = [await store.token(token_digest(token)) for token in held_tokens(request)]
     roles = [token.role for token in tokens if token is not None and token.opens(survey, now)]
     return max(roles, key=_RANKS.index, default=None)
@@ -85,7 +85,7 @@ async def asked_survey(request: web.BaseRequest, catalogue: Catalogue, name: str
 
 
 def not_found(catalogue: Catalogue) -> Refusal:
-    """Return that a survey is not published; StoreError if that cannot be told."""
+    """Return the refusal that a survey is not published; StoreError if that is not known."""
     catalogue.check()
     return Refusal(RefusalCode.NOT_FOUND, "no such survey is published here")
 
@@ -96,14 +96,14 @@ def asked_epochs(
     """Return the epochs of ``?epoch=``, such as 3 or last-week; None if none are named.
 
     Raises:
-        Refusal: bad-query, also if they are more than so many.
+        Refusal: bad-query, also if there are more than ``most``.
     """
     text = request.query.get("epoch")
     return None if text is None else epochs_of("epoch", text, manifest, most, now)
 
 
 def epochs_of(parameter: str, text: str, manifest: Manifest, most: int, now: float) -> range:
-    """Return the epochs that a parameter's text names; Refusal as :func:`asked_epochs`."""
+    """Return the epochs that a parameter's text names; Refusal as for :func:`asked_epochs`."""
     try:
         epochs = epoch_range(text, manifest.schedule, now)
     except ValueError as error:
@@ -127,7 +127,7 @@ def asked_groups(request: web.BaseRequest) -> tuple[str, ...]:
 
 
 def asked_level(request: web.BaseRequest) -> float:
-    """Return the level of ``?level=``, by default 0.95; Refusal (bad-query) if it is none."""
+    """Return the level of ``?level=``, by default 0.95; Refusal (bad-query) if invalid."""
     number = read_number(request.query.get("level", "0.95"))
     if number is not None and 0 < (level := float(number)) < 1:
         return level
@@ -145,7 +145,7 @@ def asked_quantile(query: Mapping[str, str]) -> float | None:
 
 
 def asked_limit(request: web.BaseRequest, *, percent: bool) -> float | None:
-    """Return the limit of ``?limit=``, None without; Refusal (bad-query) if it is no number."""
+    """Return the limit of ``?limit=``, None without; Refusal (bad-query) if not a number."""
     text = request.query.get("limit")
     if text is None:
         return None
@@ -157,7 +157,7 @@ def asked_limit(request: web.BaseRequest, *, percent: bool) -> float | None:
 
 
 def check_view(manifest: Manifest, view: str) -> None:
-    """Refuse (bad-query) a view that a survey cannot be shown in, or only in minutes."""
+    """Refuse (bad-query) a view that the survey does not have, or that would take minutes."""
     if view != VIEWS[0] and manifest.values is not None:
         raise Refusal(RefusalCode.BAD_QUERY, "a numeric survey has only the unbiased view")
     if view == VIEWS[2] and len(manifest.categories) > _MOST_LIKELY:

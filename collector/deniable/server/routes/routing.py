@@ -1,4 +1,4 @@
-"""The routes: one table, which answering, metrics and ``/openapi.json`` follow.
+"""The routes: one table, from which answers, metrics and ``/openapi.json`` are made.
 
 Finding a route costs a report next to nothing.
 """
@@ -24,19 +24,19 @@ FORMATS: Final = ("json", "csv")
 BYTES: Final = "application/octet-stream"
 TEXT: Final = "text/plain"
 _PLACEHOLDERS: Final = {"{name}": "([^/]+)", "{path}": "(.+)"}
-"""In a route's path, of a part and of all that follows; a path has at most one of them."""
+"""Placeholders in a route's path: of one part, or of all that follows; at most one per path."""
 LOG_PATH: Final = "/log/"
 
 Handler = Callable[["web.BaseRequest", str], Awaitable["web.Response"]]
-"""Answers a request, given what stands for a placeholder in its path (else the empty text)."""
+"""Answers a request, given its placeholder's text in the path (else the empty text)."""
 DeviceHandler = Callable[["web.BaseRequest | BinaryRequest", str], Awaitable["web.Response"]]
-"""A handler of what devices ask, perhaps through a relay."""
+"""A handler of a device's request, direct or through a relay."""
 AnyHandler = TypeVar("AnyHandler")
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One thing that can be asked."""
+    """A route: one kind of request."""
 
     path: str  # with at most one placeholder
     summary: str
@@ -53,7 +53,7 @@ class Route:
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """Return the methods that it answers."""
+        """Return the methods that the route answers."""
         answered = ("GET", "HEAD") if self.method == "GET" else (self.method,)
         return (*answered, "POST") if self.form or self.relayed else answered
 
@@ -74,7 +74,7 @@ class Route:
 
 
 class MethodNotAllowed(Exception):
-    """The path takes other methods; the message lists them."""
+    """The path only takes other methods; the message lists them."""
 
     def __init__(self, route: Route, name: str) -> None:
         super().__init__(",".join(route.methods))
@@ -209,11 +209,11 @@ ROUTES: Final = (
     Route("/metrics", "counts and times for Prometheus", "text/plain", role="operator"),
     Route("/openapi.json", "this document"),
 )
-"""Every route for programs, one a path. An operator's token does wherever another does."""
+"""Every route for programs, one per path. An operator's token suffices wherever another does."""
 
 
 class Router(Generic[AnyHandler]):
-    """Finds who answers a request, among handlers by their routes' paths."""
+    """A router: finds the handler of a request by the routes' paths."""
 
     def __init__(self, table: Iterable[Route], handlers: Mapping[str, AnyHandler]) -> None:
         routes = {route.path: route for route in table}
@@ -222,11 +222,11 @@ class Router(Generic[AnyHandler]):
         self._named = [(_pattern(pair[0]), *pair) for pair in pairs.values() if pair[0].placeholder]
 
     def find(self, method: str, path: str) -> tuple[Route, AnyHandler, str]:
-        """Return a request's route, who answers it, and what stands for its placeholder.
+        """Return a request's route, its handler, and its placeholder's text.
 
         Args:
             method: Of the request.
-            path: As it came: an encoded slash is no slash.
+            path: As received: an encoded slash is not a slash.
 
         Raises:
             Refusal: not-found.
@@ -252,7 +252,7 @@ def _pattern(route: Route) -> re.Pattern[str]:
 
 
 def check_query(request: "web.BaseRequest", allowed: tuple[str, ...] | None) -> None:
-    """Refuse (bad-query) other parameters than the route's, and repeated ones but groups."""
+    """Refuse (bad-query) parameters that the route lacks, and repeated ones except groups."""
     if allowed is None:
         return
     query = request.query

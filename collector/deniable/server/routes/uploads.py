@@ -34,7 +34,7 @@ from deniable.stores.group_commit import MOST_WAITING
 from deniable.stores.values import Receipt
 
 _JUDGED_AT_ONCE: Final = 16
-"""Signatures verified before other requests get a turn: less than a millisecond."""
+"""Signatures verified before other requests get a turn: under a millisecond."""
 
 _CODES: Final = {
     Verdict.CONFLICT: RefusalCode.REPORT_CONFLICT,
@@ -49,7 +49,7 @@ def verify_by_libsodium(
 ) -> None:
     """Check a signature over context ‖ payload, as :func:`deniable.messages.verify` does.
 
-    Unlike OpenSSL, libsodium refuses by itself whatever our own checks refuse: a key or an R of
+    Unlike OpenSSL, libsodium itself refuses what our own checks refuse: a key or an R of
     small order or of no canonical encoding, and S not below the group order. A key that is wrong
     in itself is bad-key only where a report or a manifest is read, before anything is verified.
 
@@ -75,7 +75,7 @@ class _Judged:
 
 
 class Uploads:
-    """Takes reports: whoever answers ``POST /v1/reports``."""
+    """The handler of ``POST /v1/reports``, which takes reports."""
 
     def __init__(
         self,
@@ -201,8 +201,8 @@ class Uploads:
 def _observe_clock_skew(meters: Meters, schedule: Schedule, epoch: int, now: float) -> None:
     """Observe an admissible report that came before its epoch, or after its end.
 
-    Devices send no time. Before: the device's clock is fast. After: it is slow, or what it sent was
-    held up. Most come within their epoch, which tells nothing and is not counted.
+    Devices send no time. Before: the device's clock is fast. After: it is slow, or the report was
+    delayed. Most come within their epoch, which reveals nothing and is not counted.
     """
     since = now - schedule.epoch_start(epoch)
     if since < 0:
