@@ -231,7 +231,7 @@ class Problem:
     def __post_init__(self) -> None:
         object.__setattr__(self, "code", RefusalCode(self.code))
         if self.code.http_status is None:
-            raise ValueError(f"{self.code} is never about a whole request; use Refused")
+            raise ValueError(f"{self.code} never refuses a whole request; use Refused")
 
 
 AnyMisbehaviour = Misbehaviour | Refused | Problem
