@@ -199,7 +199,7 @@ _WORDS = {
     "OTHERS": "If each report is of another device,",
     "SAME": "f the same devices report each time,",
     "#": "percentage points is reached",
-    "END": "before the survey ends on 25 December 2023.",
+    "END": "before the counts are final, on 25 December 2023.",
 }
 _OUTLOOKS = """
 .05 40 3 Even iSAME that is reached already: 4,500 reports reach ± 3.12 percentage points.

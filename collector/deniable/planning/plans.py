@@ -305,7 +305,7 @@ class Plan:
             lead = f"No figures since {since}, so no date can be given. "
         elif first != last:
             lead = f"About {pace.rate:,.0f} reports come {pace.period}. "
-            end = f" before the survey ends on {date_text(last.at)}"
+            end = f" before the counts are final, on {date_text(last.at)}"
         if of_same == first.at:
             lead, wanted = "", "that"
 

@@ -68,6 +68,10 @@ class DisplayedFigures:
         return cautions_of(CAUTIONS, self)
 
 
+_MOST_MOVED: Final = {Unit.SHARE: 100.0, Unit.DIFFERENCE: 200.0}
+"""Percentage points from one end of what is possible to the other."""
+
+
 def bias_text(name: str, influence: float, unit: Unit, *, decided: bool = False) -> str:
     """Return how far 1 % of fake reports move a figure of this name, as a part of a sentence."""
     if influence == 0:
@@ -76,6 +80,7 @@ def bias_text(name: str, influence: float, unit: Unit, *, decided: bool = False)
     if not math.isfinite(moved):
         return f"{name} may be anything: fakes decide it"
     points = " percentage points" * unit.of_shares
+    moved = min(moved, _MOST_MOVED.get(unit, math.inf))
     return f"{name} is off by up to {bound_text(moved)}{points}" + ": fakes decide it" * decided
 
 

@@ -207,7 +207,7 @@ def _distribution_tables(distribution: Distribution, *, quartiles: bool) -> Iter
         curve, rows = distribution.curve, curve_rows(distribution)
         names = curve.categories
         title = "smoothed share" if curve.blur else "share"
-        columns = estimate_columns(curve.level, "share", title, simultaneous=True)
+        columns = estimate_columns(curve.level, "share", title, "rising", simultaneous=True)
         ends = bin_ends(len(rows), 1)[:-1]
         yield Table(
             [Column("name", "answers"), *columns],

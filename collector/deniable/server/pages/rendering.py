@@ -193,8 +193,14 @@ class Asking:
 
 LEVELS: Final = tuple((text, level_text(float(text))) for text in ("0.5", "0.9", "0.95", "0.99"))
 WIDTHS: Final = ("0.05", "0.005", "0.01", "0.02", "0.03", "0.1")
-EPSILONS: Final = ("1", "0.25", "0.5", "1.5", "2", "3", "4")
-"""Of a plan; the first is what is planned unless another is chosen."""
+_EPSILONS: Final = ("0.25", "0.5", "1", "1.5", "2", "3", "4")
+"""Of a plan, beside the survey's own, which is planned unless another is chosen."""
+
+
+def plan_epsilons(manifest: Manifest) -> tuple[str, ...]:
+    """Return the epsilons that a plan offers, the survey's own first."""
+    return tuple(dict.fromkeys((manifest.epsilon, *_EPSILONS)))
+
 
 MOST_OFFERED: Final = 120
 """Answers to be added up."""
@@ -222,7 +228,8 @@ class Controls:
         if "width" in page.takes:
             return cls(
                 widths=tuple((width, width_text(manifest, float(width))) for width in WIDTHS),
-                epsilons=tuple(zip(EPSILONS, EPSILONS, strict=True)) * free_epsilon(manifest),
+                epsilons=tuple((text, text) for text in plan_epsilons(manifest))
+                * free_epsilon(manifest),
             )
         if "ask" in page.takes:
             return cls(asking=Asking.of(query, manifest))

@@ -20,11 +20,11 @@ from deniable.server.pages.handlers import (
     reason_sentence,
 )
 from deniable.server.pages.rendering import (
-    EPSILONS,
     MOST_CELLS,
     WIDTHS,
     free_epsilon,
     page,
+    plan_epsilons,
     rendered,
     root_of,
     shown_elsewhere,
@@ -336,7 +336,7 @@ async def plan(visit: Visit) -> web.Response:
     """Answer with the ways to ask, and the reports that each takes."""
     subject, request = await visit.subject(figured=False), visit.request
     width = asked_choice(request, "width", WIDTHS)
-    epsilon = asked_choice(request, "epsilon", EPSILONS)
+    epsilon = asked_choice(request, "epsilon", plan_epsilons(subject.newest))
 
     async def work() -> str:
         site, survey, now = visit.site, subject.newest, visit.site.clock()
