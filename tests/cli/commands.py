@@ -117,6 +117,10 @@ class Workplace:
         """Publish a survey file's text, with some lines changed; return what was printed."""
         return self.succeed("survey publish", self.written(text, **changes))
 
+    def dry_run(self, text: str = SURVEY, **changes: str) -> str:
+        """Return all that would be printed of a survey, which is not published."""
+        return self.succeed("survey publish", self.written(text, **changes), "--dry-run")
+
     def written(self, text: str = SURVEY, **changes: str) -> Path:
         """Write a survey file and return it."""
         file = self.directory / "survey.toml"

@@ -40,7 +40,8 @@ def exported(place: Workplace, name: str = "tea") -> bytes:
 def test_the_file_declares_what_publish_printed_and_can_be_answered(
     place: Workplace, changes: dict[str, str]
 ) -> None:
-    printed = declared(place.publish(**{"epochs": "4"} | changes))
+    printed = declared(place.dry_run(**{"epochs": "4"} | changes))
+    place.publish(**{"epochs": "4"} | changes)
     survey, config = Survey.bundled(exported(place)), Config.load(place.directory)
     assert survey == printed
     limits = ("0.001", 43_200) if "delta" in changes else ("0", 86_400)

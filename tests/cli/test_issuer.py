@@ -63,7 +63,7 @@ def test_a_key_is_made_private_and_its_public_half_is_told(
 
 def test_publishing_and_showing_name_the_issuers(place: Workplace, pair: tuple[Path, Path]) -> None:
     current, following = map(public, pair)
-    printed = place.publish(**certified(*pair))
+    printed = place.dry_run(**certified(*pair)) + place.publish(**certified(*pair))
     shown = place.succeed("survey show tea")
     notice = place.succeed("survey notice tea").replace(" | ", ": ")
     for text in (printed, shown):
@@ -132,7 +132,9 @@ def test_keys_are_made_and_the_survey_that_lists_them_is_published(
     assert lines[0].startswith(f"private keys  {directory}, of epochs 0 to 1")
     assert f'issuer_keys = "{PUBLIC_FILE}"' in lines
     shutil.copy(directory / PUBLIC_FILE, place.directory)
-    for text in (place.publish(**LISTED | {"epochs": "2"}), place.succeed("survey show tea")):
+    told = place.dry_run(**LISTED | {"epochs": "2"})
+    place.publish(**LISTED | {"epochs": "2"})
+    for text in (told, place.succeed("survey show tea")):
         assert ISSUER in text
         assert "one an epoch, for 0 to 1; the last ends on" in " ".join(text.split())
     assert place.manifest().enrolment.keys == EpochKeys(directory).public.moduli

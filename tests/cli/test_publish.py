@@ -30,12 +30,12 @@ def refused(place: Workplace, *options: str | Path) -> str:
 
 
 def test_publishing_tells_sequence_id_cost_and_declaration(place: Workplace) -> None:
-    shown = place.publish()
+    terms, shown = place.dry_run(), place.publish()
     manifest = place.manifest()
     assert "published tea, sequence 0" in shown
-    assert manifest.survey_id.hex() in shown
     assert "epsilon 30.000 in all (30 epochs of 1.000)" in shown
-    assert declared(shown) == Survey("tea", manifest.question, manifest.categories, "1")
+    assert f"deniable survey export tea --dir {place.directory} --out tea.json" in shown
+    assert declared(terms) == Survey("tea", manifest.question, manifest.categories, "1")
 
 
 def test_epochs_keys_and_costs_of_a_successor_add_up() -> None:
@@ -58,9 +58,14 @@ def test_the_names_of_a_lost_store_are_numbered_on(place: Workplace) -> None:
 
 def test_a_successor_says_what_changed_and_marks_what_weakens_privacy(place: Workplace) -> None:
     assert "changed" not in place.publish()
+    first = place.manifest().survey_id
     printed = place.publish(epsilon='"2"', question='"And now?"')
     assert "changed   ! epsilon was raised from 1 to 2" in printed
     assert "the question changed from" in printed
+    said = " ".join(printed.split())
+    assert f"figures start anew: --survey {first.hex()[:12]} shows the earlier" in said
+    assert "ask for consent again; devices that answered this day answer again in the next" in said
+    assert "consent again" not in place.publish(epsilon='"0.5"', question='"And now?"')
 
 
 def test_no_other_key_than_the_collectors_own_private_one_publishes(
@@ -138,12 +143,15 @@ def test_show_tells_the_terms_of_the_newest_survey(place: Workplace) -> None:
 
 
 def test_a_dry_run_shows_everything_and_publishes_nothing(place: Workplace) -> None:
-    shown = place.succeed("survey publish", place.written(), "--dry-run")
+    shown = place.dry_run(epochs="8")
     assert "would be  tea, sequence 0" in shown
-    assert "epsilon 30.000 in all" in shown
+    assert "epsilon 8.000 in all" in shown
     assert "percentage points takes at most" in shown
     assert "no survey is published" in place.succeed("survey list")
-    assert place.publish().splitlines()[4:] == shown.splitlines()[1:]
+    published = place.publish(epochs="8")
+    assert len(published.split()) <= 120
+    told = published.partition("\nnext:")[0].splitlines()
+    assert [line for line in told if line not in shown.splitlines()] == told[:2]
 
 
 def test_what_nobody_could_estimate_is_not_published(place: Workplace) -> None:
@@ -165,7 +173,8 @@ def test_an_epsilon_that_hides_nothing_takes_a_flag_that_says_so(place: Workplac
 
 def test_what_would_be_long_is_not_printed_behind_the_facts(place: Workplace) -> None:
     answers = [f"page {number}" for number in range(2_000)]
-    shown = place.publish(categories=json.dumps(answers))
+    shown = place.dry_run(categories=json.dumps(answers))
+    place.publish(categories=json.dumps(answers))
     assert len(shown.splitlines()) < 40
     written = "deniable survey export tea --out tea.json"
     assert shown.endswith(f'{written}\n\nSurvey.bundled("tea.json")\n')

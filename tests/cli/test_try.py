@@ -53,7 +53,7 @@ def test_one_command_shows_a_question_on_a_page_and_what_there_is_to_do(
     file.write_text("\n".join(line for line in lines if " = " in line), "utf-8")
     commands = [line.split() for line in lines if re.match("deniable (?!hist)", line)]
     assert [" ".join(command[:3]) for command in commands] == [
-        *("deniable init my-collector", "deniable survey publish", "deniable serve --dir")
+        *("deniable init which-theme-collector", "deniable survey publish", "deniable serve --dir")
     ]
     assert commands[1][3] == file.name
     place.succeed("survey publish", file)

@@ -88,7 +88,7 @@ def test_without_a_state_bundled_terms_are_told(bench: Bench, tmp_path: Path, co
     client = bench.client(consent=consent, manifests=bundled)
     foretold, text = only(client.explain()), plain(client.explain())
     assert [*tmp_path.iterdir(), *bench.transport.requests] == []
-    assert "As it came with the app." in text
+    assert "This survey came with the app, and is not in use yet." in text
     assert "right at most 62.8% of the time with this survey, and 73.2% with a later" in text
     assert (foretold.spent, foretold.reserved) == (0, 0)
     client.set_consent("on")

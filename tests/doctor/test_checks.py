@@ -133,7 +133,7 @@ def test_a_survey_that_ends_soon_wants_a_successor() -> None:
     assert judged([old], START + 24 * DAY)[0] is WARN
     assert judged([new, old], START + 24 * DAY)[0] is OK, "it has one"
     assert judged([old], START + 24 * DAY, old)[0] is OK
-    over = "1 published, of which 0 still accept reports; manifests stored: 1"
+    over = "1 published; accepting reports: 0; manifests stored: 1"
     assert judged([old], START + 40 * DAY) == (OK, over)
     # A short survey ends soon only in its last quarter.
     week = manifest(schedule=Schedule(START, DAY, 8, DAY))

@@ -124,6 +124,9 @@ def refusals(scopes: Iterable[Scope]) -> tuple[Scope, ...]:
 CLAIMED: Final = "initial"
 """Who said so, of a consent that a constructor brought and nobody has decided since."""
 
+DOUBTED: Final = "state-doubted"
+"""Why nobody has decided any more: the state may be a copy, or an old backup."""
+
 
 class Declared(NamedTuple):
     """The scopes that an app declares."""

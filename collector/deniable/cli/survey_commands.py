@@ -1,7 +1,7 @@
 """``deniable survey publish``, ``show``, ``notice`` and ``export``: what is asked of devices."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -11,7 +11,7 @@ from deniable.budget import NANO
 from deniable.cli.log_commands import cosigned_text
 from deniable.cli.options import Whole, a_file, directory_option, program_option, survey_option
 from deniable.cli.sources import Place, published, reading_options
-from deniable.directory import Config, authority_chain, find_key_file, store_text, with_store
+from deniable.directory import Config, authority_chain, find_key_file, with_store
 from deniable.directory.collector_directory import running
 from deniable.documents import Column, Document, Fact, Table
 from deniable.documents.html import documents_page
@@ -27,6 +27,12 @@ from deniable.publishing.notice import Notice
 from deniable.publishing.survey_file import SurveyFile, naming
 from deniable.reading import find_version
 from deniable.stores import Store
+
+_DECISIVE: Final = frozenset(
+    {"changed", "successor", "epochs", "strength", "costs", "together", "accuracy", "older"}
+    | {"warning"}
+)
+"""Facts that ``publish`` prints; ``--dry-run`` prints all."""
 
 _LINE: Final = 68
 """The most characters of a declaration's lists in one line of Python."""
@@ -108,19 +114,31 @@ def publish(
     offered = running([manifest, *surveys], ended, now)
     together = reserved_by_all(offered, now)
     called = f"{manifest.name}, sequence {manifest.sequence}"
-    facts = [Fact("would be" if dry_run else "published", called)]
+    facts = published_facts(manifest, surveys, offered, together, now, written.largest_share)
     if not dry_run:
-        facts += [Fact("id", manifest.survey_id.hex()), Fact("store", store_text(config))]
         logged = f"{entries_text(log.size)}, cosigned {cosigned_text(config, log)}"
-        facts.append(Fact("log", logged))
-    _show(
-        [*facts, *published_facts(manifest, surveys, offered, together, now, written.largest_share)]
-    )
+        name, where = manifest.name, f"--dir {directory}"
+        _show([Fact("published", called), Fact("log", logged), *_decisive(facts)])
+        click.echo(
+            f"\nnext:\n  deniable survey export {name} {where} --out {name}.json  (for your app)\n"
+            f"  deniable survey show {name} {where}  (all its terms)"
+        )
+        return
+    _show([Fact("would be", called), *facts])
     client = ""
     # By itself, or with all else.
     if most := next((cost for cost in (reserved([manifest], now), together) if cost > CEILING), 0):
         client = f', with Client(lifetime_epsilon="{ceil_div(most, NANO)}")'
     _declare(manifest, f"declare it in your app{client}")
+
+
+def _decisive(facts: Iterable[Fact]) -> Iterator[Fact]:
+    """Yield what publishers decide by; facts without a label go on with the one before."""
+    label = ""
+    for fact in facts:
+        label = fact.label or label
+        if label in _DECISIVE:
+            yield fact
 
 
 def _declare(manifest: Manifest, call: str) -> None:

@@ -13,7 +13,14 @@ from deniable.cli.sources import Place, reading_options
 from deniable.directory.collector_directory import state_of
 from deniable.documents import Column, Document, Table
 from deniable.messages import Manifest
-from deniable.reading import EpochState, ListedEpoch, Source, appear_text, find_version, iso_time
+from deniable.reading import (
+    EpochState,
+    ListedEpoch,
+    Source,
+    find_version,
+    iso_time,
+    without_figures,
+)
 from deniable.reading.epochs import dates_text, standing_text
 from deniable.reading.wire import epochs_map
 
@@ -119,7 +126,6 @@ def list_epochs(place: Place, name: str, survey_id: str | None, form: Form) -> N
     with place.source() as source:
         manifest = find_version(name, source.manifests(name), survey_id)
         epochs = [epoch for epoch in source.epochs(manifest) if epoch.n]
-        ended_at = source.ended(name).get(manifest.survey_id)
-        otherwise = appear_text(manifest, time.time(), ended_at)
+        otherwise = without_figures(source, manifest)
         document = epochs_document(manifest, epochs, source.distrusted(manifest), otherwise)
     show_table(document, form)

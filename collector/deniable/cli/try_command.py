@@ -28,6 +28,8 @@ if TYPE_CHECKING:  # numpy and cryptography: --help does not wait for them
 
 _EPOCHS: Final = 4
 """Weeks that accept reports at the same time; the last is the current one."""
+_FEWEST: Final = 100
+"""Simulated devices in each of these weeks, at least."""
 _LONGEST: Final = 40
 """Of a name: with what marks a simulated survey, 64 characters are allowed."""
 _DAY: Final = 86_400
@@ -39,7 +41,7 @@ _DAY: Final = 86_400
 @click.option("--epsilon", default="1", show_default=True, help="Privacy of one report.")
 @click.option(
     "--devices",
-    type=Whole(100, 100_000),
+    type=Whole(_FEWEST, 100_000),
     default=2_000,
     show_default=True,
     help="Number of devices that report in each of four weeks.",
@@ -51,7 +53,7 @@ def try_out(
     """Ask simulated devices QUESTION, with these ANSWERS; see the figures on a page.
 
     A collector runs in a temporary directory until Ctrl-C. Four weeks are simulated at once. The
-    answers are invented: the first is the most common, and the last gains each week.
+    answers are invented: the first is the most common at first, and the last gains each week.
     """
     from deniable.cli.collector_commands import made_collector, running_collector
 
@@ -79,18 +81,23 @@ def try_out(
 
 def _survey_file(question: str, answers: tuple[str, ...], epsilon: str) -> tuple[str, str]:
     """Return the text of a survey file, and the survey's name."""
+    from deniable.publishing.survey_file import TRYING_OUT
+
     fields: dict[str, object]
     words = re.findall("[a-z0-9]+", question.lower())
     name = "-".join(words)[:_LONGEST].strip("-") or "my-survey"
     fields = {"name": name, "question": question, "categories": answers, "epsilon": epsilon}
-    fields |= {"epoch": "1 week", "epochs": 8, "grace": "1 day", "minimum_reports": 100}
+    fields |= {"epoch": "1 week", "epochs": 8, "grace": "1 day"}
     # Of texts, numbers and lists of texts, TOML and JSON look alike.
-    lines = (f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in fields.items())
-    return "\n".join(lines) + "\n", name
+    lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in fields.items()]
+    return "".join(lines) + TRYING_OUT, name
 
 
 def _published(directory: Path, text: str) -> "Manifest":
-    """Publish a survey file's text for simulated devices: all ``_EPOCHS`` accept reports now."""
+    """Publish a survey file's text for simulated devices: all ``_EPOCHS`` accept reports now.
+
+    Figures appear as they do for real users: there are enough simulated devices.
+    """
     from deniable.directory import Config, default_key_file, with_store
     from deniable.publishing.publish import publish
     from deniable.publishing.survey_file import SurveyFile
@@ -102,6 +109,7 @@ def _published(directory: Path, text: str) -> "Manifest":
         name=simulated_name(written.name),
         start=int(time.time()) // _DAY * _DAY - past,
         grace_seconds=past,
+        minimum_reports=_FEWEST,
     )
     key_file = default_key_file(directory)
     return with_store(
@@ -166,8 +174,8 @@ def _announced(question: str, ways: Sequence[str], devices: int, text: str, name
         f"{question}\n{_EPOCHS * devices:,} reports from simulated devices over {_EPOCHS} weeks; "
         f"no real device was asked.\n\n{seen}\nTo ask real devices, save this as {name}.toml:\n\n"
         f"{file}\nThen run:\n\n"
-        "  deniable init my-collector\n"
-        f"  deniable survey publish {name}.toml --dir my-collector\n"
-        "  deniable serve --dir my-collector\n\n"
+        f"  deniable init {name}-collector\n"
+        f"  deniable survey publish {name}.toml --dir {name}-collector\n"
+        f"  deniable serve --dir {name}-collector\n\n"
         "Press Ctrl-C to stop; nothing is kept."
     )

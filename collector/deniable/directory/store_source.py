@@ -190,6 +190,10 @@ class StoreSource(Source):
         since = self._config.relayed_from
         return tuple(self._done(shown_counts(self._store, manifest, epochs, time.time(), since)))
 
+    def counted(self, manifest: Manifest, epoch: int) -> int:
+        """Return the reports of an epoch: who has the store may know."""
+        return self._done(self._store.counted(manifest.survey_id, epoch))
+
     def notes(self, name: str) -> tuple[Note, ...]:
         """Return the notes about the surveys of a name."""
         return tuple(self._done(self._store.notes(name)))

@@ -241,7 +241,7 @@ def judge_surveys(
     if not soon:
         running = len({survey.name for survey in offered})
         return good(
-            f"{len(names)} published, of which {running} still accept reports; manifests stored: "
+            f"{len(names)} published; accepting reports: {running}; manifests stored: "
             f"{len(surveys)}"
         )
     first = min(soon, key=lambda survey: survey.schedule.end)

@@ -283,10 +283,9 @@ def strength_fact(manifest: Manifest) -> Fact:
     even, tenth = guess_text(odds), guess_text(odds, Fraction(1, 10))
     return Fact(
         "strength",
-        f"epsilon {manifest.epsilon} {verdict}. One report can turn a suspicion of 50 % into "
-        f"{even}, and one of 10 % into {tenth}; see docs/choosing-epsilon.md".replace(
-            " %", "\N{NO-BREAK SPACE}%"
-        ),
+        f"epsilon {manifest.epsilon} {verdict}. One report can turn a suspicion of 50 %, "
+        f"against one other answer, into {even}, and one of 10 % into {tenth}; see "
+        "docs/choosing-epsilon.md".replace(" %", "\N{NO-BREAK SPACE}%"),
     )
 
 

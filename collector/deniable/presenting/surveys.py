@@ -26,7 +26,6 @@ from deniable.reading import (
     Source,
     TooFewReports,
     added_up,
-    appear_text,
     asked_alike,
     epoch_before,
     epochs_beside,
@@ -36,6 +35,7 @@ from deniable.reading import (
     named_epochs,
     newest_closed_of,
     sides_across,
+    without_figures,
 )
 from deniable.stores import Note
 
@@ -120,7 +120,7 @@ class SurveyFigures:
 
     def without_figures(self, epochs: range | None = None) -> str:
         """Return the reason why it, or some of its epochs, has no figures, and what comes next."""
-        return appear_text(self.manifest, time.time(), self._ended_at, epochs)
+        return without_figures(self._source, self.manifest, epochs)
 
     @property
     def _ended_at(self) -> int | None:

@@ -20,7 +20,7 @@ from deniable.publishing.changes import changes
 from deniable.publishing.following import CEILING, epochs_left, left_behind, reserved
 from deniable.publishing.look_alikes import look_alike_warnings
 from deniable.reading import duration_text, instant_text
-from deniable.reading.epochs import cut_text, cuts, ranges_text
+from deniable.reading.epochs import cut_text, cuts, ranges_text, unit_text
 from deniable.stores import Seal
 from deniable.terms.sentences import Coalitions
 
@@ -48,6 +48,8 @@ def published_facts(
     older = [survey for survey in surveys if survey.name == manifest.name]
     for number, change in enumerate(changes(older[0], manifest) if older else ()):
         yield Fact("" if number else "changed", str(change))
+    if older:
+        yield Fact("successor", _successor_text(manifest, older[0], now))
     yield Fact("epochs", epochs_text(manifest))
     yield from _mechanism_facts(manifest, largest_share)
     yield strength_fact(manifest)
@@ -257,6 +259,20 @@ def epochs_text(manifest: Manifest) -> str:
         f"{schedule.epochs} of {duration_text(schedule.epoch_seconds)}, "
         f"{instant_text(schedule.start)} to {instant_text(schedule.end)}"
     )
+
+
+def _successor_text(manifest: Manifest, before: Manifest, now: float) -> str:
+    """Return what becomes of the figures, consents and devices of the survey before."""
+    texts = [f"its figures start anew: --survey {before.survey_id.hex()[:12]} shows the earlier"]
+    asked, was = (
+        (survey.question, survey.all_answers, survey.origin) for survey in (manifest, before)
+    )
+    if asked != was:
+        texts.append("apps that ship it ask for consent again")
+    new, old = manifest.schedule, before.schedule
+    if new.epoch_seconds == old.epoch_seconds and old.epoch_at(now) is not None:
+        texts.append(f"devices that answered this {unit_text(old)} answer again in the next")
+    return "; ".join(texts)
 
 
 def left_behind_text(newest: Manifest, before: Manifest, follows: Sequence[Manifest]) -> str:

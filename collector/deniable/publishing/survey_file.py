@@ -93,7 +93,11 @@ _DEFAULTS: Final[dict[str, object]] = {
     "enrolment": "open",
 }
 
-EXAMPLE: Final = """\
+TRYING_OUT: Final = """\
+# Number of reports at which figures appear; 1 is for trying out. Real users need 100 or more.
+minimum_reports = 1
+"""
+EXAMPLE: Final = f"""\
 # A survey. Publish it with: deniable survey publish example-survey.toml
 
 name = "rating-of-marriage"
@@ -109,9 +113,7 @@ epoch = "1 week"
 epochs = 8
 grace = "1 day"
 
-# Number of reports at which figures appear; 1 is for trying out. Real users need 100 or more.
-minimum_reports = 1
-"""
+{TRYING_OUT}"""
 
 
 class InvalidSurveyFile(InvalidManifest):

@@ -1,6 +1,7 @@
 """Where figures come from, a store or a URL, asked alike: which are meant, why there are none."""
 
 import re
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -163,6 +164,10 @@ class Source(ABC):
         By default those of the newest that has any.
         """
 
+    def counted(self, manifest: Manifest, epoch: int) -> int | None:  # noqa: ARG002
+        """Return the reports of an epoch, shown or not; None for who sees no more than figures."""
+        return None
+
     @abstractmethod
     def notes(self, name: str) -> tuple[Note, ...]:
         """Return the notes about the surveys of a name, by time: what an operator says happened."""
@@ -309,6 +314,17 @@ def appear_text(
         return f"no figures yet: the last {unit} is over, and late answers count until {until}"
     ends = date_text(schedule.epoch_start(epoch + 1), time=True)
     return f"no figures yet: they {condition}; this {unit} ends on {ends}"
+
+
+def without_figures(source: Source, manifest: Manifest, epochs: range | None = None) -> str:
+    """Return why a survey has no figures; and how many reports came, for who may know."""
+    now, least = time.time(), manifest.minimum_reports
+    text = appear_text(manifest, now, source.ended(manifest.name).get(manifest.survey_id), epochs)
+    epoch = manifest.schedule.epoch_at(now)
+    if epochs or epoch is None or least < 2:
+        return text
+    reports = source.counted(manifest, epoch)
+    return text if reports is None else f"{text}; {reports:,} of {least:,} reports so far"
 
 
 def find_against(

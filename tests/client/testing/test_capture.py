@@ -179,7 +179,7 @@ def test_an_app_can_show_what_a_fresh_device_would_explain(tmp_path: Path) -> No
     with FakeCollector() as collector:
         bundle = make_bundle([collector.publish(THEME)], bytes.fromhex(collector.authority))
     with Capture(), device(collector, Survey.bundled(bundle.to_json())) as client:
-        assert "As it came with the app" in str(client.explain())
+        assert "This survey came with the app" in str(client.explain())
 
 
 def test_the_thread_of_a_client_from_before_is_told_on(tmp_path: Path) -> None:

@@ -227,7 +227,8 @@ def _declared_survey(
         text = _("The survey that came with the app is not answered: {why}.")
         standing = _refusal(text, foreseen, _)
     elif foreseen is not None:
-        bundled, running = _("As it came with the app."), _followed([foreseen[0]], now, _)[1]
+        bundled = _("This survey came with the app, and is not in use yet.")
+        running = _followed([foreseen[0]], now, _)[1]
         return survey_of(terms_of(*foreseen), f"{bundled} {running}".strip(), account)
     else:
         refused: object = app.refused.get(survey.name)

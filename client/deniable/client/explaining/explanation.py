@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from deniable.budget import format_nano
-from deniable.client.consent import Consent, ConsentRecord
+from deniable.client.consent import DOUBTED, Consent, ConsentRecord
 from deniable.client.explaining import prompt
 from deniable.client.explaining.promise import Promise, Terms
 from deniable.client.sending.delays import LONGEST_DELAY
@@ -303,7 +303,10 @@ def _shared(every: Sequence[Sequence[Any]]) -> list[Any]:
 
 def consent_lines(record: ConsentRecord, _: Translate = str) -> list[str]:
     """Return the lines on a decision, its time and origin, and what holds now, at 80 columns."""
-    said = [f"{record.effective}: {_(MEANING[record.effective])}"]
+    meaning = _(MEANING[record.effective])
+    if record.decided is Consent.UNSET and record.origin == DOUBTED:
+        meaning = _("asked again, since this state may be a copy; nothing is drawn, stored or sent")
+    said = [f"{record.effective}: {meaning}"]
     if record.problem:
         said.append(_unusable(record.problem, _))
     elif record.effective is not record.decided:
@@ -316,7 +319,7 @@ def consent_lines(record: ConsentRecord, _: Translate = str) -> list[str]:
         what = ", ".join(map(printable, record.covers))
         what = what or _("no question yet; the app has to ask")
         said.append(_("Given for: {what}.").format(what=what))
-    if record.since is not None:
+    if record.since is not None and record.decided is not Consent.UNSET:
         text = _("Decided on {when}; origin: {origin}")
         said.append(text.format(when=instant_text(record.since), origin=record.origin))
     return text_of([(_("Consent"), said)], indent=0)

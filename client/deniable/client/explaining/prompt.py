@@ -43,11 +43,12 @@ def limits(promise: Promise, terms: Terms | None, _: Translate) -> Iterator[str]
             text = _("A later survey may reveal more, with one response every {length} at most.")
         elif is_vast(odds):
             text = _("A later survey may hide nearly nothing, with one response every {length}.")
-        elif (odds_text(odds), promise.epoch_seconds) == (
-            odds_text(terms.odds),
-            terms.epoch_seconds,
-        ):
-            text = _("These limits hold for later surveys too: {odds} times, once every {length}.")
+        elif odds_text(odds) == odds_text(terms.odds):
+            text = _("A later survey may ask as often as once every {length}, at the same odds.")
+            if promise.epoch_seconds == terms.epoch_seconds:
+                text = _(
+                    "These limits hold for later surveys too: {odds} times, once every {length}."
+                )
         yield text.format(odds=odds_text(odds), length=length(promise.epoch_seconds, _))
         if promise.delta:
             yield guess(promise.guess, _)

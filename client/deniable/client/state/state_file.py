@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from deniable.client.clock import Boot
-from deniable.client.consent import CLAIMED, Declared, claimed, give, names_of, refusals
+from deniable.client.consent import CLAIMED, DOUBTED, Declared, claimed, give, names_of, refusals
 from deniable.client.state.erasing import (
     erase_damaged,
     erase_remains,
@@ -166,12 +166,12 @@ def _renew(
     else:
         consent, erases = "unset", True
         connection.execute(
-            "UPDATE device SET consent = 'unset', consent_at = ?, consent_from = 'state-doubted'",
-            (now,),
+            "UPDATE device SET consent = 'unset', consent_at = ?, consent_from = ?",
+            (now, DOUBTED),
         )
         give(connection, refusals(mark.consents) if mark else ())
     if erases:
-        known = {"on": "purged", "unset": "state-doubted"}.get(consent, "consent-withdrawn")
+        known = {"on": "purged", "unset": DOUBTED}.get(consent, "consent-withdrawn")
         erase_reports(connection, known, now)
         erase_damaged(path)
     record_event(connection, now, "new-device", "the state was a copy or a backup")
