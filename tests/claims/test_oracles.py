@@ -253,7 +253,8 @@ NO_CLAIMS: dict[str, str] = {
         presenting.questions:_NOTES presenting.rows:_FAKES_DECIDE
         presenting.rows:enrolment_text presenting.rows:histogram_facts
         publishing.document:_keys_text publishing.document:answers_of
-        publishing.document:left_behind_text server.pages.page_table:PAGES
+        publishing.document:_successor_text publishing.document:left_behind_text
+        server.pages.page_table:PAGES
         templates:survey.html templates:surveys.html terms.sentences:Coalitions.of
 
     """,

@@ -33,6 +33,7 @@ def test_publishing_tells_sequence_id_cost_and_declaration(place: Workplace) -> 
     terms, shown = place.dry_run(), place.publish()
     manifest = place.manifest()
     assert "published tea, sequence 0" in shown
+    assert manifest.survey_id.hex() in shown
     assert "epsilon 30.000 in all (30 epochs of 1.000)" in shown
     assert f"deniable survey export tea --dir {place.directory} --out tea.json" in shown
     assert declared(terms) == Survey("tea", manifest.question, manifest.categories, "1")
@@ -151,7 +152,7 @@ def test_a_dry_run_shows_everything_and_publishes_nothing(place: Workplace) -> N
     published = place.publish(epochs="8")
     assert len(published.split()) <= 120
     told = published.partition("\nnext:")[0].splitlines()
-    assert [line for line in told if line not in shown.splitlines()] == told[:2]
+    assert [line for line in told if line not in shown.splitlines()] == told[:3]
 
 
 def test_what_nobody_could_estimate_is_not_published(place: Workplace) -> None:

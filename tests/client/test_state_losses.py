@@ -297,7 +297,10 @@ def test_d5_a_backup_decides_nothing_twice(bench: Bench, what: str) -> None:
 def test_d5_a_copys_standing_decision_stands_and_the_original_alone_sends_it(bench: Bench) -> None:
     prepared(bench, 1)
     with clone(bench, STATE) as copied:
-        client: Client = copied.client()
+        client: Client = copied.client(consent="unset")
+        shown = " ".join(str(client.explain()).split())
+        assert "unset: asked again, since this state may be a copy" in shown
+        assert "Decided on" not in shown
         client.set_consent("on")
         assert isinstance(client.report(NAME, "poor").error, ReportDropped)
         assert copied.rows("SELECT verdict FROM decisions") == [("state-doubted",)]

@@ -82,24 +82,36 @@ def test_the_three_operators_commands_and_app_fit_together(tmp_path: Path) -> No
 @pytest.mark.long
 def test_the_developers_app_reports_once_and_not_before_consent(tmp_path: Path) -> None:
     texts = blocks("tutorials/developer.md")
-    assert [*texts] == ["collector", "app", "report", "shown"]
+    assert [*texts] == [*("collector", "app", "report", "publish", "pretend", "figures", "shown")]
     setup = marked_blocks(DOCS / "tutorials" / "developer.md")[0]
-    (tmp_path / "app.py").write_text(texts["app"], "utf-8")
+    app = tmp_path / "app.py"
+    app.write_text(texts["app"], "utf-8")
+    guide = (DOCS / "tutorials" / "developer.md").read_text("utf-8")
+    (survey,) = re.findall(r"^```toml\n(.*?)^```$", guide, re.MULTILINE | re.DOTALL)
+    (tmp_path / "theme.toml").write_text(survey, "utf-8")
+    pretend = texts["pretend"].replace("range(200)", "range(20)")
+    (tmp_path / "pretend.py").write_text(pretend, "utf-8")
+
+    def printed(typed: str, commands: str) -> str:
+        return run([*BASH, commands], cwd=tmp_path, env=PATH, typed=typed).stdout
+
     run([*BASH, setup.script(free_port())], cwd=tmp_path, env=PATH)
     options: dict[str, Any] = {"cwd": tmp_path, "env": os.environ | PATH, "stdout": PIPE}
     with child([*BASH, f"exec {setup.serves}"], **options) as server:
         await_line(server, b"listening")
-        report, shown = (
-            run([*BASH, texts[label]], cwd=tmp_path, env=PATH).stdout
-            for label in ("report", "shown")
-        )
-        hist = f"deniable hist {NAME} --dir my-collector --json"
-        counted = run([*BASH, hist], cwd=tmp_path, env=PATH)
-    assert report.startswith("not-recorded")
-    assert "\nrecorded \nrepeated \n" in report
+        assert printed("n\n", texts["report"]).count("not-recorded") == 2
+        printed("", "rm telemetry.sqlite*")
+        report, shown = printed("y\n", texts["report"]), printed("", texts["shown"])
+        counted = printed("", f"deniable hist {NAME} --dir app-collector --json")
+        printed("", texts["publish"])
+        app.write_text(texts["app"].replace("rating-of-marriage.json", "theme.json"), "utf-8")
+        assert "recorded" in printed("y\n", "python app.py dark")
+        figures = printed("", texts["figures"])
+    assert re.search(r"recorded \nDelivery\(delivered=1.*\nrepeated \n", report)
     assert "How do you rate your marriage?" in shown
     assert "accepted (the collector has counted it)" in shown
-    assert json.loads(counted.stdout)["n"] == 1
+    assert json.loads(counted)["n"] == 1
+    assert "21 devices answered theme" in figures
 
 
 @pytest.mark.long

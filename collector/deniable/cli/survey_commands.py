@@ -118,10 +118,15 @@ def publish(
     if not dry_run:
         logged = f"{entries_text(log.size)}, cosigned {cosigned_text(config, log)}"
         name, where = manifest.name, f"--dir {directory}"
-        _show([Fact("published", called), Fact("log", logged), *_decisive(facts)])
+        said = [
+            Fact("published", called),
+            Fact("id", manifest.survey_id.hex()),
+            Fact("log", logged),
+        ]
+        _show([*said, *_decisive(facts)])
         click.echo(
-            f"\nnext:\n  deniable survey export {name} {where} --out {name}.json  (for your app)\n"
-            f"  deniable survey show {name} {where}  (all its terms)"
+            f"\nnext:\n  deniable survey export {name} {where} --out {name}.json  (for apps)\n"
+            f"  deniable survey show {name} {where}  (all terms)"
         )
         return
     _show([Fact("would be", called), *facts])
