@@ -138,7 +138,7 @@ def publish(
 
 
 def _decisive(facts: Iterable[Fact]) -> Iterator[Fact]:
-    """Yield what publishers decide by; facts without a label go on with the one before."""
+    """Yield the facts that a publisher decides by; one without a label continues another."""
     label = ""
     for fact in facts:
         label = fact.label or label

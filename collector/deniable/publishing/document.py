@@ -262,12 +262,12 @@ def epochs_text(manifest: Manifest) -> str:
 
 
 def _successor_text(manifest: Manifest, before: Manifest, now: float) -> str:
-    """Return what becomes of the figures, consents and devices of the survey before."""
+    """Return the effects on figures, consent and devices of the survey before it."""
     texts = [f"its figures start anew: --survey {before.survey_id.hex()[:12]} shows the earlier"]
-    asked, was = (
+    new_terms, old_terms = (
         (survey.question, survey.all_answers, survey.origin) for survey in (manifest, before)
     )
-    if asked != was:
+    if new_terms != old_terms:
         texts.append("apps that ship it ask for consent again")
     new, old = manifest.schedule, before.schedule
     if new.epoch_seconds == old.epoch_seconds and old.epoch_at(now) is not None:
