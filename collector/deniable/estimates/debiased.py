@@ -224,10 +224,10 @@ class DebiasedCounts:
     def check_ordered(self) -> None:
         """Raise ValueError unless the answers have an order."""
         if not self.ordered:
-            raise ValueError(
-                "nothing says that the answers go from a least to a greatest; publish the survey "
-                'with tells = "distribution"'
-            )
+            why = "nothing says that the answers go from a least to a greatest"
+            if self.values is not None:
+                why = "the survey asks for the mean alone, which has no median and no shares"
+            raise ValueError(f'{why}; publish the survey with tells = "distribution"')
 
     def weights(self, answers: Answers) -> tuple[Floats, str]:
         """Return 1 for the categories that are meant, 0 for the others, and how they are called."""
