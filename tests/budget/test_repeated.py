@@ -181,11 +181,11 @@ def test_the_worked_rounds_cost_what_their_levels_say() -> None:
 
 def test_what_is_no_number_of_reports_is_refused() -> None:
     cost = RangeCost.of(RandomisedResponse(2, "1"))
-    with pytest.raises(ValueError, match="fewer than 0"):
+    with pytest.raises(ValueError, match="number of reports"):
         cost.cumulative(-1)
     with pytest.raises(ValueError, match="at least one"):
         cost.most(3, 0)
-    with pytest.raises(ValueError, match="fewer than 0"):
+    with pytest.raises(ValueError, match="number of epochs"):
         cost.most(-1, 2)
 
 

@@ -130,7 +130,7 @@ def test_an_app_may_accept_less_or_more_than_the_file_says(bench: Bench) -> None
     assert survey == replace(DECLARED, max_epsilon="0.5", max_total_epsilon=4)
     assert "0.5" in str(bench.client(surveys=[survey]).report(survey, "good").error)
     for given in ({"name": "other"}, {"categories": ("a", "b")}, {"low": 0}, {"nonsense": 1}):
-        with pytest.raises(TypeError, match="declares what is asked"):
+        with pytest.raises(TypeError, match="already declares the survey"):
             Survey.bundled(FILE, **given)
 
 

@@ -126,9 +126,9 @@ def test_d1_categories_keep_their_order_and_are_found_by_equality(categories: An
 
 
 def test_a_survey_of_the_name_that_is_another_one_is_undeclared(bench: Bench) -> None:
-    with pytest.raises(UndeclaredSurvey, match="is another"):
+    with pytest.raises(UndeclaredSurvey, match="a different survey"):
         bench.ready().report(declared(max_epsilon="2"), "good")
-    with pytest.raises(UndeclaredSurvey, match="no survey of that name"):
+    with pytest.raises(UndeclaredSurvey, match="no survey with that name"):
         bench.ready().report(declared(name="other"), "good")
 
 
@@ -168,7 +168,7 @@ VALUES: list[tuple[str, Any, str]] = [
     ("collector", "http://collector.example", ""),
     ("collector", "https://collector.example/path", ""),
     *(("authority", key, "64 hex digits") for key in (bytes(31), "zz" * 32, "zz")),
-    *(("authority", key, "no sound") for key in ("01" + "00" * 31, b"\1" + bytes(31))),
+    *(("authority", key, "not a valid") for key in ("01" + "00" * 31, b"\1" + bytes(31))),
     *(("consent", "yes", f'"{consent}"') for consent in Consent),
     ("lifetime_epsilon", "-1", ""),
     *(("delivery_seconds", seconds, "") for seconds in (-1, float("inf"))),

@@ -38,8 +38,8 @@ def test_a_policy_of_no_log_of_this_collector_is_refused(bench: Bench, log: Show
         ("", "no policy of a log"),
         (log.policy(1), "more than half"),  # one of three
         (policy_text(key, four, 2), "more than half"),
-        (policy_text(key, twice, 2), "one key"),
-        (policy_text(key, log_too, 2), "one key"),
+        (policy_text(key, twice, 2), "the same key"),
+        (policy_text(key, log_too, 2), "the same key"),
         (log.policy().replace("quorum all", "quorum none"), "without witnesses"),
         (ShownLog("elsewhere.example/log").policy(), "must name the log 127.0.0.1:8377/log, not"),
         (f"log {ShownLog('elsewhere.example/log', 7).log_key}\n{log.policy()}", "not elsewhere"),

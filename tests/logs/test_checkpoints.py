@@ -135,11 +135,11 @@ def test_a_repeated_cosignature_counts_once_and_the_latest_time_stands() -> None
 
 
 def test_keys_are_for_one_thing() -> None:
-    with pytest.raises(TransparencyLogError, match="not of the log"):
+    with pytest.raises(TransparencyLogError, match="not from the log"):
         COSIGNED.verify(WITNESS_VKEY)
-    with pytest.raises(TransparencyLogError, match="not of the log"):
+    with pytest.raises(TransparencyLogError, match="not from the log"):
         COSIGNED.verify(replace(LOG_VKEY, name="example.org/log"))
-    with pytest.raises(TransparencyLogError, match="no cosigner"):
+    with pytest.raises(TransparencyLogError, match="not a cosigner"):
         COSIGNED.cosigned_by([LOG_VKEY])
     with pytest.raises(TransparencyLogError, match="no signature"):
         COSIGNED.verify()
@@ -219,7 +219,7 @@ def test_verifier_keys_have_one_text(key: VerifierKey) -> None:
 
 @pytest.mark.parametrize("point", [bytes(32), b"\1" + bytes(31), b"\xff" * 32, bytes(31)])
 def test_a_key_of_small_order_is_none(point: bytes) -> None:
-    with pytest.raises(TransparencyLogError, match="no Ed25519 key"):
+    with pytest.raises(TransparencyLogError, match="not an Ed25519 key"):
         VerifierKey("name", LOG, point)
 
 

@@ -104,7 +104,7 @@ def test_a_proof_is_of_one_entry_of_an_accepted_log() -> None:
     refused(replace(PROOF, path=PROOF.path[:-1]), match="few")
     refused(replace(PROOF, path=(*PROOF.path, bytes(32))), match="many")
     other = Checkpoint("other.example/log", len(LEAVES), root_hash(LEAVES))
-    refused(replace(PROOF, checkpoint=sign_checkpoint(other, LOG_KEY)), match="no log")
+    refused(replace(PROOF, checkpoint=sign_checkpoint(other, LOG_KEY)), match="not accept the log")
     by_another = sign_checkpoint(PROOF.checkpoint.checkpoint, WITNESSES[0])
     refused(replace(PROOF, checkpoint=by_another), match="no signature")
 
@@ -184,22 +184,22 @@ def test_a_policy_of_one_witness_with_spaces_comments_and_addresses() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", "line quorum"),
+        ("", "quorum line"),
         ("log {d}\nquorum none\n", "line 2.*each reader"),
-        ("log {d}\n", "line quorum"),
+        ("log {d}\n", "quorum line"),
         ("witness w {a}\nquorum w\n", "at least one log"),
         ("quorum w\nlog {d}\nwitness w {a}\n", "line above"),
         (ONE + "quorum w\n", "second quorum"),
         ("log {a}\n", "algorithm"),
         ("witness w {d}\n", "algorithm"),
-        ("log {d}\n" + ONE, "one key"),
-        ("witness v {a}\n" + ONE.replace("quorum w", "group g all v w\nquorum g"), "one key"),
+        ("log {d}\n" + ONE, "the same key"),
+        ("witness v {a}\n" + ONE.replace("quorum w", "group g all v w\nquorum g"), "the same key"),
         ("witness v {b}\n" + ONE, "does not count"),
         ("witness w {b}\n" + ONE, "taken"),
         ("witness none {b}\n" + ONE, "taken"),
         ("log\n" + ONE, "words"),
         ("log {d} url more\n", "words"),
-        ("Log {d}\n", "begins with"),
+        ("Log {d}\n", "begin with"),
         ("group g 1\n", "words"),
         ("group g 1 w\n" + ONE, "lines above"),
         (ONE.replace("quorum", "group g 1 w w\nquorum"), "each once"),
@@ -209,10 +209,10 @@ def test_a_policy_of_one_witness_with_spaces_comments_and_addresses() -> None:
         (ONE.replace("quorum", "group g 0 w\nquorum"), "threshold"),
         (ONE.replace("quorum", "group g 01 w\nquorum"), "threshold"),
         (ONE.replace("quorum", "group g most w\nquorum"), "threshold"),
-        (ONE.replace("\n", "\r\n"), "controls"),
-        (ONE + "\x7f", "controls"),
+        (ONE.replace("\n", "\r\n"), "control characters"),
+        (ONE + "\x7f", "control characters"),
         ("#" * 65_536 + "\n" + ONE, "64 KiB"),
-        ("log x{d}\n", "another key"),
+        ("log x{d}\n", "a different key"),
         ("log {d}\nwitness v {a}\nwitness w {b}\ngroup g any v w\nquorum g\n", "more than half"),
     ],
 )

@@ -37,36 +37,37 @@ class Client:
 
     Args:
         collector: its origin, ``https://host[:port]``; http for 127.0.0.1 and [::1].
-        authority: the public key that signs its manifests, or has handed over to the one that
-            does: 32 bytes, or 64 hex digits.
+        authority: the public key that signs its manifests, or a key that handed over to it: 32
+            bytes, or 64 hex digits.
         surveys: what the app is willing to ask; declared here, before any answer exists (D1).
         state: path of the state file, private to this app and user.
-        consent: what a new state starts with. A stored decision of the user wins. ``on`` is the
-            app's own claim that its user agreed to what is declared here, at every construction
-            for as long as the user has decided nothing: omit it, and ask. Since nobody is asked, a
-            new state then begins with the next epoch (``ClientSettings.first_epoch``).
-        lifetime_epsilon: what this device will ever spend on all surveys together. A manifest
-            reserves all its epochs when it is accepted (D3).
-        sliding: what it will spend within a period, in addition.
-        enrol: asked for a certificate of the app's own backend, for surveys that demand one: at the
-            start of each epoch, at a random time as sends are, before there is an answer. A plain
-            function, called on a daemon thread; see ``EnrolmentRequest``. Without
-            it such surveys are refused.
-        background: whether a daemon thread sends and refreshes; else ``flush`` and ``refresh`` do.
-        relay: the URL, ``https://host/path``, of a relay that somebody else than the collector
-            runs. All that goes to the collector is sealed for it and goes through there, so that no
-            network address comes with it; whatever fails, nothing is sent another way, nor by a
-            later client without a relay (D13).
-        gateway_keys: the signed keys under which the collector opens what came through a relay, as
-            ``deniable gateway`` shows them; bundles have them.
-        log_policy: the text that ``deniable log policy`` prints: the collector's public log, and
-            witnesses of it. Nothing is answered then, and no key trusted, that not enough of these
-            witnesses have seen there, so that nobody can be shown what others cannot see (D2).
-            Bundles have the proofs. By default none are looked at.
-        settings: what only tests and unusual hosts change.
+        consent: what a new state starts with; a stored decision of the user wins. With ``on`` the
+            app itself claims, at every construction until the user decides, that its user agreed to
+            what is declared here: omit it, and ask. Since nobody is asked, a new state then begins
+            with the next epoch (``ClientSettings.first_epoch``).
+        lifetime_epsilon: the most that this device will ever spend on all surveys together. A
+            manifest reserves the cost of all its epochs when it is accepted (D3).
+        sliding: an additional limit on what it spends within a period.
+        enrol: a plain function that gets a certificate from the app's own backend, for surveys that
+            require one; see ``EnrolmentRequest``. It is called on a daemon thread at the start of
+            each epoch, at a random time as for sends, before there is an answer. Without it such
+            surveys are refused.
+        background: whether a daemon thread sends and refreshes; otherwise only ``flush`` and
+            ``refresh`` do.
+        relay: the URL, ``https://host/path``, of a relay that is not run by the collector.
+            Everything for the collector is sealed and sent through the relay, so the collector sees
+            no network address. Whatever fails, nothing is sent another way, not even by a later
+            client without a relay (D13).
+        gateway_keys: the signed keys with which the collector opens what came through a relay, as
+            ``deniable gateway`` shows them; bundles contain them.
+        log_policy: the text that ``deniable log policy`` prints: the collector's public log and its
+            witnesses. No survey is then answered and no key trusted unless enough of these
+            witnesses have seen it in the log, so nobody can be shown what others cannot see (D2).
+            Bundles contain the proofs. By default no proofs are checked.
+        settings: settings that only tests and unusual hosts change.
 
     Raises:
-        ValueError, TypeError: for arguments that no client could work with.
+        ValueError, TypeError: for invalid arguments.
     """
 
     def __init__(
@@ -98,22 +99,23 @@ class Client:
     ) -> Outcome:
         """Record a response to the answer: once per survey and epoch, and never the answer itself.
 
-        It reads and writes the state and returns; sending happens elsewhere and later. It waits
-        for a state that others use for a tenth of a second, and for its own disk for five seconds
-        more; then it is ``StateUnavailable``. If its own disk was slow, it may still be recorded:
-        another call in the epoch then finds it, and is ``repeated``.
+        It reads and writes the state and returns; sending happens elsewhere and later. It waits a
+        tenth of a second for a state that is in use elsewhere, and five seconds more for its own
+        disk; then it fails with ``StateUnavailable``. If the disk was slow, the report may still be
+        recorded: another call in the epoch then finds it, and is ``repeated``.
 
         Args:
             survey: a declared survey, or its name.
-            answer: one of its categories: its text, its Enum's member or its number; to several
-                questions, a map with the answer to each.
+            answer: one of the survey's categories, as text, Enum member or number; for several
+                questions, a mapping with the answer to each.
             strict: raise the error that the outcome would hold.
-            slot_seconds: for events, of which an epoch has several: cut the epoch into slots of
-                this length, and report the first event of one of them, which this device draws
-                ahead for each epoch; the others are ``NotChosen``. By default the epoch's first.
+            slot_seconds: for events that can happen several times in an epoch: cut the epoch into
+                slots of this length, and report the first event in one of them. This device draws
+                the slot ahead for each epoch; events in other slots are ``NotChosen``. By default
+                the epoch's first event is reported.
 
         Raises:
-            ValueError: for slots of no whole number of seconds.
+            ValueError: if ``slot_seconds`` is not a whole number.
             UndeclaredSurvey, UndeclaredAnswer: the app's own bugs, always raised.
             NotRecorded: with ``strict``.
         """
@@ -133,26 +135,25 @@ class Client:
     def refresh(self, timeout: float = REFRESH_SECONDS, *, force: bool = False) -> Refresh:
         """Fetch the manifests of the declared surveys that are due, and keep those that pass D1-D3.
 
-        A name is due when it was never fetched, or a day after it was; what failed is due in a
-        minute at first and in a day at last, whatever process asked. By force it is asked for now,
-        at most eight times a day. All that takes ``timeout`` seconds at most. Then ``enrol`` is
-        asked, for as long as it takes, for the certificates that are wanted.
-        Never raises for what the network, the collector or ``enrol`` does; without consent, does
-        nothing.
+        A name is due if it was never fetched, or a day after it was. After failures the wait grows
+        from a minute to a day, whichever process asked. ``force`` asks now, at most eight times a
+        day. All that takes ``timeout`` seconds at most. Then ``enrol`` is called for the
+        certificates that are needed, for as long as it takes. Never raises for what the network,
+        the collector or ``enrol`` does; without consent, does nothing.
         """
         return acting_for(self._engine).refresh(timeout, force=force)
 
     def flush(self, timeout: float = 10.0, due_only: bool = False) -> Delivery:
-        """Send now what waits, for ``timeout`` seconds at most, or five more if its disk is slow.
+        """Send now what waits, for ``timeout`` seconds at most, or five more if the disk is slow.
 
-        Never raises for the world. The moment is the app's own choice: at an app's start, or its
-        end, it shows when somebody uses the device, and ``explain()`` says so. While nothing can
-        leave the device it ends at once, and after a request that went unanswered nothing else is
-        tried for a minute, or until that one's second send.
+        Never raises for what the network or the collector does. The app chooses the moment: if that
+        is the app's start or end, it shows when somebody uses the device, and ``explain()`` says
+        so. If nothing can leave the device it returns at once. After a request that went
+        unanswered, nothing else is tried for a minute, or until that request's second send.
 
-        Requests that follow each other closely let whoever sees them guess that they come from one
-        device: leave sending to the background thread, where there is one. With ``due_only`` sends
-        what is due by its random time: for an app without the thread that flushes regularly.
+        Requests in quick succession let an observer guess that they come from one device: leave
+        sending to the background thread if there is one. ``due_only`` sends only what is due by its
+        random time, for an app without the thread that flushes regularly.
         """
         return acting_for(self._engine).flush(timeout, due_only)
 
@@ -160,7 +161,7 @@ class Client:
     def consent(self) -> Consent:
         """Return the consent that holds: the user's decision, unless something lowers it.
 
-        That is the environment, or a state that cannot be read: then it is OFF.
+        The environment may lower it, and it is OFF if the state cannot be read.
         """
         return self.consent_record.effective
 
@@ -168,7 +169,7 @@ class Client:
     def consent_record(self) -> ConsentRecord:
         """Return the user's decision with its time and origin, and what holds now.
 
-        Of a state that cannot be read it is OFF, and has the ``problem``.
+        If the state cannot be read, it is OFF and contains the ``problem``.
         """
         try:
             return acting_for(self._engine).consent_record()
@@ -177,13 +178,13 @@ class Client:
 
     @property
     def uncovered(self) -> tuple[Survey, ...]:
-        """Return the declared surveys for which consent is still to be asked.
+        """Return the declared surveys for which the user must still be asked for consent.
 
-        All while nobody has decided. With ON, those for which it was not given: they came with an
-        update, or differ now in what they ask, in who gets to know of it, or by a ceiling that
-        rose. None after OFF, which only the user takes back, nor with LOCAL, which sends nothing;
-        none of what was refused by itself; and none while no answer could be stored, since the
-        state cannot be read.
+        All of them until somebody has decided. With ON, those for which it was not given: they came
+        with an update, or now differ in what they ask, in who learns of it, or by a higher ceiling.
+        No survey after OFF, which only the user can reverse, or with LOCAL, which sends nothing, or
+        if the state cannot be read, since no decision could be stored. No survey that was itself
+        refused.
         """
         try:
             names = acting_for(self._engine).uncovered()
@@ -200,57 +201,57 @@ class Client:
         surveys: Iterable[Survey | str] | None = None,
         strict: bool = False,
     ) -> bool:
-        """Store the user's decision, and tell whether it was stored within ten seconds.
+        """Store the user's decision, and return whether it was stored within ten seconds.
 
-        ON covers what is declared, as it is declared now, beside what was covered before; or of it
-        these ``surveys`` alone. Anything but ON ends all that, and erases all report bytes. OFF for
-        some ``surveys`` erases those of their reports, and holds for these names until ON is
-        given for them by name; all else stays.
+        ON covers what is declared now, or only these ``surveys``, in addition to what was covered
+        before. Any other decision ends all that, and erases all report bytes. OFF for some
+        ``surveys`` erases only the bytes of their reports, and holds for these names until ON is
+        given for them by name.
 
-        It undoes no decision of an epoch: OFF and ON again brings no second draw (D4). The origin
+        It undoes no decision about an epoch: OFF and then ON brings no second draw (D4). The origin
         says who asked and where, for the user's own record: "settings page", for example.
 
-        What refuses something holds in this client even if it was not stored, until another
-        decision on it is: nothing is drawn or sent. OFF for all is kept beside a state that a newer
-        version of the SDK wrote, whose bytes that version erases when it next uses it.
+        A refusal holds in this client even if it could not be stored, until a later decision is:
+        nothing is drawn or sent. If a newer version of the SDK wrote the state, OFF for all is kept
+        beside it, and that version erases the bytes when it next uses the state.
 
         Raises:
-            ValueError: for anything but ON or OFF of some surveys alone.
-            UndeclaredSurvey: for a survey that the client was not given.
-            StateUnavailable: if it was not stored, with ``strict``.
+            ValueError: if ``surveys`` are given for a decision other than ON or OFF.
+            UndeclaredSurvey: for a survey that the client does not have.
+            StateUnavailable: if it was not stored and ``strict`` is set.
         """
         decide = partial(acting_for(self._engine).set_consent, consent, origin, surveys)
         return _is_done(decide, strict=strict)
 
     def purge(self, *, strict: bool = False) -> bool:
-        """Erase from disk what was or would be sent, without a change of consent.
+        """Erase from disk the bytes that were or would be sent, without changing consent.
 
-        What was decided and spent stays: no epoch gets a second draw (D4). It tells whether it was
-        done: if not, nothing is erased, and what waits is still sent. Withdraw consent to keep it
-        here.
+        What was decided and spent remains: no epoch gets a second draw (D4). Returns whether it was
+        done: if not, nothing is erased, and what waits is still sent. To keep that from being sent,
+        withdraw consent.
 
         Raises:
-            StateUnavailable: if it was not done, with ``strict``.
+            StateUnavailable: if it was not done and ``strict`` is set.
         """
         return _is_done(acting_for(self._engine).purge, strict=strict)
 
     def explain(self, translate: "Translate" = str) -> "Explanation":
-        """Return the explanation: what may be asked, on what terms, what is sent to whom, its cost.
+        """Return the explanation: what may be asked, its terms, what is sent to whom, and its cost.
 
-        It begins with three lines, if they are the same for all questions, else each question does.
-        They and the whole of ``brief()`` are in the language of ``catalogue("de")``, or of the
-        ``gettext`` of an app's own translation.
+        Three lines come first, once if they are the same for all questions, else for each one.
+        These lines and all of ``brief()`` can be translated with ``catalogue("de")``, for example,
+        or with the ``gettext`` of an app's own translation.
 
-        ``str()`` of it is plain text for a settings page. Never raises for a state that cannot be
-        used: it says so. Creates no state where there is none, and asks nobody.
+        ``str()`` of it is plain text for a settings page. If the state cannot be used, the text
+        says so and nothing is raised. Creates no state if there is none, and uses no network.
         """
         return acting_for(self._engine).explain(translate)
 
     def journal(self) -> "Journal":
         """Return the journal of all that was stored and sent, newest last: never an answer.
 
-        ``str()`` of it is text for a terminal. Creates no state where there is none. Of a state
-        that cannot be read it has the problem, in its ``consent``, and nothing else.
+        ``str()`` of it is text for a terminal. Creates no state if there is none. If the state
+        cannot be read, it contains only the problem, in its ``consent``.
         """
         try:
             return acting_for(self._engine).journal()
@@ -260,17 +261,18 @@ class Client:
             return Journal(ConsentRecord.unread(error))
 
     def start(self) -> None:
-        """Send in the background what waits, and ask for surveys and certificates, if consented.
+        """Begin to send and refresh in the background, if there is consent.
 
         ``report`` does so too. Call this when the app starts: it may have nothing to report, and a
-        certificate must be there before. Without ``background`` does nothing. Never raises.
+        certificate must be there before a report. Does nothing without ``background``. Never
+        raises.
         """
         acting_for(self._engine).start()
 
     def close(self) -> None:
         """End the threads and close the state, within about a second; nothing is lost.
 
-        While the interpreter ends, does nothing.
+        Does nothing while the interpreter shuts down.
         """
         self._engine.close()
 
@@ -305,7 +307,7 @@ class Client:
         *,
         force: bool = False,
     ) -> Refresh:
-        """Do :meth:`refresh` without blocking the event loop; if cancelled, it goes on unseen."""
+        """Do :meth:`refresh` without blocking the event loop; if cancelled, it still goes on."""
         return await _aside(partial(self.refresh, timeout, force=force))
 
     async def aflush(
@@ -313,7 +315,7 @@ class Client:
         timeout: float = 10.0,  # noqa: ASYNC109 - as flush has it
         due_only: bool = False,
     ) -> Delivery:
-        """Do :meth:`flush` without blocking the event loop; if cancelled, it goes on unseen."""
+        """Do :meth:`flush` without blocking the event loop; if cancelled, it still goes on."""
         return await _aside(partial(self.flush, timeout, due_only))
 
     async def aclose(self) -> None:
@@ -332,12 +334,12 @@ class Client:
 
 
 def engine_of(client: Client) -> Engine:
-    """Return the engine that a client was constructed with, for tests and measurements."""
+    """Return a client's engine, for tests and measurements."""
     return client._engine
 
 
 def _is_done(work: Callable[[], None], *, strict: bool) -> bool:
-    """Tell whether a state could be changed; with ``strict`` raise why not."""
+    """Return whether a state could be changed; with ``strict``, raise the reason if not."""
     try:
         work()
     except StateUnavailable:
@@ -350,8 +352,8 @@ def _is_done(work: Callable[[], None], *, strict: bool) -> bool:
 async def _aside(work: Callable[[], _T]) -> _T:
     """Do some work on a daemon thread of its own: neither the loop nor the process waits for it.
 
-    A thread of the loop's own would be waited for at their end, for as long as a collector does not
-    answer; and others of the app's work may keep all of those.
+    Both would wait at their end for a thread of the loop's own, as long as a collector does not
+    answer; and other work of the app may occupy all of those threads.
     """
     import asyncio  # 70 ms that an app without an event loop need not pay
 

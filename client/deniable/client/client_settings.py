@@ -1,6 +1,6 @@
 """The arguments of a client, and its settings, checked once.
 
-Arguments that no client could work with are refused by a ValueError or TypeError.
+Invalid arguments are refused with a ValueError or TypeError.
 """
 
 import os
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from deniable.client.optional.relay import Relay
 
 _CO_COROUTINE: Final = 0x80
-"""Of a code object's flags; the module ``inspect`` takes 10 ms to import."""
+"""A flag of code objects; the module ``inspect``, which has it, takes 10 ms to import."""
 
 _Given = TypeVar("_Given")
 
@@ -64,31 +64,30 @@ class ClientSettings:
 
     Attributes:
         delivery_seconds: the seconds within which a report is sent, at a random time (D7); an hour
-            by default. What is overdue when the thread starts waits for a random time of running,
-            within as long and within 30 seconds, of which what is left is kept across starts.
-        caps: the most reports, bytes and days that may wait; beyond, the oldest reports are
+            by default. What is overdue when the thread starts waits for a random time of running:
+            at most as long, and at most 30 seconds. What is left of it is kept across starts.
+        caps: the most reports, bytes and days that may wait; above them, the oldest reports are
             dropped.
         backoff: the seconds to wait before a report's second send; later ones are a day apart, and
             after six it is dropped (D8).
-        transport: the way to the collector, or to the relay if there is one, of all requests, each
+        transport: the way of all requests to the collector, or to the relay if there is one, each
             with its limit in seconds; by default HTTP by the standard library.
         environment: the variables, by name, that may lower the user's consent, read at each call;
             the process's by default.
-        clock: the time, as Unix seconds, and seconds that never run backwards; the system's by
-            default.
+        clock: the time in Unix seconds, and a monotonic clock; by default the system's.
         unsafe_draw: the source of noise, uniform integers from 0 up to 2^64; any source but the
             default, the operating system's generator, makes answers public.
-        debug: whether to say on standard error, once each, what does not happen and why; so does
-            ``DENIABLE_DEBUG=1`` in the environment.
-        first_epoch: "now", if a state that nobody was asked on may answer the epoch that runs, as
-            tests and simulations want: one in memory, or a new one where ``Client(consent="on")``
+        debug: whether to explain on standard error, once each, what does not happen and why;
+            ``DENIABLE_DEBUG=1`` in the environment does the same.
+        first_epoch: "now" lets a state without a user's decision answer the epoch that runs, for
+            tests and simulations: a state in memory, or a new one if ``Client(consent="on")``
             claims consent. By default such a state begins with the "next" epoch, once the collector
-            told the date: another, which is gone, may have answered this one (D5).
-        manifests: the bytes of signed manifests that the app has before it was ever online, in
+            has given the date: an earlier state, which is gone, may have answered this one (D5).
+        manifests: the bytes of signed manifests that the app has before it is ever online, in
             addition to those of ``Survey.bundled``.
 
     Raises:
-        ValueError, TypeError: for a setting that no client could work with.
+        ValueError, TypeError: for an invalid setting.
     """
 
     delivery_seconds: float = DELIVERY_SECONDS
@@ -108,23 +107,23 @@ class ClientSettings:
             if not isinstance(getattr(self, name), kind):
                 raise TypeError(f"{name} must be {kind.__name__}(...)")
         if not isinstance(self.environment, Mapping):
-            raise TypeError("environment must be a mapping of names to values")
+            raise TypeError("environment must be a mapping from names to values")
         if not callable(getattr(self.clock, "now", None)):
             raise TypeError("clock must have the methods of deniable.client.clock.Clock")
         if not callable(self.unsafe_draw):
-            raise TypeError("unsafe_draw must be a function that returns integers")
+            raise TypeError("unsafe_draw must be a function returning integers")
         if self.first_epoch not in {"next", "now"}:
             raise ValueError('first_epoch must be "next" or "now"')
         if not 0 <= self.delivery_seconds < inf:
-            raise ValueError("delivery_seconds must be a number of seconds, from 0 on")
+            raise ValueError("delivery_seconds must be a number of seconds, at least 0")
         if not all(isinstance(manifest, bytes) for manifest in self.manifests):
             raise TypeError(
-                "manifests must be the bytes of several signed manifests, not their paths"
+                "manifests must be a sequence of signed manifests as bytes, not their paths"
             )
 
 
 def authority_key(authority: bytes | str) -> bytes:
-    """Return a public key that is sound, from bytes or hex digits."""
+    """Return a valid public key, from bytes or hex digits."""
     given: object = authority
     if not isinstance(given, str | bytes):
         raise TypeError("authority must be a public key: 32 bytes, or 64 hex digits")
@@ -138,7 +137,7 @@ def authority_key(authority: bytes | str) -> bytes:
         check_public_key(key)
     except Refusal as error:
         raise ValueError(
-            "authority is of the right length and no sound public key: take the one that "
+            "authority has the right length but is not a valid public key: use the one that "
             "`deniable authority show` prints"
         ) from error
     return key
@@ -154,16 +153,16 @@ def checked_enrol(enrol: "Enrol") -> "Enrol":
     """Return a callback that can be called on a thread."""
     given: object = enrol
     if not callable(given):
-        raise TypeError("enrol must be a function of an EnrolmentRequest")
+        raise TypeError("enrol must be a function that takes an EnrolmentRequest")
     method = getattr(type(given), "__call__", None)  # noqa: B004 - a function's or an object's
     for called in (given, method):
         if getattr(getattr(called, "__code__", None), "co_flags", 0) & _CO_COROUTINE:
-            raise TypeError("enrol must be a plain function, no coroutine: a thread calls it")
+            raise TypeError("enrol must be a plain function, not a coroutine: a thread calls it")
     return enrol
 
 
 def checked_origin(collector: str) -> str:
-    """Return an origin that is one."""
+    """Return an origin after checking it."""
     try:
         check_origin(collector)
     except InvalidManifest as error:
@@ -172,19 +171,19 @@ def checked_origin(collector: str) -> str:
 
 
 def checked_consent(value: Consent | str) -> Consent:
-    """Return a consent, from its value too."""
+    """Return a consent, also from its value."""
     try:
         return Consent(value)
     except ValueError:
         raise ValueError('consent must be "on", "local", "off" or "unset"') from None
 
 
-_ANOTHER: Final = "the survey declared as {!r} is another: pass the one in surveys="
+_ANOTHER: Final = "a different survey is declared as {!r}: pass the one in surveys="
 _LIST_OF_SURVEYS: Final = "surveys must be a list of Survey(...), such as surveys=[survey]"
 
 
 def _several(surveys: Iterable[_Given]) -> list[_Given]:
-    """Return several surveys; a TypeError for one, or its name, by itself."""
+    """Return several surveys; a TypeError for a single survey or name."""
     given: object = surveys
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise TypeError(_LIST_OF_SURVEYS)
@@ -192,7 +191,7 @@ def _several(surveys: Iterable[_Given]) -> list[_Given]:
 
 
 def surveys_by_name(surveys: Iterable[Survey]) -> dict[str, Survey]:
-    """Return the declared surveys by their names, which differ."""
+    """Return the declared surveys by their names, which must differ."""
     declared = _several(surveys)
     given: list[object] = [*declared]
     if not all(isinstance(survey, Survey) for survey in given):
@@ -206,7 +205,7 @@ def surveys_by_name(surveys: Iterable[Survey]) -> dict[str, Survey]:
 def bundled_manifests(
     manifests: Iterable[bytes], surveys: Iterable[Survey], collector: str, authority: bytes
 ) -> list[LoggedEnvelope | SignedManifest]:
-    """Return the app's signed manifests; those of a bundle were verified when it was read."""
+    """Return the app's signed manifests; a bundle's were verified when it was read."""
     bundled: list[LoggedEnvelope | SignedManifest] = [*map(logged_envelope, manifests)]
     for survey in surveys:
         bundle = survey.bundle
@@ -215,7 +214,7 @@ def bundled_manifests(
         if bundle.origin != collector:
             raise ValueError(
                 f"the bundle of {survey.name!r} is for {bundle.origin}, not for {collector}; in a "
-                "test, take dataclasses.replace(survey, bundle=None)"
+                "test, use dataclasses.replace(survey, bundle=None)"
             )
         if bundle.authority != authority:
             raise ValueError(
@@ -233,14 +232,14 @@ def bundled_manifests(
 
 
 def _of_kind(name: str, given: _Given, kind: type[_Given]) -> _Given | None:
-    """Return an argument that is None or of its class."""
+    """Return an argument that must be None or of its class."""
     if given is not None and not isinstance(given, kind):
         raise TypeError(f"{name} must be None or {kind.__name__}(...)")
     return given
 
 
 def state_path(state: object) -> Path | None:
-    """Return the path of a state file; None for a state in memory."""
+    """Return the state file's path; None for a state in memory."""
     if state is IN_MEMORY:
         return None
     if not isinstance(state, str | PathLike) or str(state).startswith(":") or "\0" in str(state):
@@ -252,7 +251,7 @@ def state_path(state: object) -> Path | None:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Arguments:
-    """The arguments of a client for as long as it lives: sound, with every default filled in."""
+    """The arguments of a client for as long as it lives: valid, with every default filled in."""
 
     collector: str
     authority: bytes
@@ -282,13 +281,13 @@ class Arguments:
 
     @property
     def user_asked(self) -> bool:
-        """Tell whether a new state is one on which somebody is asked, which outlives the app."""
+        """Return whether the user is asked on a new state, and the state outlives the app."""
         lasts = self.state is not None and self.consent is not Consent.ON
         return lasts or self.settings.first_epoch == "now"
 
     @cached_property
     def scopes(self) -> Declared:
-        """Return the scopes that consent can cover; digesting them takes its time."""
+        """Return the scopes that consent can cover; digesting them takes a while."""
         sliding = self.sliding
         return declared_by(
             self.surveys.values(),
@@ -303,7 +302,7 @@ class Arguments:
         """Return a declared survey; raise ``UndeclaredSurvey`` if it is none."""
         declared = self.surveys.get(survey.name if isinstance(survey, Survey) else survey)
         if declared is None:
-            raise UndeclaredSurvey(f"no survey of that name is declared: {sorted(self.surveys)}")
+            raise UndeclaredSurvey(f"no survey with that name is declared: {sorted(self.surveys)}")
         if isinstance(survey, Survey) and survey != declared:
             raise UndeclaredSurvey(_ANOTHER.format(declared.name))
         return declared
@@ -311,11 +310,11 @@ class Arguments:
     def chosen(
         self, decided: Consent, surveys: Iterable[Survey | str] | None
     ) -> frozenset[str] | None:
-        """Return the names that a decision is for; None for one on all."""
+        """Return the names that a decision is for; None if it is for all."""
         if surveys is None:
             return None
         if decided not in {Consent.ON, Consent.OFF}:
-            raise ValueError('only consent "on" or "off" can be for some surveys alone')
+            raise ValueError('only consent "on" or "off" can be given for individual surveys')
         return frozenset(self.declared(survey).name for survey in _several(surveys))
 
 

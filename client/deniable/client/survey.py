@@ -55,16 +55,16 @@ _ID: Final = re.compile("[0-9a-f]{64}", re.ASCII)
 
 _OneAnswer = str | Enum | SupportsIndex | SupportsFloat
 Answer = _OneAnswer | Mapping[str, _OneAnswer]
-"""What an app reports: a category's text; a number that is exactly a numeric category, of whatever
-type; or the member of an Enum whose value is either. To several questions, a map with the answer to
-each."""
+"""What an app reports: a category's text; a number of any type that equals a numeric category; or a
+member of an Enum whose value is either. For several questions, a mapping with the answer to each.
+"""
 
 DAY: Final = 86_400
 """Seconds in a day."""
 
 
 class OtherCeilings(TypedDict, total=False):
-    """The ceilings that an app sets besides the epsilon of one report: keywords of ``Survey``."""
+    """The ceilings that an app sets besides the epsilon of a report: keywords of ``Survey``."""
 
     max_delta: Number
     min_epoch_seconds: int
@@ -78,7 +78,7 @@ class OtherCeilings(TypedDict, total=False):
 
 
 class Ceilings(OtherCeilings, total=False):
-    """The keywords of ``Survey`` that an app may set beside a bundle: what it accepts."""
+    """The keywords of ``Survey`` that an app may set in addition to a bundle: what it accepts."""
 
     max_epsilon: Number
 
@@ -86,7 +86,7 @@ class Ceilings(OtherCeilings, total=False):
 if TYPE_CHECKING:
 
     class _Categories:
-        """A field that holds a tuple, and is given any sequence or an Enum class."""
+        """A field that holds a tuple, and accepts any sequence or an Enum class."""
 
         def __get__(self, survey: object, owner: object) -> tuple[str, ...]: ...
         def __set__(self, survey: object, given: Sequence[str] | type[Enum]) -> None: ...
@@ -103,43 +103,43 @@ def _declaration(cls: type[_T]) -> type[_T]:
 
 @_declaration
 class Survey:
-    """A question that the app is willing to ask, and at what privacy.
+    """A question that the app is willing to ask, and the privacy that it requires.
 
-    The collector's manifest must match the question and the categories to the letter and stay
-    within the ceilings, or nothing is reported.
+    Nothing is reported unless the collector's manifest matches the question and the categories
+    exactly and stays within the ceilings.
 
     Attributes:
-        question: what the user is told is being asked.
+        question: the question as the user sees it.
         categories: every possible answer, in the manifest's order: a sequence of texts, or an Enum
             class whose members' values are texts; kept as a tuple of texts.
         max_epsilon: the highest epsilon of one report that the app accepts.
-        max_total_epsilon: what all epochs of all manifests of this name may cost together; by
-            default only the client's lifetime_epsilon bounds it.
+        max_total_epsilon: the most that all epochs of all manifests with this name may cost
+            together; by default only the client's lifetime_epsilon limits it.
         max_kept_epsilon: the highest epsilon of a response that the device keeps and repeats for
             several epochs. By default it keeps none: manifests of memoised and two-round surveys
             are refused, since kept responses link epochs and can show that an answer changed.
         pinned_ids: ids of the only manifests that the app accepts, 64 hex digits each, as
-            ``deniable survey publish`` shows them: whoever holds the authority's key can then show
-            no user another. By default any manifest that the authority signs.
-        mechanisms: kinds that the app accepts also where their matrix does not treat any two
-            answers alike: "mean", "levels", "one-question", "matrix". At the same epsilon these
-            betray more of an answer to whoever asks of far ones.
-        max_epoch_seconds: the longest epoch that the app accepts, by default 400 days: one that was
-            decided holds up every other manifest of the name until it is over.
-        max_grace_seconds: the longest that a collector may take reports after their epoch, and the
-            device keep them; by default 90 days.
-        enrolment: "blind", if the app takes no other surveys than those of blind enrolment, where
-            the issuer that vouches for a device never sees the key of its report: no manifest can
-            go back to certificates, which it would see. By default any mode.
-        dimensions: of several questions, a tuple of each one's name and answers; see
-            ``Survey.several``, which makes the categories of them.
-        bundle: what ``Survey.bundled`` read, whose manifests the client takes; None for a survey
-            that was declared in code. ``dataclasses.replace(survey, bundle=None)`` is the same
-            survey for another collector, such as a test's.
+            ``deniable survey publish`` shows them: not even the holder of the authority's key can
+            then show a user a different one. By default any manifest that the authority signs.
+        mechanisms: kinds that the app accepts although they do not treat all pairs of answers
+            alike: "mean", "levels", "one-question", "matrix". At the same epsilon, these reveal
+            more about which of two distant answers is true.
+        max_epoch_seconds: the longest epoch that the app accepts, by default 400 days: an epoch
+            that was decided blocks every other manifest with the name until it is over.
+        max_grace_seconds: how long after an epoch, at most, the collector may accept its reports
+            and the device keep them; by default 90 days.
+        enrolment: "blind" if the app accepts only surveys with blind enrolment, where the issuer
+            that vouches for a device never sees the key of its report: no manifest can then go back
+            to certificates, which the issuer would see. By default any mode.
+        dimensions: for several questions, a tuple of each one's name and answers; see
+            ``Survey.several``, which makes the categories from them.
+        bundle: the bundle that ``Survey.bundled`` read, whose manifests the client uses; None for a
+            survey that was declared in code. ``dataclasses.replace(survey, bundle=None)`` is the
+            same survey for a different collector, such as a test's.
 
     Raises:
-        InvalidManifest: for texts, ids or kinds that no manifest could have.
-        TypeError: for categories that are no texts or in no order.
+        InvalidManifest: for texts, ids or kinds that no manifest may have.
+        TypeError: for categories that are not texts or have no order.
         TypeError, InvalidPrivacyParameter: for a ceiling that is a float or out of its domain.
     """
 
@@ -194,18 +194,18 @@ class Survey:
     ) -> "Survey":
         """Declare a survey whose answers are the numbers low, low + step, … high.
 
-        They are exact: ints, Decimals or strings such as "-0.5"; there are at most 4,096. By
-        "mean" their mean is estimated, by "levels" their distribution. The ceilings are those
-        of ``Survey``.
+        The numbers are exact: ints, Decimals or strings such as "-0.5"; there may be up to 4,096.
+        The mechanism "mean" estimates their mean, "levels" their distribution. The ceilings are
+        those of ``Survey``.
 
         Raises:
-            InvalidManifest: for texts, or a range, that no manifest could hold.
+            InvalidManifest: for texts or a range that no manifest may have.
             TypeError, InvalidPrivacyParameter: for a float, or a ceiling out of its domain.
         """
         values = value_range(
             exact_value("low", low), exact_value("high", high), exact_value("step", step)
         )
-        _check_names(ceilings, "{} cannot be set of a numeric survey")
+        _check_names(ceilings, "{} cannot be set for a numeric survey")
         return cls(name, question, values, max_epsilon, mechanisms=mechanisms, **ceilings)
 
     @classmethod
@@ -221,21 +221,21 @@ class Survey:
     ) -> "Survey":
         """Declare a survey of several questions, by their names with every possible answer to each.
 
-        What is reported is a map with the answer to each: ``{"plan": "free", "theme": "dark"}``.
-        The manifest says whether the device answers one of them, which it draws, or all at once;
-        without "one-question" it answers all.
+        Report a mapping with the answer to each: ``{"plan": "free", "theme": "dark"}``. The
+        manifest says whether the device answers all of them or one, which it draws; it answers all
+        unless "one-question" is among the mechanisms.
 
         Raises:
-            InvalidManifest: for questions or answers that no manifest could hold.
+            InvalidManifest: for questions or answers that no manifest may have.
             TypeError, InvalidPrivacyParameter: for a ceiling out of its domain, or answers that are
-                no texts.
+                not texts.
         """
         rows = tuple((label, *_texts(answers)) for label, answers in dimensions.items())
         try:
             check_dimensions(rows)
         except InvalidParameter as error:
             raise InvalidManifest(error.name, error.reason) from error
-        _check_names(ceilings, "{} cannot be set of several questions")
+        _check_names(ceilings, "{} cannot be set for several questions")
         labels = answer_labels(rows)
         return cls(
             name, question, labels, max_epsilon, dimensions=rows, mechanisms=mechanisms, **ceilings
@@ -243,19 +243,19 @@ class Survey:
 
     @classmethod
     def bundled(cls, file: bytes | str | PathLike[str], **ceilings: Unpack[Ceilings]) -> "Survey":
-        """Declare the survey of a file that ``deniable survey export`` wrote, or of its bytes.
+        """Declare the survey in a file that ``deniable survey export`` wrote, or in its bytes.
 
-        Its signed manifests come along, so that nothing is fetched before the first report. The
-        ceilings are what the app accepts, where that is not just what the file declares.
+        The bundle has the signed manifests, so nothing is fetched before the first report. Set
+        ceilings if the app accepts other ones than the file declares.
 
         Raises:
-            InvalidBundle: a ValueError; for what its authority did not sign.
-            OSError: if it cannot be read.
-            TypeError, InvalidPrivacyParameter: for a ceiling that is none.
+            InvalidBundle: a ValueError, for a bundle that its authority did not sign.
+            OSError: if the file cannot be read.
+            TypeError, InvalidPrivacyParameter: for an invalid ceiling.
         """
         from deniable.messages.bundle import read_bundle
 
-        _check_names(ceilings, "the bundle declares what is asked; {} cannot be set")
+        _check_names(ceilings, "the bundle already declares the survey: {} cannot be set")
         bundle = read_bundle(file if isinstance(file, bytes) else Path(file).read_bytes())
         return replace(cls.declared({**bundle.declaration, **ceilings}), bundle=bundle)
 
@@ -306,9 +306,9 @@ class Survey:
         return sha256(repr(parts).encode()).hexdigest()
 
     def nearest(self, value: SupportsIndex | SupportsFloat) -> str:
-        """Return the category nearest to a number, the upper of two; of a numeric survey only.
+        """Return the category of a numeric survey that is nearest to a number; of two, the upper.
 
-        What lies outside the range becomes its nearest end. NaN is an ``UndeclaredAnswer``.
+        A number outside the range becomes its nearest end. NaN is an ``UndeclaredAnswer``.
         """
         values = self._values
         exact = number_value(value)
@@ -322,22 +322,22 @@ class Survey:
         return read_values(self.categories)
 
     def index_of(self, answer: Answer) -> int:
-        """Return the answer's index; ``UndeclaredAnswer``, which does not repeat it, if none.
+        """Return the answer's index, or raise ``UndeclaredAnswer``, which does not repeat it.
 
-        Of several questions, that of the combination of answers.
+        For several questions, it is the index of the combination of answers.
         """
         if self.dimensions:
             return self._combination(answer)
         if places := _places(answer, self.categories):
             return places[0]
         raise UndeclaredAnswer(
-            f"the answer to {self.name!r} is none of its {len(self.categories)} declared "
+            f"the answer to {self.name!r} is not one of its {len(self.categories)} declared "
             "categories; map it to one before reporting"
             + (" (a number by Survey.nearest)" if "mean" in self.mechanisms else "")
         )
 
     def text_of(self, answer: Answer) -> str:
-        """Return the answer's text, for tests; of several questions, ``free + dark``."""
+        """Return the answer's text, for tests; for several questions, ``free + dark``."""
         index = self.index_of(answer)
         if not self.dimensions:
             return self.categories[index]
@@ -349,8 +349,8 @@ class Survey:
         places = [_places(given.get(name), answers) for name, *answers in self.dimensions]
         if len(given) != len(names) or not all(places):
             raise UndeclaredAnswer(
-                f"the answer to {self.name!r} must be a map with one of the declared answers to "
-                f"each of its {len(names)} questions, and to no other: {', '.join(names)}"
+                f"the answer to {self.name!r} must be a mapping with one of the declared answers "
+                f"to each of its {len(names)} questions, and to no other: {', '.join(names)}"
             )
         return combined((place for place, *_ in places), sizes_of(self.dimensions))
 
@@ -361,7 +361,7 @@ def _check_names(ceilings: Mapping[str, object], reason: str) -> None:
 
 
 def _places(answer: object, categories: Sequence[str]) -> list[int]:
-    """Return where an answer stands, of itself or as the value of an Enum's member; or nothing."""
+    """Return the positions of an answer, or of an Enum member's value."""
     value = answer.value if isinstance(answer, Enum) else answer
     text = value if isinstance(value, str) else value_text(value)
     # Compared with every category, whichever matches: the time taken says nothing, and no KeyError
@@ -371,21 +371,21 @@ def _places(answer: object, categories: Sequence[str]) -> list[int]:
 
 def _texts(given: object) -> tuple[str, ...]:
     if isinstance(given, str) or not isinstance(given, Sequence | EnumType):
-        raise TypeError("categories must be several texts in their order, or an Enum class")
+        raise TypeError("categories must be a sequence of texts, or an Enum class")
     values = [category.value if isinstance(category, Enum) else category for category in given]
     if not all(isinstance(value, str) for value in values):
-        raise TypeError("categories must be texts; numbers are declared by Survey.numeric")
+        raise TypeError("categories must be texts; use Survey.numeric for numbers")
     return tuple(values)
 
 
 def _checked_ids(given: object) -> frozenset[str]:
     if isinstance(given, str):
-        raise TypeError("pinned_ids must be several ids, not one text")
+        raise TypeError("pinned_ids must be a sequence of ids, not a single text")
     ids = frozenset(given) if isinstance(given, Collection) else frozenset()
     if not ids or not all(
         isinstance(survey_id, str) and _ID.fullmatch(survey_id) for survey_id in ids
     ):
-        raise InvalidManifest("pinned_ids", "must be survey ids of 64 lower-case hex digits each")
+        raise InvalidManifest("pinned_ids", "must be survey ids, each of 64 lower-case hex digits")
     return ids
 
 

@@ -49,10 +49,10 @@ NANO: Final = 10**9
 """Units of cost in one epsilon."""
 
 DEFAULT_LIFETIME_EPSILON: Final = 20
-"""What a device spends on all surveys together unless the app says otherwise."""
+"""The most that a device spends on all surveys together unless the app says otherwise."""
 
 _LONGEST: Final = 64
-"""Up to so many reports f(t) is computed; beyond, it is bounded."""
+"""The number of reports up to which f(t) is computed; above, it is bounded."""
 
 
 def pure_cost(mechanism: Mechanism) -> int:
@@ -60,13 +60,13 @@ def pure_cost(mechanism: Mechanism) -> int:
     odds = mechanism.privacy.odds
     if odds is None:
         raise InvalidPrivacyParameter(
-            "the mechanism has no pure guarantee: some response excludes a category"
+            "the mechanism has no pure guarantee: a response excludes a category"
         )
     return log_ceiling(odds, NANO)
 
 
 def epsilon_to_nano(name: str, epsilon: Number) -> int:
-    """Return a ceiling in units of 1e-9 epsilon, rounded down; an error calls it ``name``."""
+    """Return a ceiling in units of 1e-9 epsilon, rounded down; errors call it ``name``."""
     exact = exact_number(name, epsilon)
     if exact < 0:
         raise InvalidPrivacyParameter(f"{name} must not be negative")
@@ -81,7 +81,7 @@ def format_nano(cost: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RangeCost:
-    """The cost of reports within one range together, in units of 1e-9 epsilon.
+    """The total cost of reports within one range, in units of 1e-9 epsilon.
 
     ``kept`` is the cost of one kept response, however many reports share it; ``slopes`` are the
     (t, f(t)) by rising t, from (1, f(1)) on, wherever f(t)/t exceeds all before it.
@@ -93,32 +93,34 @@ class RangeCost:
 
     @classmethod
     def of(cls, mechanism: Mechanism) -> "RangeCost":
-        """Return the cost of reports that are drawn from, or kept by, this mechanism."""
+        """Return the cost of reports that this mechanism draws or keeps."""
         one, rounds = pure_cost(mechanism), mechanism.rounds
         if rounds is None:
             return cls(mechanism.categories, one, ((1, one),))
         return cls(mechanism.categories, pure_cost(rounds.kept), _slopes(rounds, one))
 
     def cumulative(self, reports: int) -> int:
-        """Return the cost of so many reports within one range together."""
+        """Return the total cost of so many reports within one range."""
         if reports < 0:
-            raise ValueError("reports cannot be fewer than 0")
+            raise ValueError("the number of reports must not be negative")
         if reports == 0:
             return 0
         t, cost = next(slope for slope in reversed(self.slopes) if slope[0] <= reports)
         return min(-(-reports * cost // t), min(reports, self.categories) * self.kept)
 
     def next(self, reports_before: int) -> int:
-        """Return the cost that one more report adds after so many within the same range."""
+        """Return the cost that one more report adds to so many within the same range."""
         return self.cumulative(reports_before + 1) - self.cumulative(reports_before)
 
     def most(self, epochs: int, epochs_per_range: int) -> int:
         """Return the cost of a report in each of so many epochs, from epoch 0 on.
 
-        Where every response is fresh, each epoch is a range.
+        If every response is fresh, each epoch is a range.
         """
         if epochs < 0 or epochs_per_range < 1:
-            raise ValueError("there are no fewer than 0 epochs, and a range has at least one")
+            raise ValueError(
+                "the number of epochs must not be negative, and a range must have at least one"
+            )
         ranges, rest = divmod(epochs, epochs_per_range)
         return ranges * self.cumulative(epochs_per_range) + self.cumulative(rest)
 
@@ -126,8 +128,8 @@ class RangeCost:
 def constant_cost(rounds: Rounds, reports: int) -> int:
     """Return f(t), the cost of so many reports about an answer that never changes.
 
-    It rises from the level of one report to that of the kept response, which bounds it; and so do
-    as many times the fresh round's.
+    It rises from the level of one report to that of the kept response, which bounds it; t times the
+    fresh round's level bounds it too.
     """
     if reports > _LONGEST:
         return min(reports * pure_cost(rounds.fresh), pure_cost(rounds.kept))
@@ -151,7 +153,7 @@ def changing_cost(mechanism: Mechanism, reports: int) -> int | None:
 
 @lru_cache(maxsize=32)
 def _slopes(rounds: Rounds, one: int) -> tuple[tuple[int, int], ...]:
-    """Return the slopes of two rounds; it takes tens of ms where the levels lie far apart."""
+    """Return the slopes of two rounds, which takes tens of ms if the levels are far apart."""
     kept = pure_cost(rounds.kept)
     slopes = [(1, one)]
     for t in range(2, _LONGEST + 2):

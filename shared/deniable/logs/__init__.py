@@ -1,8 +1,8 @@
-"""A transparency log: what everybody can check of a list that only grows.
+"""A transparency log: a list that only grows, as everybody can check.
 
-Merkle trees (RFC 6962), and C2SP's signed-note, tlog-checkpoint, tlog-cosignature, tlog-proof,
-and tlog-policy, of these what devices, publishers and auditors need: Ed25519 alone, and
-policies without groups in groups. It knows nothing of surveys: an entry is bytes.
+Merkle trees (RFC 6962), and C2SP's signed-note, tlog-checkpoint, tlog-cosignature, tlog-proof, and
+tlog-policy, as far as devices, publishers and auditors need them: only Ed25519, and policies
+without nested groups. It knows nothing about surveys: an entry is bytes.
 """
 
 from deniable.logs.checkpoints import HASH_BYTES as HASH_BYTES

@@ -1,9 +1,8 @@
-"""Checkpoints, what a log had at one time, signed and cosigned.
+"""Checkpoints: the state of a log at one time, signed and cosigned.
 
-A checkpoint is a note (C2SP tlog-checkpoint): a body, an empty line, and signatures.
-Signatures of unknown keys are ignored, whatever they hold; one that has the name and id of a known
-key and does not verify makes the whole note worthless. Reading is strict: what ``parse`` took,
-``text`` returns.
+A checkpoint is a note (C2SP tlog-checkpoint): a body, an empty line, and signatures. Signatures of
+unknown keys are ignored; one that has the name and id of a known key and does not verify
+invalidates the whole note. Reading is strict: ``text`` returns what ``parse`` read.
 """
 
 import base64
@@ -25,10 +24,10 @@ from deniable.messages.ed25519 import SIGNATURE_BYTES, verify
 from deniable.messages.refusals import Refusal
 
 HASH_BYTES: Final = 32
-"""The length of a hash, which is SHA-256's."""
+"""The length of a hash (SHA-256)."""
 
 MAX_CHECKPOINT_BYTES: Final = 131_072
-"""More than sixteen of the largest signatures that others make, which must be taken, need."""
+"""More than the space of sixteen of the largest signatures of others, which must be accepted."""
 
 MAX_SIGNATURES: Final = 100
 """The most signature lines of a note."""
@@ -41,21 +40,23 @@ _LINE: Final = re.compile(r"[^\x00-\x1f\ud800-\udfff]+")
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """The number of a log's entries and the root of their tree, under the log's name."""
+    """A log's name, the number of its entries and the root of their tree."""
 
     origin: str
     size: int
     root: bytes
     extensions: tuple[str, ...] = ()
-    """Further lines that a log may sign, of no meaning to us."""
+    """Further lines that a log may sign, which have no meaning here."""
 
     def __post_init__(self) -> None:
         if not all(map(_LINE.fullmatch, (self.origin, *self.extensions))):
             raise TransparencyLogError(
-                "a checkpoint's origin and further lines are texts of a line"
+                "a checkpoint's origin and further lines must each be one line of text"
             )
         if not 0 <= self.size < BEYOND or len(self.root) != HASH_BYTES:
-            raise TransparencyLogError("a checkpoint has a size below 2^63 and a hash as its root")
+            raise TransparencyLogError(
+                "a checkpoint must have a size below 2^63 and a hash as its root"
+            )
 
     @property
     def body(self) -> str:
@@ -67,29 +68,31 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class SignedCheckpoint:
-    """A checkpoint with signature lines, of which nothing is known before they are verified."""
+    """A checkpoint with signature lines, which may be false until they are verified."""
 
     checkpoint: Checkpoint
     signatures: tuple[NoteSignature, ...]
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.signatures) <= MAX_SIGNATURES:
-            raise TransparencyLogError(f"a checkpoint has 1 to {MAX_SIGNATURES} signatures")
+            raise TransparencyLogError(f"a checkpoint must have 1 to {MAX_SIGNATURES} signatures")
 
     @classmethod
     def parse(cls, text: str | bytes) -> "SignedCheckpoint":
         """Read a signed checkpoint.
 
         Raises:
-            TransparencyLogError: if it has another form, or more than 128 KiB.
+            TransparencyLogError: if it has the wrong form, or more than 128 KiB.
         """
         text = note_text(text, MAX_CHECKPOINT_BYTES)
         body, gap, signatures = text.rpartition("\n\n")
         if not gap or not signatures.endswith("\n"):
-            raise TransparencyLogError("a checkpoint is signed, and ends with a newline")
+            raise TransparencyLogError("a checkpoint must be signed and end with a newline")
         lines = signatures[:-1].split("\n")
         if len(lines) > MAX_SIGNATURES:
-            raise TransparencyLogError(f"a checkpoint has at most {MAX_SIGNATURES} signatures")
+            raise TransparencyLogError(
+                f"a checkpoint must have at most {MAX_SIGNATURES} signatures"
+            )
         return cls(_read_body(body), tuple(map(NoteSignature.parse, lines)))
 
     @property
@@ -99,23 +102,23 @@ class SignedCheckpoint:
         return f"{self.checkpoint.body}\n{signatures}"
 
     def with_signatures(self, lines: Iterable[str]) -> "SignedCheckpoint":
-        """Return the checkpoint with these signature lines; a newer one of a key replaces it."""
+        """Return the checkpoint with these signature lines, which replace older ones of a key."""
         merged = {(one.name, one.key_id): one for one in self.signatures}
         merged |= {(one.name, one.key_id): one for one in map(NoteSignature.parse, lines)}
         return replace(self, signatures=tuple(merged.values()))
 
     def verify(self, *log_keys: VerifierKey) -> None:
-        """Check that a log signed it: by any of these keys, all of the origin's name.
+        """Check that a log signed it with any of these keys, all with the origin's name.
 
         Raises:
-            TransparencyLogError: if none did, or the signature of one does not verify.
+            TransparencyLogError: if none signed, or a signature does not verify.
         """
         body = self.checkpoint.body.encode()
         signed = False
         for key in log_keys:
             if key.algorithm != LOG or key.name != self.checkpoint.origin:
                 raise TransparencyLogError(
-                    f"the checkpoint is of {self.checkpoint.origin}, not of the log {key.name}"
+                    f"the checkpoint is from {self.checkpoint.origin}, not from the log {key.name}"
                 )
             for signature in self._of(key):
                 _verify(key, body, signature.signature)
@@ -129,20 +132,20 @@ class SignedCheckpoint:
         """Return the keys of the witnesses that cosigned it.
 
         Raises:
-            TransparencyLogError: if the cosignature of one does not verify.
+            TransparencyLogError: if a cosignature does not verify.
         """
         return frozenset(self.cosigning_times(witnesses))
 
     def cosigning_times(self, witnesses: Iterable[VerifierKey]) -> dict[VerifierKey, int]:
-        """Return the cosigners as :meth:`cosigned_by`, with the Unix seconds of their latest."""
+        """Return the cosigners as :meth:`cosigned_by` does, with their latest Unix seconds."""
         times: dict[VerifierKey, int] = {}
         for key in witnesses:
             if key.algorithm != COSIGNER:
-                raise TransparencyLogError(f"the key of {key.name} is no cosigner's")
+                raise TransparencyLogError(f"the key of {key.name} is not a cosigner's")
             for signature in self._of(key):
                 timestamp = int.from_bytes(signature.signature[:TIME_BYTES], "big")
                 if timestamp >= BEYOND:
-                    raise TransparencyLogError(f"{key.name} cosigned at no time")
+                    raise TransparencyLogError(f"the cosignature of {key.name} has no time")
                 message = cosigned_message(self.checkpoint, timestamp)
                 _verify(key, message, signature.signature[TIME_BYTES:])
                 times[key] = max(timestamp, times.get(key, 0))
@@ -154,14 +157,14 @@ class SignedCheckpoint:
 
 
 def log_origin(collector_origin: str) -> str:
-    """Return the name of a collector's log, which is where it is served, without the scheme."""
+    """Return the name of a collector's log: the address where it is served, without the scheme."""
     return collector_origin.partition("://")[2] + "/log"
 
 
 def read_size(text: str) -> int:
     """Return a decimal number below 2^63 without needless zeros."""
     if not _DECIMAL.fullmatch(text) or int(text) >= BEYOND:
-        raise TransparencyLogError("a size is a decimal number below 2^63")
+        raise TransparencyLogError("a size must be a decimal number below 2^63")
     return int(text)
 
 
@@ -169,14 +172,14 @@ def read_hash(text: str) -> bytes:
     """Return a hash of 32 bytes in Base64."""
     decoded = decode_base64(text)
     if len(decoded) != HASH_BYTES:
-        raise TransparencyLogError(f"a hash has {HASH_BYTES} bytes")
+        raise TransparencyLogError(f"a hash must have {HASH_BYTES} bytes")
     return decoded
 
 
 def _read_body(body: str) -> Checkpoint:
     origin, *rest = body.split("\n")
     if len(rest) < 2:
-        raise TransparencyLogError("a checkpoint has an origin, a size and a root")
+        raise TransparencyLogError("a checkpoint must have an origin, a size and a root")
     return Checkpoint(origin, read_size(rest[0]), read_hash(rest[1]), tuple(rest[2:]))
 
 
@@ -187,7 +190,7 @@ def cosigned_message(checkpoint: Checkpoint, timestamp: int) -> bytes:
 
 def _verify(key: VerifierKey, message: bytes, signature: bytes) -> None:
     if len(signature) != SIGNATURE_BYTES:
-        raise TransparencyLogError(f"the signature of {key.name} has another length")
+        raise TransparencyLogError(f"the signature of {key.name} has the wrong length")
     try:
         verify(key.public_key, b"", message, signature)
     except Refusal as refusal:

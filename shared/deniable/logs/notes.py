@@ -1,8 +1,8 @@
 """Notes: texts under which keys sign (C2SP signed-note), their keys, and their signature lines.
 
-Keys are Ed25519 alone, under the two algorithm numbers that a log and its cosigners have. The
-larger ML-DSA-44 is left out: older versions of cryptography, which devices take, have none; a note
-with such signatures beside ours is read all the same, since signatures of unknown keys are ignored.
+Keys are Ed25519 only, under the algorithm numbers of logs and of cosigners. The larger ML-DSA-44 is
+left out: older versions of cryptography, which devices accept, lack it. A note that has such
+signatures beside ours can still be read, since signatures of unknown keys are ignored.
 """
 
 import base64
@@ -28,12 +28,12 @@ _CONTROL: Final = re.compile(r"[\x00-\x09\x0b-\x1f]")  # and newlines, which end
 
 
 def printable(text: str) -> str:
-    """Return a stranger's text as it can be printed: in one line, without hidden characters."""
+    """Return a stranger's text in printable form: in one line, without hidden characters."""
     return "".join(mark if mark.isprintable() else "\ufffd" for mark in text)
 
 
 class TransparencyLogError(ValueError):
-    """A text that is none of a log's, or a proof that does not hold; its text is the reason."""
+    """A text that is not a log's, or a proof that is invalid; the message is the reason."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(printable(reason))  # names in it may hold a terminal's controls
@@ -51,16 +51,16 @@ class VerifierKey:
         check_key_name(self.name)
         if self.algorithm not in {LOG, COSIGNER}:
             raise TransparencyLogError(
-                f"a key's algorithm is {LOG} (a log's) or {COSIGNER} (a cosigner's Ed25519)"
+                f"a key's algorithm must be {LOG} (a log's) or {COSIGNER} (a cosigner's Ed25519)"
             )
         try:
             check_public_key(self.public_key)
         except Refusal as refusal:
-            raise TransparencyLogError(f"the key of {self.name} is no Ed25519 key") from refusal
+            raise TransparencyLogError(f"the key of {self.name} is not an Ed25519 key") from refusal
 
     @property
     def key_id(self) -> bytes:
-        """The four bytes that a signature line has, beside the name, to tell whose it is."""
+        """The four bytes that identify the key of a signature line, beside its name."""
         named = f"{self.name}\n".encode() + self._typed_key
         return sha256(named).digest()[:KEY_ID_BYTES]
 
@@ -76,14 +76,14 @@ class VerifierKey:
         """Read ``name+id+key``, the id in hexadecimal digits, the key in Base64.
 
         Raises:
-            TransparencyLogError: if it has another form, or the id is not that of name and key.
+            TransparencyLogError: if it has the wrong form, or the id does not fit name and key.
         """
         name, _, rest = text.partition("+")
         key_id, _, encoded = rest.partition("+")
         typed = decode_base64(encoded)
         key = cls(name, typed[0], typed[1:])
         if key.key_id.hex() != key_id:
-            raise TransparencyLogError(f"the verifier key of {name} has the id of another key")
+            raise TransparencyLogError(f"the verifier key of {name} has the id of a different key")
         return key
 
 
@@ -100,7 +100,7 @@ class NoteSignature:
         """Read a line, with or without its newline."""
         name, _, encoded = line.removesuffix("\n").removeprefix(_MARK).partition(" ")
         if not line.startswith(_MARK):
-            raise TransparencyLogError("a signature line begins with an em dash and a space")
+            raise TransparencyLogError("a signature line must begin with an em dash and a space")
         check_key_name(name)
         signed = decode_base64(encoded)
         if len(signed) <= KEY_ID_BYTES:
@@ -114,21 +114,21 @@ class NoteSignature:
         return f"{_MARK}{self.name} {encoded}\n"
 
     def is_of(self, key: VerifierKey) -> bool:
-        """Return whether the line says to be this key's, whose signature it then must be."""
+        """Return whether the line claims to be this key's signature, which it then must be."""
         return self.name == key.name and self.key_id == key.key_id
 
 
 def note_text(text: str | bytes, max_bytes: int) -> str:
-    """Return a text that a note may have: UTF-8 of bounded length, no control but newlines."""
+    """Return a text that a note may have: UTF-8 of bounded length, no controls except newlines."""
     try:
         encoded = text.encode() if isinstance(text, str) else text
         if len(encoded) > max_bytes:
-            raise TransparencyLogError(f"longer than {max_bytes} bytes")
+            raise TransparencyLogError(f"must not be longer than {max_bytes} bytes")
         text = encoded.decode()
     except UnicodeError as error:
         raise TransparencyLogError("must be UTF-8") from error
     if _CONTROL.search(text):
-        raise TransparencyLogError("has a control character")
+        raise TransparencyLogError("must not have a control character")
     return text
 
 
@@ -136,15 +136,15 @@ def check_key_name(name: str) -> None:
     """Check that a note's signature line can have this name."""
     if not _NAME.fullmatch(name):
         raise TransparencyLogError(
-            "a key's name is a text without spaces, + and control characters"
+            "a key's name must be a text without spaces, + and control characters"
         )
 
 
 def decode_base64(text: str) -> bytes:
-    """Return the bytes of a text in the one Base64 form that encodes them.
+    """Return the bytes of a text in canonical Base64.
 
     Raises:
-        TransparencyLogError: for any other form, or none at all.
+        TransparencyLogError: for any other text.
     """
     try:
         decoded = base64.b64decode(text, validate=True)

@@ -1,9 +1,8 @@
 """Policies: the logs that an app accepts, and how many of which witnesses must have cosigned.
 
-The language is that of C2SP tlog-policy, of it a part: one quorum, which is a witness or a group of
-witnesses, without groups in groups. Each witness counts in it, and a quorum is more than half of
-them, so that two quorums share a witness: an honest one among those they share cosigns no two
-histories.
+The language is part of C2SP tlog-policy: one quorum, which is a witness or a group of witnesses,
+without nested groups. Each witness counts in it, and a quorum is more than half of them. So two
+quorums share a witness, and an honest witness never cosigns two histories.
 """
 
 import re
@@ -15,7 +14,7 @@ from deniable.logs.notes import COSIGNER, LOG, TransparencyLogError, VerifierKey
 from deniable.logs.proofs import LogProof
 
 MAX_POLICY_BYTES: Final = 65_536
-"""The most that a policy's text has."""
+"""The most bytes of a policy's text."""
 
 _NOT_ALLOWED: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
 _NUMBER: Final = re.compile("[1-9][0-9]{0,4}")
@@ -23,15 +22,15 @@ _NONE: Final = "none"
 
 
 class TooFewWitnesses(TransparencyLogError):
-    """A proof of which all holds, but that too few of a policy's witnesses have cosigned yet."""
+    """A proof that is valid except that too few of a policy's witnesses have cosigned it yet."""
 
     def __init__(self, count: int, quorum: int) -> None:
-        super().__init__(f"{count} of the policy's witnesses cosigned where {quorum} must")
+        super().__init__(f"{count} of the policy's witnesses cosigned, but {quorum} must")
 
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """A log that a policy accepts, and where it is served, if the policy says so."""
+    """A log that a policy accepts, and the place where it is served, if the policy names one."""
 
     key: VerifierKey
     url: str | None = None
@@ -39,7 +38,7 @@ class Log:
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """A witness of a policy: its name there, its key, and where it takes checkpoints, if said."""
+    """A witness of a policy: its name there, its key, and perhaps where it accepts checkpoints."""
 
     name: str
     key: VerifierKey
@@ -58,23 +57,26 @@ class LogPolicy:
         keys = [log.key.public_key for log in self.logs]
         keys += [witness.key.public_key for witness in self.witnesses]
         if not self.logs or not self.witnesses:
-            raise TransparencyLogError("a policy has at least one log and one witness")
+            raise TransparencyLogError("a policy must have at least one log and one witness")
         if len(set(keys)) < len(keys):
-            raise TransparencyLogError("two logs or witnesses of a policy have one key")
+            raise TransparencyLogError(
+                "two logs or witnesses of a policy must not have the same key"
+            )
         if not len(self.witnesses) < 2 * self.quorum <= 2 * len(self.witnesses):
-            raise TransparencyLogError("a quorum is more than half of a policy's witnesses")
+            raise TransparencyLogError("a quorum must be more than half of a policy's witnesses")
 
     @classmethod
     def parse(cls, text: str) -> "LogPolicy":
         """Read a policy.
 
         Raises:
-            TransparencyLogError: if it has another form, needs more of the language than is
-                supported, or its quorum is not more than half of the witnesses.
+            TransparencyLogError: if it has the wrong form, uses unsupported parts of the language,
+                or its quorum is not more than half of the witnesses.
         """
         if len(text.encode(errors="surrogatepass")) > MAX_POLICY_BYTES or _NOT_ALLOWED.search(text):
             raise TransparencyLogError(
-                "a policy is a text of at most 64 KiB with tabs and newlines alone as controls"
+                "a policy must be a text of at most 64 KiB without control characters except tabs "
+                "and newlines"
             )
         draft = _Draft()
         for number, line in enumerate(text.split("\n"), start=1):
@@ -92,12 +94,12 @@ class LogPolicy:
 
         Raises:
             TransparencyLogError: unless an accepted log has the entry, and the quorum has cosigned;
-                TooFewWitnesses if only that is wanting.
+                TooFewWitnesses if only the quorum is missing.
         """
         origin = proof.checkpoint.checkpoint.origin
         log_keys = [log.key for log in self.logs if log.key.name == origin]
         if not log_keys:
-            raise TransparencyLogError(f"the policy accepts no log {origin}")
+            raise TransparencyLogError(f"the policy does not accept the log {origin}")
         proof.check_entry(entry)
         proof.checkpoint.verify(*log_keys)
         cosigners = proof.checkpoint.cosigned_by(witness.key for witness in self.witnesses)
@@ -108,7 +110,7 @@ class LogPolicy:
 
 @dataclass(slots=True)
 class _Draft:
-    """A policy of which some lines are read."""
+    """A policy of which some lines have been read."""
 
     logs: list[Log] = field(default_factory=list)
     witnesses: dict[str, Witness] = field(default_factory=dict)
@@ -126,15 +128,15 @@ class _Draft:
             "quorum": (self._take_quorum, 1, 1),
         }
         if keyword not in takers:
-            raise TransparencyLogError("begins with log, witness, group, quorum or #")
+            raise TransparencyLogError("must begin with log, witness, group, quorum or #")
         taker, least, most = takers[keyword]
         if not least <= len(rest) <= most:
-            raise TransparencyLogError(f"{keyword} has {least} to {most} words behind it")
+            raise TransparencyLogError(f"{keyword} must be followed by {least} to {most} words")
         taker(*rest)
 
     def finish(self) -> LogPolicy:
         if self.quorum is None:
-            raise TransparencyLogError("a policy has a line quorum")
+            raise TransparencyLogError("a policy must have a quorum line")
         if self.quorum == self.group:
             members, threshold = self.members, self.threshold
         else:
@@ -153,24 +155,28 @@ class _Draft:
     def _take_group(self, name: str, threshold: str, *members: str) -> None:
         self._check_new(name)
         if self.group is not None:
-            raise TransparencyLogError("a second group; one is supported")
+            raise TransparencyLogError("there is a second group; only one is supported")
         unknown = set(members) - self.witnesses.keys()
         if unknown or len(set(members)) < len(members):
-            raise TransparencyLogError("a group has witnesses of lines above, each once")
+            raise TransparencyLogError("a group must list witnesses from lines above, each once")
         numbers = {"any": 1, "all": len(members)}
         if _NUMBER.fullmatch(threshold):
             numbers[threshold] = int(threshold)
         if not 1 <= numbers.get(threshold, 0) <= len(members):
-            raise TransparencyLogError("a group's threshold is any, all or a number of its members")
+            raise TransparencyLogError(
+                "a group's threshold must be any, all or a number of its members"
+            )
         self.group, self.members, self.threshold = name, frozenset(members), numbers[threshold]
 
     def _take_quorum(self, name: str) -> None:
         if self.quorum is not None:
-            raise TransparencyLogError("a second quorum")
+            raise TransparencyLogError("there is a second quorum")
         if name == _NONE:
-            raise TransparencyLogError("without witnesses a log can show each reader another one")
+            raise TransparencyLogError(
+                "a quorum is needed: without witnesses a log can show each reader a different one"
+            )
         if name != self.group and name not in self.witnesses:
-            raise TransparencyLogError("the quorum is a witness or group of a line above")
+            raise TransparencyLogError("the quorum must be a witness or group from a line above")
         self.quorum = name
 
     def _check_new(self, name: str) -> None:
@@ -182,7 +188,7 @@ def _key(text: str, algorithm: int) -> VerifierKey:
     key = VerifierKey.parse(text)
     if key.algorithm != algorithm:
         raise TransparencyLogError(
-            f"a log's key has the algorithm {LOG}, a witness's {COSIGNER}; {key.name} has"
-            f" {key.algorithm}"
+            f"a log's key must have the algorithm {LOG}, a witness's {COSIGNER}; {key.name} has "
+            f"{key.algorithm}"
         )
     return key

@@ -22,7 +22,7 @@ MAX_PATH: Final = 63
 """The most hashes of a path, since a tree has fewer than 2^63 leaves."""
 
 _MAX_PROOF_BYTES: Final = MAX_CHECKPOINT_BYTES + 65_536
-"""The most that a proof's text has; ours have about 1 kB."""
+"""The most bytes of a proof's text; ours have about 1 kB."""
 
 _FORM: Final = "c2sp.org/tlog-proof@v1"
 _EXTRA: Final = "extra "
@@ -37,26 +37,26 @@ class LogProof:
     path: tuple[bytes, ...]
     checkpoint: SignedCheckpoint
     extra: bytes = b""
-    """Data that came along and that nobody signed. We write none and use none."""
+    """Additional data that nobody signed. We neither write nor use any."""
 
     @classmethod
     def parse(cls, text: str | bytes) -> "LogProof":
         """Read a proof; what ``parse`` took, ``text`` returns.
 
         Raises:
-            TransparencyLogError: if it has another form, or more than 192 KiB.
+            TransparencyLogError: if it has the wrong form, or more than 192 KiB.
         """
         head, gap, checkpoint = note_text(text, _MAX_PROOF_BYTES).partition("\n\n")
         form, *lines = head.split("\n")
         if form != _FORM or not gap:
-            raise TransparencyLogError(f"a log proof begins with {_FORM}")
+            raise TransparencyLogError(f"a log proof must begin with {_FORM}")
         extra = b""
         if lines and lines[0].startswith(_EXTRA):
             extra = decode_base64(lines.pop(0).removeprefix(_EXTRA))
         if not lines or not lines[0].startswith(_INDEX):
-            raise TransparencyLogError("a log proof names the entry's index")
+            raise TransparencyLogError("a log proof must name the entry's index")
         if len(lines) > 1 + MAX_PATH:
-            raise TransparencyLogError(f"a log proof has at most {MAX_PATH} hashes")
+            raise TransparencyLogError(f"a log proof must have at most {MAX_PATH} hashes")
         index = read_size(lines[0].removeprefix(_INDEX))
         path = tuple(map(read_hash, lines[1:]))
         return cls(index, path, SignedCheckpoint.parse(checkpoint), extra)
@@ -70,7 +70,7 @@ class LogProof:
         return f"{head}\n\n{self.checkpoint.text}"
 
     def check_entry(self, entry: bytes) -> None:
-        """Check that the checkpoint's log has the entry; whose the checkpoint is, others check."""
+        """Check that the checkpoint's log has the entry; others check who signed the checkpoint."""
         signed = self.checkpoint.checkpoint
         check_inclusion(leaf_hash(entry), self.index, signed.size, self.path, signed.root)
 
@@ -93,7 +93,7 @@ def check_inclusion(leaf: bytes, index: int, size: int, path: Sequence[bytes], r
         TransparencyLogError: if the path does not show it.
     """
     if not 0 <= index < size:
-        raise TransparencyLogError(f"a log of {size} entries has none of index {index}")
+        raise TransparencyLogError(f"a log of {size} entries has no index {index}")
     hashes = _PathHashes(path)
     new = _check_length(leaf)
     while size > 1:
@@ -107,7 +107,7 @@ def check_inclusion(leaf: bytes, index: int, size: int, path: Sequence[bytes], r
 
 
 class _PathHashes:
-    """The hashes of a path, each taken once, none left over."""
+    """The hashes of a path, each used once, with none left over."""
 
     def __init__(self, path: Sequence[bytes]) -> None:
         self._hashes = iter(path)
@@ -125,5 +125,5 @@ class _PathHashes:
 
 def _check_length(hash_: bytes) -> bytes:
     if len(hash_) != HASH_BYTES:
-        raise TransparencyLogError(f"a hash has {HASH_BYTES} bytes")
+        raise TransparencyLogError(f"a hash must have {HASH_BYTES} bytes")
     return hash_

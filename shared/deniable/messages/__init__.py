@@ -1,7 +1,7 @@
 """Messages: the manifest, the report, their signatures, and the answers to them.
 
-Whatever is read or verified raises a Refusal with the code of the first check that it fails; what
-is constructed and no message could hold, InvalidManifest with the field at fault.
+Reading and verifying raise a Refusal with the code of the first check that fails. Constructing what
+no message may contain raises InvalidManifest with the field at fault.
 """
 
 from typing import TYPE_CHECKING

@@ -1,8 +1,8 @@
 """Blind enrolment: a token for a report's key, which its issuer never sees.
 
-It is a Privacy Pass token of type 2 whose nonce is the key, and whose challenge names survey and
-epoch. Salt and factor follow from the device secret: whoever asks again sends the same bytes, and
-no two keys of an issuer ever see the same factor.
+It is a Privacy Pass token of type 2 whose nonce is the key, and whose challenge names the survey
+and the epoch. The salt and the factor follow from the device secret: a repeated request has the
+same bytes, and no two keys of an issuer ever see the same factor.
 """
 
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ _SALT_BYTES: Final = 48
 
 @dataclass(frozen=True, slots=True)
 class BlindRequest:
-    """A request for a token, and what it takes to make the token of the answer."""
+    """A request for a token, and what is needed to make the token from the answer."""
 
     body: bytes
     _message: bytes = field(repr=False)
@@ -37,26 +37,27 @@ class BlindRequest:
     _factor: int = field(repr=False)
 
     def finish(self, response: bytes) -> bytes:
-        """Return the credential that an issuer's answer becomes, verified.
+        """Return the verified credential made from an issuer's answer.
 
         Raises:
-            Refusal: malformed, if the answer has another form; not-enrolled, if it is no token.
+            Refusal: malformed, if the answer has the wrong form; not-enrolled, if it is not a
+                token.
         """
         try:
             credential = privacy_pass.finalise(
                 response, int.from_bytes(self._modulus), self._factor
             )
         except InvalidToken as error:
-            raise Refusal(RefusalCode.MALFORMED, "not an answer of an issuer") from error
+            raise Refusal(RefusalCode.MALFORMED, "not an issuer's answer") from error
         _check(self._message, credential, self._modulus)
         return credential
 
     def __reduce__(self) -> str:
-        raise TypeError("a blind request is not pickled; make it again from the device secret")
+        raise TypeError("a blind request must not be pickled; make it again from the device secret")
 
 
 def blind_request(device_secret: bytes, manifest: Manifest, epoch: int) -> BlindRequest:
-    """Return the device's request for a token of one survey and epoch; the same at each call.
+    """Return the device's request for a token for one survey and epoch; each call gives the same.
 
     Raises:
         Refusal: not-enrolled, if the issuer has no key in this epoch, or a modulus that no honest
@@ -79,7 +80,7 @@ def blind_request(device_secret: bytes, manifest: Manifest, epoch: int) -> Blind
     try:
         blinded = privacy_pass.blind(encoded, n, factor)
     except InvalidToken as error:
-        raise Refusal(RefusalCode.NOT_ENROLLED, "the issuer's key is not sound") from error
+        raise Refusal(RefusalCode.NOT_ENROLLED, "the issuer's key is not valid") from error
     body = privacy_pass.pack_token_request(key_id, blinded)
     return BlindRequest(body, message, modulus, factor)
 
@@ -98,7 +99,7 @@ def blind_token_input(manifest: Manifest, epoch: int, public_key: bytes) -> byte
 def check_token(
     manifest: Manifest, epoch: int, public_key: bytes, credential: bytes | None
 ) -> bytes:
-    """Check that a credential is the token of this survey, epoch and key; return the issuer's id.
+    """Check that a credential is the token for this survey, epoch and key; return the issuer's id.
 
     Raises:
         Refusal: not-enrolled, if it is not.
@@ -127,4 +128,4 @@ def _check(message: bytes, credential: bytes, modulus: bytes) -> None:
     try:
         privacy_pass.verify(message, credential, modulus)
     except InvalidToken as error:
-        raise Refusal(RefusalCode.NOT_ENROLLED, "no token of the issuer for this key") from error
+        raise Refusal(RefusalCode.NOT_ENROLLED, "not a token of the issuer for this key") from error

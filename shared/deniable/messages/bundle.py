@@ -1,4 +1,4 @@
-"""The bundle: a file with which an app declares a survey and answers it before it was ever online.
+"""The bundle: a file with which an app declares a survey and answers it before it is ever online.
 
 It is JSON, for people to read before they build it into an app::
 
@@ -13,8 +13,8 @@ It is JSON, for people to read before they build it into an app::
       "gateway_proof": "…"                      that these are in the public log
     }
 
-What stands behind the manifests may be left out. The rest follows from the manifests and their
-signer, and is compared with them when read; a proof is judged by an app that pins witnesses.
+The entries after the manifests may be left out. The ones before follow from the manifests and their
+signer, and are compared with them when read; an app that pins witnesses checks the proofs.
 """
 
 import json
@@ -47,9 +47,9 @@ class InvalidBundle(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """A survey to be built into an app: its signed manifests, the newest first, and what follows.
+    """A survey to be built into an app: its signed manifests, newest first, and what follows.
 
-    ``opened`` are the same manifests, as they were read once their signatures were verified.
+    ``opened`` are the same manifests, read after their signatures were verified.
     """
 
     origin: str
@@ -87,17 +87,17 @@ def make_bundle(
     proofs: Sequence[bytes] = (),
     gateway_proof: bytes = b"",
 ) -> Bundle:
-    """Return the bundle of signed manifests, the newest first, after verifying them.
+    """Return the bundle of signed manifests, newest first, after verifying them.
 
     Args:
         envelopes: The manifests.
         authority: The public key that signed them.
         gateway: The collector's signed gateway keys, for an app that sends through a relay.
-        proofs: That each of the manifests is in the public log; or none.
-        gateway_proof: That the gateway keys are.
+        proofs: Proofs that each of the manifests is in the public log; or none.
+        gateway_proof: Proof that the gateway keys are in the log.
 
     Raises:
-        InvalidBundle: if they are none, do not go together, or another key signed.
+        InvalidBundle: if they are invalid, do not belong together, or have a different signer.
     """
     try:
         manifests = [open_manifest(envelope, authority) for envelope in envelopes]
@@ -107,7 +107,9 @@ def make_bundle(
 
             keys = open_gateway_keys(gateway, (authority,))
     except Refusal as refusal:
-        raise InvalidBundle(f"not all in it is the authority's ({refusal}); {_EXPORT}") from refusal
+        raise InvalidBundle(
+            f"part of it was not signed by the authority ({refusal}); {_EXPORT}"
+        ) from refusal
     surveys = {
         (
             manifest.name,
@@ -119,9 +121,9 @@ def make_bundle(
         for manifest in manifests
     }
     if len(surveys) != 1 or (keys is not None and keys.origin != manifests[0].origin):
-        raise InvalidBundle(f"its manifests are not of one survey for one collector; {_EXPORT}")
+        raise InvalidBundle(f"its manifests are not for a single survey and collector; {_EXPORT}")
     if len(proofs) not in {0, len(manifests)}:
-        raise InvalidBundle(f"it has not one proof for each of its manifests; {_EXPORT}")
+        raise InvalidBundle(f"it must have one proof for each of its manifests; {_EXPORT}")
     newest = manifests[0]
     return Bundle(
         newest.origin,
@@ -145,12 +147,12 @@ def read_bundle(data: bytes) -> Bundle:
         proofs = [proof.encode() for proof in document.get("proofs", ())]
         gateway_proof = document.get("gateway_proof", "").encode()
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise InvalidBundle(f"it is no bundle; {_EXPORT}") from error
+        raise InvalidBundle(f"it is not a bundle; {_EXPORT}") from error
     bundle = make_bundle(envelopes, authority, gateway, proofs=proofs, gateway_proof=gateway_proof)
     if json.loads(bundle.to_json()) != document:
         raise InvalidBundle(
-            f"it says something else than its signed manifests; {_EXPORT}, and declare what is to "
-            "differ by keywords of Survey.bundled"
+            f"it differs from its signed manifests; {_EXPORT}, and declare what should differ with "
+            "keywords of Survey.bundled"
         )
     return bundle
 

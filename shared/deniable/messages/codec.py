@@ -1,7 +1,7 @@
 """Canonical msgpack: one value has one encoding, and everything else is malformed.
 
-Re-packing alone is not enough: it was measured to let pass any key order, 3.0, true, -0.0, NaN,
-ext and timestamp values, and str for bin. So every field is also read by its exact type.
+Re-packing alone is not enough: it was seen to accept any key order, 3.0, true, -0.0, NaN, ext and
+timestamp values, and str for bin. So every field is also read by its exact type.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -39,12 +39,12 @@ def decode(data: bytes) -> object:
 def split_array(data: bytes, most: int) -> Iterator[bytes]:
     """Split an encoded array into the bytes of its elements, without decoding them.
 
-    A defect inside one element is then that element's own, as long as its end can be found.
+    A defect inside an element then affects only that element, as long as its end can be found.
 
     Raises:
-        Refusal: malformed, if this is not one array with a minimal header and nothing behind it,
-            or is empty; too-large, if it has more than ``most`` elements. All of it is checked
-            before the first element is handed out.
+        Refusal: malformed, if this is not one non-empty array with a minimal header and nothing
+            after it; too-large, if it has more than ``most`` elements. All of it is checked before
+            the first element is returned.
     """
     spans: list[tuple[int, int]] = []
     try:
@@ -66,7 +66,7 @@ def split_array(data: bytes, most: int) -> Iterator[bytes]:
     if header != len(array_header(length)):
         raise _malformed("not the canonical encoding")
     if spans[-1][1] != len(data):
-        raise _malformed("bytes behind the array")
+        raise _malformed("bytes after the array")
     return (data[start:end] for start, end in spans)
 
 
@@ -108,7 +108,7 @@ def text(value: object) -> str:
 def binary(value: object, length: int | None = None) -> bytes:
     """Return the value as bytes (of this length), else refuse it as malformed."""
     if type(value) is not bytes or (length is not None and len(value) != length):
-        raise _malformed("bytes of another length are expected" if length else "bytes expected")
+        raise _malformed("bytes have the wrong length" if length else "bytes expected")
     return value
 
 

@@ -1,8 +1,8 @@
 """Keys and signatures: Ed25519 (RFC 8032) over context and payload, with our own strict checks.
 
-Libraries differ in what they accept: OpenSSL takes the identity key with one fixed forged
+Libraries differ in what they accept: OpenSSL accepts the identity key with one fixed forged
 signature for every message, and R = identity under honest keys; libsodium refuses both. The checks
-here come before any library, so that whichever stands behind answers alike.
+here come before any library, so that all libraries give the same results.
 """
 
 from collections.abc import Callable, Sequence
@@ -45,17 +45,17 @@ _SMALL_ORDER_Y: Final = frozenset(
 
 
 Verify = Callable[[bytes, bytes, bytes, bytes], None]
-"""Checks (key, context, payload, signature) as :func:`verify` does, by whatever library."""
+"""Checks (key, context, payload, signature) as :func:`verify` does, with any library."""
 
 
 class SigningKey:
-    """An Ed25519 private key, of the 32 bytes that RFC 8032 calls so; its repr shows nothing."""
+    """An Ed25519 private key, from the 32 bytes that RFC 8032 calls so; its repr shows nothing."""
 
     __slots__ = ("_key", "public_key")
 
     def __init__(self, seed: bytes) -> None:
         if len(seed) != KEY_BYTES:
-            raise ValueError(f"a signing key's seed has {KEY_BYTES} bytes")
+            raise ValueError(f"a signing key's seed must have {KEY_BYTES} bytes")
         self._key = Ed25519PrivateKey.from_private_bytes(seed)
         self.public_key: Final = self._key.public_key().public_bytes_raw()
 
@@ -67,24 +67,24 @@ class SigningKey:
         return "SigningKey(<secret>)"
 
     def __reduce__(self) -> str:
-        raise TypeError("a signing key is not pickled; pass its file instead")
+        raise TypeError("a signing key must not be pickled; pass its file instead")
 
 
 def derive_report_key(device_secret: bytes, survey_id: bytes, epoch: int) -> SigningKey:
     """Return the device's signing key for one survey and epoch.
 
-    Reports under different surveys or epochs so share no identifier.
+    So reports for different surveys or epochs share no identifier.
 
     Source: RFC 5869 (HKDF-SHA256), with the inputs of docs/protocol.md, "Report".
     """
     if len(device_secret) != KEY_BYTES or len(survey_id) != KEY_BYTES:
-        raise ValueError(f"a device secret and a survey id have {KEY_BYTES} bytes each")
+        raise ValueError(f"a device secret and a survey id must have {KEY_BYTES} bytes each")
     info = _REPORT_KEY_INFO + epoch.to_bytes(8, "big")
     return SigningKey(HKDF(SHA256(), KEY_BYTES, salt=survey_id, info=info).derive(device_secret))
 
 
 def check_public_key(public_key: bytes) -> None:
-    """Refuse keys that are no canonical encoding or have small order.
+    """Refuse keys that are not a canonical encoding or have small order.
 
     A key off the curve passes here: no signature verifies under it, in any library.
     """
@@ -117,7 +117,7 @@ def verify(public_key: bytes, context: bytes, payload: bytes, signature: bytes) 
 def verify_by_chain(
     chain: Sequence[bytes], context: bytes, payload: bytes, signature: bytes
 ) -> bytes:
-    """Return the key of an authority's chain, the newest last, under which a signature verifies."""
+    """Return the key of an authority's chain, newest last, under which a signature verifies."""
     *former, newest = chain
     try:
         verify(newest, context, payload, signature)

@@ -1,7 +1,7 @@
-"""Enrolment: who vouches that a device is one device, by which keys, and how it is asked.
+"""Enrolment: who vouches that a device is one device, with which keys, and how to ask.
 
-A manifest names issuers or a host and its keys. A request for a certificate is the very statement
-that an issuer signs; the answer is the signature alone.
+A manifest names issuers or a host and its keys. A request for a certificate is the exact statement
+that an issuer signs; the answer is just the signature.
 """
 
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ from deniable.messages.refusals import InvalidManifest, Refusal, RefusalCode
 from deniable.messages.texts import is_host_name
 
 MAX_ENROLMENT_BYTES: Final = 128
-"""More than any request or answer of an enrolment has."""
+"""A size in bytes above that of any enrolment request or answer."""
 MAX_BLIND_KEYS: Final = 64
 """Keys of a blind issuer in one manifest, at most."""
 TOKEN_BYTES: Final = 256
@@ -31,7 +31,7 @@ TOKEN_BYTES: Final = 256
 
 
 def enrolment_statement(survey_id: bytes, epoch: int, public_key: bytes) -> bytes:
-    """Return the statement that an issuer is sent to vouch for a key, and signs."""
+    """Return the statement that an issuer receives and signs to vouch for a key."""
     return codec.encode([survey_id, epoch, public_key])
 
 
@@ -55,9 +55,9 @@ def read_credential(body: bytes) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Enrolment:
-    """The issuers that vouch that a device is one device: none, or one of one or two listed.
+    """The issuers that vouch that a device is one device: none, or any one of one or two listed.
 
-    In blind mode it is the host that is named, with an RSA key for each epoch from the first on.
+    Blind mode names the host, with an RSA key for each epoch from the first on.
     """
 
     mode: Literal["open", "certificate", "blind"] = "open"
@@ -70,40 +70,43 @@ class Enrolment:
         if self.mode not in {"open", "certificate", "blind"}:
             raise InvalidManifest("enrolment", "mode must be open, certificate or blind")
         if len(self.issuers) not in ((1, 2) if self.mode == "certificate" else (0,)):
-            raise InvalidManifest("enrolment", "certificate lists one or two issuers, others none")
+            raise InvalidManifest(
+                "enrolment",
+                "must list one or two issuers for certificate, and none for other modes",
+            )
         if self.mode == "blind":
             self._check_blind()
         elif self.issuer or self.first or self.keys:
-            raise InvalidManifest("enrolment", "only blind names a host and its keys by epoch")
+            raise InvalidManifest("enrolment", "only blind may name a host and its keys by epoch")
         if len(set(self.issuers)) != len(self.issuers):
             raise InvalidManifest("enrolment", "the two issuers must differ")
         for issuer in self.issuers:
             try:
                 check_public_key(issuer)
             except Refusal as refusal:
-                raise InvalidManifest("enrolment", "an issuer's key is not sound") from refusal
+                raise InvalidManifest("enrolment", "an issuer's key is not valid") from refusal
 
     def _check_blind(self) -> None:
         if not is_host_name(self.issuer):
             raise InvalidManifest("enrolment", "the issuer must be a host name, in lower case")
         if not 1 <= len(self.keys) <= MAX_BLIND_KEYS:
-            raise InvalidManifest("enrolment", f"blind lists 1 to {MAX_BLIND_KEYS} keys")
+            raise InvalidManifest("enrolment", f"blind must list 1 to {MAX_BLIND_KEYS} keys")
         from deniable.privacy_pass import InvalidModulus  # for blind surveys alone
 
         try:
             _check_keys(self.keys)
         except InvalidModulus as error:
-            raise InvalidManifest("enrolment", f"a key is not sound: {error}") from error
+            raise InvalidManifest("enrolment", f"a key is not valid: {error}") from error
 
     @property
     def issuer_ids(self) -> tuple[bytes, ...]:
-        """Return the 32 bytes by which counts, seals and distrust know each issuer."""
+        """Return the 32 bytes that identify each issuer in counts, seals and distrust."""
         if self.mode == "blind":
             return (blind_issuer_id(self.issuer),)
         return self.issuers
 
     def key_of(self, epoch: int) -> bytes | None:
-        """Return the modulus of a blind issuer in an epoch; None where it has no key."""
+        """Return the modulus of a blind issuer in an epoch; None if it has no key."""
         place = epoch - self.first
         return self.keys[place] if 0 <= place < len(self.keys) else None
 
@@ -136,11 +139,11 @@ class Enrolment:
                     first=codec.uint(fields["first"]),
                     keys=_read_keys(fields["keys"], TOKEN_BYTES),
                 )
-        raise Refusal(RefusalCode.MALFORMED, "an unknown enrolment")
+        raise Refusal(RefusalCode.MALFORMED, "an unknown enrolment mode")
 
 
 def blind_issuer_id(name: str) -> bytes:
-    """Return the id of a blind issuer, which lasts as its keys come and go."""
+    """Return the id of a blind issuer, which stays the same as its keys change."""
     return sha256(name.encode()).digest()
 
 

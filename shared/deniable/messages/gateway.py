@@ -1,7 +1,7 @@
-"""Gateway keys: under which a collector opens what came through a relay, signed by the authority.
+"""Gateway keys, signed by the authority: a collector opens with them what came through a relay.
 
-Whoever chose a device's gateway key could read what the device sends and answer in the collector's
-name, so that a device seals for no others.
+Somebody who chose a device's gateway key could read what the device sends and answer in the
+collector's name, so a device uses only signed keys.
 """
 
 from collections.abc import Sequence
@@ -20,16 +20,16 @@ from deniable.oblivious_http.encapsulation import decode_list, encode_list
 GATEWAY_PATH: Final = "/.well-known/ohttp-gateway"
 """The path at which a collector opens requests (RFC 9540)."""
 GATEWAY_KEYS_PATH: Final = "/v1/gateway"
-"""The path of the signed keys, for devices: behind a relay, as all else."""
+"""The path of the signed keys, for devices: reached through a relay, like everything else."""
 
 MAX_GATEWAY_KEYS: Final = 16
-"""How many keys are listed at once; each is named by a byte."""
+"""The most keys listed at once; each is identified by one byte."""
 MAX_GATEWAY_KEYS_BYTES: Final = 2_048
 MAX_GATEWAY_ANSWER_BYTES: Final = MAX_GATEWAY_KEYS_BYTES + MAX_PROOF_BYTES + 8
 """The longest ``[envelope, proof]`` of a list of gateway keys."""
 
 ENCAPSULATED_REQUEST_BYTES: Final = 1_024
-"""The one size of what a device sends through a relay."""
+"""The size of everything that a device sends through a relay."""
 MAX_ENCAPSULATED_ANSWER_BYTES: Final = 2 << 20
 """The largest size of an answer to it."""
 _LEAST_ANSWER_BYTES: Final = 512
@@ -38,24 +38,24 @@ _MAX_SEQUENCE: Final = 2**32 - 1
 
 
 def encapsulated_answer_bytes(least: int) -> int:
-    """Return the size that an encapsulated answer of at least so many bytes is padded to.
+    """Return the size to which an encapsulated answer of at least so many bytes is padded.
 
     The sizes are 512 · 4^i up to 2 MiB: a relay learns the class of an answer's size, and no more.
 
     Raises:
-        ValueError: if it is longer than 2 MiB.
+        ValueError: if the answer is longer than 2 MiB.
     """
     size = _LEAST_ANSWER_BYTES
     while size < least:
         size *= 4
     if size > MAX_ENCAPSULATED_ANSWER_BYTES:
-        raise ValueError("an answer through a relay has at most 2 MiB")
+        raise ValueError("an answer through a relay must have at most 2 MiB")
     return size
 
 
 @dataclass(frozen=True)
 class GatewayKeys:
-    """A collector's gateway keys, the newest first: devices seal for that one.
+    """A collector's gateway keys, newest first: devices seal for the newest.
 
     The sequence grows with every change of the list.
     """
@@ -68,11 +68,13 @@ class GatewayKeys:
         try:
             check_origin(self.origin)
         except InvalidManifest as error:
-            raise Refusal(RefusalCode.MALFORMED, "gateway keys are for an origin") from error
+            raise Refusal(RefusalCode.MALFORMED, "gateway keys must name an origin") from error
         codec.uint(self.sequence, _MAX_SEQUENCE)
         listed = self.configurations
         if not 1 <= len(listed) <= MAX_GATEWAY_KEYS:
-            raise Refusal(RefusalCode.MALFORMED, f"1 to {MAX_GATEWAY_KEYS} gateway keys are listed")
+            raise Refusal(
+                RefusalCode.MALFORMED, f"1 to {MAX_GATEWAY_KEYS} gateway keys must be listed"
+            )
         for distinct in ({key.key_id for key in listed}, {key.public_key for key in listed}):
             if len(distinct) != len(listed):
                 raise Refusal(RefusalCode.MALFORMED, "a gateway key is listed twice")
@@ -92,14 +94,14 @@ class GatewayKeys:
         except ObliviousHttpError as error:
             raise Refusal(RefusalCode.MALFORMED, str(error)) from error
         if encode_list(configurations) != encoded:
-            raise Refusal(RefusalCode.MALFORMED, "a gateway key has other algorithms than ours")
+            raise Refusal(RefusalCode.MALFORMED, "a gateway key has unsupported algorithms")
         return cls(codec.text(origin), codec.uint(sequence), configurations)
 
 
 def open_gateway_keys(envelope: bytes, chain: Sequence[bytes]) -> GatewayKeys:
-    """Verify an envelope under any key of an authority's chain, the newest last, and read it."""
+    """Verify an envelope under any key of an authority's chain, newest last, and read it."""
     if len(envelope) > MAX_GATEWAY_KEYS_BYTES:
-        raise Refusal(RefusalCode.MALFORMED, "no list of gateway keys is so long")
+        raise Refusal(RefusalCode.MALFORMED, "too long for a list of gateway keys")
     payload_field, signature_field = codec.exact_array(codec.decode(envelope), 2)
     payload = codec.binary(payload_field)
     verify_by_chain(chain, CONTEXT_GATEWAY, payload, codec.binary(signature_field, SIGNATURE_BYTES))

@@ -1,7 +1,7 @@
-"""Envelopes with their proofs that they are in the public log: ``[envelope, proof]``.
+"""Envelopes with proofs that they are in the public log: ``[envelope, proof]``.
 
-A proof is the text of a tlog-proof (C2SP), or empty. An app that pins witnesses refuses what has
-none; all others need none, and look at none.
+A proof is the text of a tlog-proof (C2SP), or empty. An app that pins witnesses refuses envelopes
+without one; other apps ignore proofs.
 """
 
 from hashlib import sha256
@@ -14,23 +14,23 @@ MAX_PROOF_BYTES: Final = 8_192
 """The longest proof: with names of 255 bytes, its checkpoint has room for 16 cosignatures."""
 
 _MAX_ENTRY_BYTES: Final = 65_535
-"""The longest entry of a log of tiles."""
+"""The longest entry of a tiled log."""
 
 DIGEST: Final = b"\x91\xc4\x20"
-"""An array of one, of 32 bytes."""
+"""The header of an array with one element of 32 bytes."""
 
 
 class LoggedEnvelope(NamedTuple):
-    """An envelope as it was signed, and the proof that it is in the public log; perhaps empty."""
+    """An envelope as it was signed, and its proof of being in the public log, perhaps empty."""
 
     envelope: bytes
     proof: bytes
 
 
 def log_entry(envelope: bytes) -> bytes:
-    """Return the log's entry of an envelope: itself, or ``[SHA-256]`` of one beyond 65,535 bytes.
+    """Return the log's entry for an envelope: itself, or ``[SHA-256]`` if it exceeds 65,535 bytes.
 
-    Of a list of one no envelope consists. The log serves what such an entry stands for beside it.
+    No envelope is a list of one element. The log serves the envelope beside such an entry.
     """
     if len(envelope) <= _MAX_ENTRY_BYTES:
         return envelope
@@ -40,14 +40,14 @@ def log_entry(envelope: bytes) -> bytes:
 def split_logged(pair: bytes) -> LoggedEnvelope:
     """Return an envelope, neither verified nor decoded, and its proof.
 
-    One that is too long counts as none: the envelope of a device that pins no log is as good.
+    A proof that is too long counts as none: a device that pins no log needs only the envelope.
 
     Raises:
-        Refusal: malformed, if it is no such pair.
+        Refusal: malformed, if it is not such a pair.
     """
     try:
         envelope, proof = codec.split_array(pair, 2)
     except (Refusal, ValueError) as error:
-        raise Refusal(RefusalCode.MALFORMED, "no pair of an envelope and a proof") from error
+        raise Refusal(RefusalCode.MALFORMED, "not a pair of an envelope and a proof") from error
     text = codec.binary(codec.decode(proof))
     return LoggedEnvelope(envelope, text if len(text) <= MAX_PROOF_BYTES else b"")

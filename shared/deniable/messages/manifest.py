@@ -1,11 +1,11 @@
 """The survey manifest: what an operator asks, signed by the authority that the app trusts.
 
-A manifest is immutable: its id is the SHA-256 of its payload, so any change is another survey. Its
-envelope is verified before it is read; several of them are in one answer.
+A manifest is immutable: its id is the SHA-256 of its payload, so any change makes a new survey. Its
+envelope is verified before it is read; an answer may contain several.
 
-Whoever is not the authority can make anybody hash up to 1 MiB, and nothing more: the signature is
-over bytes whose place in the envelope follows from its length alone, so that nothing is decoded
-before it is verified. Decoding costs some 70 times a payload's size.
+Somebody other than the authority can make a reader hash up to 1 MiB, and nothing more: the place of
+the signed bytes in the envelope follows from its length alone, so nothing is decoded before it is
+verified. Decoding costs some 70 times a payload's size.
 """
 
 import re
@@ -40,14 +40,14 @@ from deniable.messages.texts import (
 )
 
 MAX_MANIFEST_BYTES: Final = 1 << 20
-"""Bytes of one manifest, at most."""
+"""The most bytes of one manifest."""
 _VERSION: Final = 1
 _NAME: Final = re.compile(r"[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?", re.ASCII)
 MAX_MANIFESTS: Final = 16
-"""How many manifests of a name a collector offers at once."""
+"""The most manifests with one name that a collector offers at once."""
 
 MAX_MANIFESTS_BYTES: Final = (2 << 20) - 1_024
-"""The longest answer that offers them: sealed for a relay, it has 2 MiB at most."""
+"""The longest answer with these manifests: sealed for a relay, it has 2 MiB at most."""
 
 _PAIR: Final = b"\x92"
 _SIGNATURE_HEADER: Final = bytes((0xC4, SIGNATURE_BYTES))
@@ -81,7 +81,7 @@ _FIELDS: Final[dict[str, Callable[[object], Any]]] = {
     "enrolment": Enrolment.from_map,
     "minimum_reports": codec.uint,
 }
-"""The keys of a payload, in their order, and what reads each."""
+"""The keys of a payload, in their order, and the reader of each."""
 
 
 @dataclass(frozen=True)
@@ -129,14 +129,18 @@ class Manifest:
         self._check_repeat()
         keys = self.enrolment.keys
         if keys and self.enrolment.first + len(keys) != self.schedule.epochs:
-            raise InvalidManifest("enrolment", "must list a key for each epoch from its first on")
+            raise InvalidManifest(
+                "enrolment", "must list a key for each epoch, from its first epoch on"
+            )
         if len(self.payload) > MAX_MANIFEST_BYTES:
             raise InvalidManifest("categories", f"the manifest exceeds {MAX_MANIFEST_BYTES} bytes")
 
     def _check_dimensions(self) -> None:
         check_labels("mechanism", tuple(name for name, *_ in self.dimensions))
         if self.categories != self.specification.labels(self.dimensions):
-            raise InvalidManifest("categories", "are not those that the questions make")
+            raise InvalidManifest(
+                "categories", "must be the combinations of the questions' answers"
+            )
 
     def _check_repeat(self) -> None:
         two_round, memoised = self.kind.first_round_kept, self.repeat != FRESH
@@ -148,7 +152,7 @@ class Manifest:
                 "repeat",
                 f"may be memoised with at most {MAX_MEMOISED_CATEGORIES} categories and responses, "
                 f"not {most:,}: equal ones would link a device's epochs. Ask less often instead, "
-                "or state kept too: then each report adds noise of its own",
+                "or state kept too: then each report adds its own noise",
             )
 
     @property
@@ -168,7 +172,7 @@ class Manifest:
 
     @property
     def dimensions(self) -> Dimensions:
-        """Return the questions with their answers, where there are several; else nothing."""
+        """Return the questions with their answers if there are several; else nothing."""
         return self.kind.dimensions(self.specification.parameters)
 
     @property
@@ -185,7 +189,7 @@ class Manifest:
 
     @cached_property
     def values(self) -> tuple[Fraction, ...] | None:
-        """Return the numbers that the categories are, at equal steps; None if they are none."""
+        """Return the categories as numbers, in equal steps; None if they are not numbers."""
         if self.kind.numeric is False:
             return None
         try:
@@ -233,10 +237,10 @@ class Manifest:
     def from_payload(cls, payload: bytes) -> "Manifest":
         """Read the payload's canonical bytes."""
         if len(payload) > MAX_MANIFEST_BYTES:
-            raise Refusal(RefusalCode.MALFORMED, "a manifest has at most 1 MiB")
+            raise Refusal(RefusalCode.MALFORMED, "a manifest must have at most 1 MiB")
         fields = codec.exact_map(codec.decode(payload), tuple(_FIELDS))
         if codec.uint(fields["version"]) != _VERSION:
-            raise Refusal(RefusalCode.MALFORMED, "another version of the protocol")
+            raise Refusal(RefusalCode.MALFORMED, "a different version of the protocol")
         try:
             read = {key: _FIELDS[key](value) for key, value in fields.items()}
             del read["version"]
@@ -261,7 +265,7 @@ def open_manifest(envelope: bytes, authority: bytes) -> Manifest:
 
 
 def open_manifest_of_chain(envelope: bytes, chain: Sequence[bytes]) -> tuple[Manifest, bytes]:
-    """Verify an envelope under any key of an authority's chain, the newest last, and then read it.
+    """Verify an envelope under any key of an authority's chain, newest last, and then read it.
 
     Returns:
         The manifest, and the key that signed it.
@@ -274,7 +278,9 @@ def open_manifest_of_chain(envelope: bytes, chain: Sequence[bytes]) -> tuple[Man
 def split_manifests(body: bytes) -> list[LoggedEnvelope]:
     """Return the envelopes of an offered array, neither verified nor decoded, and their proofs."""
     if len(body) > MAX_MANIFESTS_BYTES:
-        raise Refusal(RefusalCode.TOO_LARGE, "manifests of a name have at most 2 MiB together")
+        raise Refusal(
+            RefusalCode.TOO_LARGE, "manifests with one name must have at most 2 MiB together"
+        )
     return list(_pairs(codec.split_array(body, MAX_MANIFESTS)))
 
 

@@ -1,7 +1,7 @@
 """Refusals, the stable codes of the protocol, each in one place; and the JSON that bears them.
 
-- ``Refusal``: a message from elsewhere is not acceptable; carries a wire code.
-- ``InvalidManifest``: an operator's own survey definition is wrong; names the field.
+- ``Refusal``: a message from elsewhere is unacceptable; it has a code of the protocol.
+- ``InvalidManifest``: an operator's own survey definition is wrong; it names the field.
 
 A device reads the answer to an upload as strictly as a collector writes it.
 """
@@ -12,14 +12,14 @@ from enum import Enum, StrEnum
 from typing import Final
 
 ERROR_TYPE_PREFIX = "urn:deniable:error:"
-"""What precedes the code in the ``type`` of an RFC 9457 problem."""
+"""The prefix of the code in the ``type`` of an RFC 9457 problem."""
 
 
 class Remedy(Enum):
-    """The step of a device after a refusal."""
+    """A device's next step after a refusal."""
 
     DROP = "drops it"
-    TOO_LATE = "drops it; it may have been counted, if an earlier send went unanswered"
+    TOO_LATE = "drops it; it may have been counted if an earlier send went unanswered"
     LATER = "backs off, same bytes"
     WAIT = "backs off, same bytes, and the answer says Retry-After"
 
@@ -31,8 +31,8 @@ class RefusalCode(StrEnum):
 
     Attributes:
         remedy: what a device does.
-        http_status: of an answer that refuses a whole request; None if the code never does.
-        issuer_status: the same of an issuer, where a request is about one key.
+        http_status: the status of an answer that refuses a whole request; None if there is none.
+        issuer_status: the status of an issuer's answer, whose request is about one key.
     """
 
     remedy: Remedy
@@ -47,7 +47,7 @@ class RefusalCode(StrEnum):
         http_status: int | None = None,
         issuer_status: int | None = None,
     ) -> "RefusalCode":
-        """Make one code of its row."""
+        """Make a code from its row."""
         code = str.__new__(cls, value)
         code._value_ = value
         code.remedy = remedy
@@ -80,7 +80,7 @@ class RefusalCode(StrEnum):
 
 
 class Refusal(Exception):
-    """A message from elsewhere that is not acceptable; the reason never repeats its content."""
+    """An unacceptable message from elsewhere; the reason never repeats its content."""
 
     def __init__(self, code: RefusalCode, reason: str) -> None:
         super().__init__(f"{code.value}: {reason}")
@@ -89,7 +89,7 @@ class Refusal(Exception):
 
 
 class InvalidManifest(ValueError):
-    """A survey definition that the protocol does not allow, by the field at fault."""
+    """A survey definition that the protocol does not allow, with the field at fault."""
 
     def __init__(self, field: str, reason: str) -> None:
         super().__init__(f"{field}: {reason}")
@@ -100,17 +100,17 @@ class InvalidManifest(ValueError):
 MAX_ANSWER_BYTES: Final = 64 * 1024
 """Bytes that a device reads of an upload's answer, at most."""
 USER_AGENT: Final = "deniable/1"
-"""The User-Agent of every request: constant, so that it tells devices apart by nothing."""
+"""The User-Agent of every request: constant, so it does not distinguish devices."""
 PROBLEM_JSON: Final = "application/problem+json"
 """The content type of an error (RFC 9457)."""
 
 
 @dataclass(frozen=True, slots=True)
 class UploadAnswer:
-    """The 200 answer: what became of each report of the request.
+    """The 200 answer, with the fate of each report in the request.
 
-    Duplicates had been counted before, with identical payload; ``refused`` has the index in the
-    request and the code of the others, by ascending index.
+    Duplicates had been counted before, with identical payloads; ``refused`` has the index in the
+    request and the code of each refused report, by ascending index.
     """
 
     accepted: int
@@ -159,7 +159,7 @@ def _listed_refusals(listed: object, sent: int) -> list[tuple[int, RefusalCode]]
 
 
 def read_problem(body: bytes, content_type: str, status: int) -> RefusalCode | None:
-    """Return the code of a problem document whose type and status belong together, else None."""
+    """Return the code of a problem document if its type and status match, else None."""
     if media_type(content_type) != PROBLEM_JSON:
         return None
     kind = (_json_object(body) or {}).get("type")
@@ -172,8 +172,8 @@ def read_problem(body: bytes, content_type: str, status: int) -> RefusalCode | N
 def media_type(content_type: str) -> str:
     """Return the media type of a Content-Type header, without its parameters.
 
-    By hand: the standard library's parser, and aiohttp's on top of it, take half a second for what
-    a stranger can think up.
+    Parsed by hand: the standard library's parser, which aiohttp also uses, takes half a second for
+    some headers that a stranger can send.
     """
     return content_type.partition(";")[0].strip().lower()
 

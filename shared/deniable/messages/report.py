@@ -1,4 +1,4 @@
-"""The report: one response for one survey and epoch, signed under a key of its own."""
+"""The report: one response for one survey and epoch, signed under its own key."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -18,9 +18,9 @@ from deniable.messages.enrolment import TOKEN_BYTES, check_credential, enrolment
 from deniable.messages.refusals import Refusal, RefusalCode
 
 MAX_UPLOAD_REPORTS: Final = 256
-"""Reports of one upload, at most."""
+"""The most reports in one upload."""
 MAX_UPLOAD_BYTES: Final = 64 * 1024
-"""Bytes of one upload, at most."""
+"""The most bytes of one upload."""
 _CREDENTIAL_BYTES: Final = {SIGNATURE_BYTES, TOKEN_BYTES}
 
 
@@ -71,7 +71,7 @@ class SignedReport:
             credential=None if credential is None else codec.binary(credential),
         )
         if signed.credential is not None and len(signed.credential) not in _CREDENTIAL_BYTES:
-            raise Refusal(RefusalCode.MALFORMED, "a credential of another length")
+            raise Refusal(RefusalCode.MALFORMED, "a credential of the wrong length")
         check_public_key(signed.public_key)
         return signed
 
@@ -80,20 +80,20 @@ class SignedReport:
         verify(self.public_key, CONTEXT_REPORT, self.payload, self.signature)
 
     def verify_credential(self, issuers: Iterable[bytes], verify: Verify = verify) -> bytes:
-        """Check that one of the issuers vouches for the key; return which."""
+        """Check that one of the issuers vouches for the key; return its index."""
         statement = enrolment_statement(self.report.survey_id, self.report.epoch, self.public_key)
         return check_credential(issuers, statement, self.credential or b"", verify)
 
 
 def sign_report(device_secret: bytes, report: Report, credential: bytes | None = None) -> bytes:
-    """Return the envelope's bytes, signed with the device's key of this survey and epoch."""
+    """Return the envelope's bytes, signed with the device's key for this survey and epoch."""
     key = derive_report_key(device_secret, report.survey_id, report.epoch)
     payload = report.payload
     return codec.encode([key.public_key, payload, key.sign(CONTEXT_REPORT, payload), credential])
 
 
 def replace_credential(envelope: bytes, credential: bytes) -> bytes:
-    """Return a report with another credential; key, payload and signature stay."""
+    """Return the report with a different credential; key, payload and signature stay the same."""
     key, payload, signature, _ = codec.exact_array(codec.decode(envelope), 4)
     return codec.encode([key, payload, signature, credential])
 
@@ -101,5 +101,5 @@ def replace_credential(envelope: bytes, credential: bytes) -> bytes:
 def pack_upload(envelopes: list[bytes]) -> bytes:
     """Return the upload's body: an array of 1 to 256 envelopes that are already encoded."""
     if not 1 <= len(envelopes) <= MAX_UPLOAD_REPORTS:
-        raise ValueError(f"an upload has 1 to {MAX_UPLOAD_REPORTS} reports")
+        raise ValueError(f"an upload must have 1 to {MAX_UPLOAD_REPORTS} reports")
     return codec.array_header(len(envelopes)) + b"".join(envelopes)

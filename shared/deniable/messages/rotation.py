@@ -1,7 +1,7 @@
 """Authority rotation: how the key that signs manifests hands over to another.
 
-Both keys sign: the old one says whom to trust from now on, the new one that somebody holds it. A
-key hands over once; what it signed before stays signed.
+Both keys sign: the old one says which key to trust from now on, the new one proves that somebody
+holds it. A key hands over once; its earlier signatures remain valid.
 """
 
 from collections.abc import Iterable
@@ -22,11 +22,11 @@ from deniable.messages.logged import MAX_PROOF_BYTES, LoggedEnvelope, split_logg
 from deniable.messages.refusals import Refusal, RefusalCode
 
 MAX_ROTATIONS: Final = 64
-"""How many rotations a collector publishes, and a device follows."""
+"""The most rotations that a collector publishes and a device follows."""
 
 _MAX_ROTATION_BYTES: Final = 256
 MAX_ROTATIONS_BYTES: Final = MAX_ROTATIONS * (_MAX_ROTATION_BYTES + MAX_PROOF_BYTES)
-"""The longest answer that holds so many, with their proofs."""
+"""The longest answer with that many rotations and their proofs."""
 
 _MAX_SEQUENCE: Final = 2**32 - 1
 
@@ -35,7 +35,7 @@ _MAX_SEQUENCE: Final = 2**32 - 1
 class Rotation:
     """One hand-over from a key to its successor.
 
-    Its sequence is one more than that of the rotation by which the old key itself took over.
+    Its sequence is one more than that of the rotation in which the old key itself took over.
     """
 
     old_key: bytes
@@ -63,9 +63,9 @@ class Rotation:
 
 
 class AuthorityFork(Refusal):
-    """One key signed two hand-overs: proof that its holder, or a thief, deceives somebody.
+    """One key signed two hand-overs, which proves that its holder, or a thief, deceives somebody.
 
-    Which of the two is the honest one, nobody can tell.
+    Nobody can tell which of the two is honest.
     """
 
     def __init__(self, first: Rotation, second: Rotation) -> None:
@@ -77,7 +77,7 @@ class AuthorityFork(Refusal):
 def open_rotation(envelope: bytes) -> Rotation:
     """Verify both signatures of an envelope and read it."""
     if len(envelope) > _MAX_ROTATION_BYTES:
-        raise Refusal(RefusalCode.MALFORMED, "no rotation is so long")
+        raise Refusal(RefusalCode.MALFORMED, "too long for a rotation")
     payload_field, old_field, new_field = codec.exact_array(codec.decode(envelope), 3)
     payload = codec.binary(payload_field)
     old_signature = codec.binary(old_field, SIGNATURE_BYTES)
@@ -103,9 +103,8 @@ def split_rotations(body: bytes) -> tuple[LoggedEnvelope, ...]:
 def follow_rotations(pinned: bytes, rotations: Iterable[Rotation]) -> tuple[bytes, ...]:
     """Return the keys that a pinned key has handed over to, one after the other, itself first.
 
-    Rotations that do not follow from the pinned key are ignored: a collector publishes those from
-    before it as well, verified, in any order, and perhaps twice. The last key of the chain signs
-    now.
+    Rotations that do not follow from the pinned key are ignored: a collector also publishes those
+    before it, verified, in any order, and perhaps twice. The last key of the chain signs now.
 
     Raises:
         AuthorityFork: if a key of the chain hands over twice.
@@ -128,9 +127,11 @@ def follow_rotations(pinned: bytes, rotations: Iterable[Rotation]) -> tuple[byte
                 RefusalCode.MALFORMED, "a sequence must be one more than the one before it"
             )
         if rotation.new_key in chain:
-            raise Refusal(RefusalCode.MALFORMED, "a key that handed over comes back")
+            raise Refusal(RefusalCode.MALFORMED, "a key that handed over must not come back")
         if len(chain) > MAX_ROTATIONS:
-            raise Refusal(RefusalCode.MALFORMED, f"a chain has at most {MAX_ROTATIONS} rotations")
+            raise Refusal(
+                RefusalCode.MALFORMED, f"a chain must have at most {MAX_ROTATIONS} rotations"
+            )
         chain.append(rotation.new_key)
         before = rotation
     return tuple(chain)

@@ -12,20 +12,20 @@ from deniable.messages import codec
 from deniable.messages.refusals import InvalidManifest, Refusal, RefusalCode
 
 MAX_EPOCHS = 10_000
-"""Epoch numbers of one name: 0 to 9,999."""
+"""The number of epochs under one name: they are 0 to 9,999."""
 EARLY_SECONDS = 300
 """How far a device's clock may run ahead of the collector's before an epoch starts."""
 
 _LAST_INSTANT = 2**53
 MAX_MEMOISED_CATEGORIES: Final = 16
-"""More, and responses that stay the same would be a name by which epochs can be linked again."""
+"""With more, responses that stay the same would identify a device and link its epochs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
     """Epoch e covers [start + e·len, start + (e + 1)·len), in Unix seconds.
 
-    For ``grace_seconds`` after an epoch its reports are still taken.
+    Reports of an epoch are still accepted for ``grace_seconds`` after it.
     """
 
     start: int
@@ -55,23 +55,23 @@ class Schedule:
         return self.start + epoch * self.epoch_seconds
 
     def epoch_at(self, now: float) -> int | None:
-        """Return the epoch that covers this time, None before the first and after the last."""
+        """Return the epoch that covers this time; None before the first and after the last."""
         epoch = int((now - self.start) // self.epoch_seconds)
         return epoch if 0 <= epoch < self.epochs else None
 
     def meshes(self, other: "Schedule") -> bool:
-        """Tell whether no epoch of one overlaps two of the other, or none at all."""
+        """Return whether each epoch of one overlaps at most one of the other."""
         apart = self.end <= other.start or other.end <= self.start
         length = self.epoch_seconds
         alike = length == other.epoch_seconds and (self.start - other.start) % length == 0
         return apart or alike
 
     def opens(self, epoch: int) -> int:
-        """Return the time from which an epoch's reports are taken: its start less the tolerance."""
+        """Return the time from which an epoch's reports are accepted: its start minus tolerance."""
         return self.epoch_start(epoch) - EARLY_SECONDS
 
     def closes(self, epoch: int) -> int:
-        """Return the time from which an epoch's reports are no longer taken: its end plus grace."""
+        """Return the time from which an epoch's reports are refused: its end plus grace."""
         return self.epoch_start(epoch + 1) + self.grace_seconds
 
 
@@ -88,14 +88,14 @@ class Repeat:
 
     def __post_init__(self) -> None:
         if self.kind not in {"fresh", "memoised"}:
-            raise InvalidManifest("repeat", "is fresh or memoised")
+            raise InvalidManifest("repeat", "must be fresh or memoised")
         if (self.epochs is not None) != (self.kind == "memoised"):
-            raise InvalidManifest("repeat", "names epochs if and only if it is memoised")
+            raise InvalidManifest("repeat", "must name epochs if and only if it is memoised")
         if self.epochs is not None and not 2 <= self.epochs <= MAX_EPOCHS:
-            raise InvalidManifest("repeat", f"of 2 to {MAX_EPOCHS:,} epochs is possible")
+            raise InvalidManifest("repeat", f"must have 2 to {MAX_EPOCHS:,} epochs")
 
     def memo_range(self, epoch: int) -> range | None:
-        """Return the epochs of the range that this epoch lies in; None where none is kept."""
+        """Return the epochs of the range with this epoch; None if no responses are kept."""
         if self.epochs is None:
             return None
         first = epoch - epoch % self.epochs
@@ -117,7 +117,7 @@ class Repeat:
         if kind == "memoised":
             fields = codec.exact_map(value, ("kind", "epochs"))
             return cls("memoised", codec.uint(fields["epochs"]))
-        raise Refusal(RefusalCode.MALFORMED, "repeat is of no known kind")
+        raise Refusal(RefusalCode.MALFORMED, "repeat is of an unknown kind")
 
 
 FRESH: Final = Repeat()
@@ -125,9 +125,9 @@ FRESH: Final = Repeat()
 
 
 def calendar(instant: float) -> datetime | None:
-    """Return Unix seconds in UTC; None where no calendar has them. It never raises.
+    """Return Unix seconds in UTC; None if no calendar has them. It never raises.
 
-    All times of strangers go through here: a signed number may be any, up to 2^64 - 1.
+    All times from strangers go through here: a signed number may be anything up to 2^64 - 1.
     """
     try:
         return datetime.fromtimestamp(instant, UTC)  # noqa: TID251 - the one place

@@ -14,17 +14,19 @@ from deniable.messages.refusals import InvalidManifest, Refusal, RefusalCode
 
 @dataclass(frozen=True, slots=True)
 class Specification:
-    """A mechanism as a manifest names it: a kind, and plain values as the kind wants them."""
+    """A mechanism as a manifest names it: a kind, and plain values that the kind expects."""
 
     kind: str = "randomised-response"
     parameters: Parameters = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
-            raise InvalidManifest("mechanism", "is of no known kind")
+            raise InvalidManifest("mechanism", "is of an unknown kind")
         if tuple(self.parameters) != self.of_kind.fields:
             fields = ", ".join(self.of_kind.fields) or "none"
-            raise InvalidManifest("mechanism", f"of kind {self.kind} has the fields: {fields}")
+            raise InvalidManifest(
+                "mechanism", f"of kind {self.kind} must have the fields: {fields}"
+            )
         with _of_manifest():
             self.of_kind.check(self.parameters)
 
@@ -39,7 +41,7 @@ class Specification:
             return self.of_kind.labels(dimensions)
 
     def mechanism(self, categories: int, epsilon: str, delta: str) -> SurveyMechanism:
-        """Return the matrix for so many categories, certified to be as private as is stated."""
+        """Return the matrix for so many categories, certified to be as private as stated."""
         with _of_manifest():
             return self.of_kind.mechanism(self.parameters, categories, epsilon, delta)
 
@@ -58,11 +60,11 @@ class Specification:
 
         Raises:
             Refusal: malformed; an unknown kind too, since it cannot be certified (D2).
-            InvalidManifest: if its parts do not go together.
+            InvalidManifest: if its parts do not fit together.
         """
         kind = value.get("kind") if type(value) is dict else None
         if type(kind) is not str or kind not in KINDS:
-            raise Refusal(RefusalCode.MALFORMED, "a mechanism of no known kind")
+            raise Refusal(RefusalCode.MALFORMED, "a mechanism of an unknown kind")
         fields = codec.exact_map(value, ("kind", *KINDS[kind].fields))
         return cls(kind, {name: as_tuples(fields[name]) for name in KINDS[kind].fields})
 
@@ -76,4 +78,4 @@ def _of_manifest() -> Iterator[None]:
 
 
 RANDOMISED_RESPONSE: Final = Specification()
-"""What a survey is asked by that names no mechanism."""
+"""The mechanism of a survey that names none."""

@@ -1,7 +1,7 @@
 """Texts of a manifest: what people read, the mark of simulated surveys, numbers, and origins.
 
 Each has one form: what a question or category may contain; a numeric survey's categories, which are
-its values; and the form in which a collector is named, compared byte for byte.
+its values; and a collector's origin, which is compared byte for byte.
 
 A program answers a simulated survey with simulated reports. The mark goes with every figure, so
 that none can be taken for what devices said; devices refuse such surveys, whatever their app
@@ -70,7 +70,7 @@ _BEYOND: Final = 10**30
 _BEYOND_PLACES: Final = 30
 
 VALUE_PATTERN: Final = re.compile(r"(?!-0\Z)-?(0|[1-9][0-9]{0,14})(\.[0-9]{0,5}[1-9])?", re.ASCII)
-"""A value's one form: no exponent, no outer zeros, 15 digits before and 6 after the point."""
+"""The only form of a value: no exponent, no outer zeros, 15 digits before and 6 after the point."""
 _HOST_NAME = r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?"
 _ORIGIN = re.compile(
     r"(?P<scheme>https?)://"
@@ -83,7 +83,7 @@ _DEFAULT_PORT = {"https": 443, "http": 80}
 
 
 def check_text(field: str, text: str, most_bytes: int) -> None:
-    """Check that a text of a manifest is what a person can read, in one form."""
+    """Check that a person can read a text of a manifest, and that it is in its only form."""
     for character in dict.fromkeys(text):
         if bisect(_BOUNDS, ord(character)) % 2 == 0:
             code = f"U+{ord(character):04X}"
@@ -94,7 +94,7 @@ def check_text(field: str, text: str, most_bytes: int) -> None:
     seen = _INVISIBLE.sub("", text).replace(_BLANK_BRAILLE, "")
     if all(unicodedata.category(character)[0] in "MZ" for character in seen):
         codes = " ".join(f"U+{ord(character):04X}" for character in text[:_NAMED])
-        raise InvalidManifest(field, f"must have something to be seen, which {codes} has not")
+        raise InvalidManifest(field, f"must contain something visible, which {codes} does not")
     if len(text.encode()) > most_bytes:
         raise InvalidManifest(field, f"must have at most {most_bytes} bytes in UTF-8")
     if not unicodedata.is_normalized("NFC", text):
@@ -102,7 +102,7 @@ def check_text(field: str, text: str, most_bytes: int) -> None:
 
 
 def look_of(label: str) -> str:
-    """Return the form that labels share if they differ in case, width or what nobody sees."""
+    """Return the form that labels share if they differ in case, width or invisible characters."""
     return unicodedata.normalize("NFKC", _INVISIBLE.sub("", label)).casefold()
 
 
@@ -114,7 +114,7 @@ def check_categories(categories: tuple[str, ...]) -> None:
 
 
 def check_labels(field: str, labels: tuple[str, ...]) -> None:
-    """Check texts of which a person is to tell one from another."""
+    """Check texts that a person must be able to tell apart."""
     numbers: dict[str, int] = {}
     for number, label in enumerate(labels, 1):
         named = f"{label[:_NAMED]!r} (number {number:,})"
@@ -134,15 +134,15 @@ def simulated_name(name: str) -> str:
 
 
 def is_simulated(name: str) -> bool:
-    """Tell whether a survey of this name is simulated: no device answered it."""
+    """Return whether a survey with this name is simulated: no device answered it."""
     return name.startswith(_PREFIX)
 
 
 def exact_value(name: str, value: Number) -> Fraction:
-    """Return a value exactly; ``name`` is what an error calls it.
+    """Return a value exactly; an error calls it ``name``.
 
     Raises:
-        InvalidManifest: for a text that is not the one form of a number.
+        InvalidManifest: for a text that is not a number in its only form.
         InvalidPrivacyParameter: for a Decimal or Fraction that is not finite, or too long.
     """
     if isinstance(value, str):
@@ -156,14 +156,16 @@ def read_values(categories: tuple[str, ...]) -> tuple[Fraction, ...]:
     """Return the values that a numeric survey's categories stand for."""
     if not all(VALUE_PATTERN.fullmatch(category) for category in categories):
         raise InvalidManifest(
-            "categories", 'of a numeric survey are numbers such as "-2", "0" or "0.5"'
+            "categories", 'of a numeric survey must be numbers such as "-2", "0" or "0.5"'
         )
     values = tuple(map(Fraction, categories))
     step = values[1] - values[0]
     if step <= 0 or any(values[0] + i * step != value for i, value in enumerate(values)):
-        raise InvalidManifest("categories", "of a numeric survey rise in equal steps")
+        raise InvalidManifest("categories", "of a numeric survey must rise in equal steps")
     if max(abs(values[0]), abs(values[-1])) > _MOST_STEPS * step:
-        raise InvalidManifest("categories", "are so large that floats cannot distinguish them")
+        raise InvalidManifest(
+            "categories", "must not be so large that floats cannot distinguish them"
+        )
     return values
 
 
@@ -173,18 +175,18 @@ def value_range(low: Fraction, high: Fraction, step: Fraction) -> tuple[str, ...
         raise InvalidManifest("step", "must be positive")
     steps = (high - low) / step
     if steps.denominator != 1 or steps < 1:
-        raise InvalidManifest("high", "must be low and one or more whole steps")
+        raise InvalidManifest("high", "must be low plus one or more whole steps")
     if steps >= MAX_DENSE:
-        raise InvalidManifest("step", f"leaves more than {MAX_DENSE} values; take a larger one")
+        raise InvalidManifest("step", f"leaves more than {MAX_DENSE} values; use a larger one")
     return tuple(format_value(low + i * step) for i in range(steps.numerator + 1))
 
 
 def format_value(value: Fraction) -> str:
-    """Return a value in its one form."""
+    """Return a value in its only form."""
     scaled = value * 10**_PLACES
     if scaled.denominator != 1 or abs(value) >= 10**15:
         raise InvalidManifest(
-            "categories", f"have at most 15 digits before and {_PLACES} after the point"
+            "categories", f"must have at most 15 digits before and {_PLACES} after the point"
         )
     whole, part = divmod(abs(scaled.numerator), 10**_PLACES)
     decimals = f"{part:0{_PLACES}d}".rstrip("0")
@@ -192,7 +194,7 @@ def format_value(value: Fraction) -> str:
 
 
 def value_text(given: object) -> str | None:
-    """Return a number, of whatever library, as the category that it would be; None if none."""
+    """Return a number from any library as the category that it would be; None if none."""
     value = None if _as_builtin(given) is None else number_value(given)
     try:
         return None if value is None else format_value(value)
@@ -201,10 +203,10 @@ def value_text(given: object) -> str | None:
 
 
 def number_value(given: object) -> Fraction | None:
-    """Return a number exactly, or as near as its nearest value could depend on; None for NaN.
+    """Return a number, exactly enough to find its nearest value; None for NaN.
 
     Raises:
-        TypeError: if it is none.
+        TypeError: if it is not a number.
     """
     value = _as_builtin(given)
     if value is None:
@@ -223,7 +225,7 @@ def number_value(given: object) -> Fraction | None:
 
 
 def _as_builtin(given: object) -> float | Decimal | Fraction | None:
-    """Return a number of whatever library as Python's own; None for what has no such value."""
+    """Return a number from any library as Python's own; None if it has no such value."""
     if isinstance(given, bool):
         return None
     if isinstance(given, float | Decimal | Fraction):
@@ -256,9 +258,9 @@ def check_origin(origin: str) -> None:
             address = None
         # How a mapped IPv4 address is written differs between versions of Python.
         if address is None or address.ipv4_mapped or str(address) != host[1:-1]:
-            raise InvalidManifest("origin", "must hold a canonical IPv6 address")
+            raise InvalidManifest("origin", "must contain a canonical IPv6 address")
     if ".." in host:
-        raise InvalidManifest("origin", "must hold a host name")
+        raise InvalidManifest("origin", "must contain a host name")
     if match["scheme"] == "http" and host not in _LOOPBACK:
         raise InvalidManifest("origin", "must be https; http is for 127.0.0.1 and [::1] only")
     if port is not None and (int(port) > 65_535 or int(port) == _DEFAULT_PORT[match["scheme"]]):

@@ -15,7 +15,7 @@ Headers = tuple[tuple[str, str], ...]
 """Names in lower case, with their values."""
 
 MAX_FIELDS: Final = 64
-"""How many fields a section has at most."""
+"""The most fields of a section."""
 
 _REQUEST: Final = 0
 _RESPONSE: Final = 1
@@ -26,7 +26,7 @@ _CONTROL: Final = re.compile(rb"[!-~]*")
 
 
 class ObliviousHttpError(ValueError):
-    """Bytes that are no message of Oblivious HTTP, or were not sealed for this key."""
+    """Bytes that are not a message of Oblivious HTTP, or were not sealed for this key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,20 +41,20 @@ class BinaryRequest:
     body: bytes = b""
 
     def encode(self, padded_to: int | None = None) -> bytes:
-        """Return the message, with zeros up to so many bytes; ValueError if it has more."""
+        """Return the message, padded with zeros to so many bytes; ValueError if it is longer."""
         control = (self.method, self.scheme, self.authority, self.path)
         head = b"".join(_prefixed(part.encode("ascii")) for part in control)
         return _padded(_integer(_REQUEST) + head + _sections(self.headers, self.body), padded_to)
 
     @classmethod
     def decode(cls, encoded: bytes) -> "BinaryRequest":
-        """Read a message; ObliviousHttpError if it is none."""
+        """Read a message; ObliviousHttpError if it is invalid."""
         reader = _Reader(encoded)
         if reader.integer() != _REQUEST:
             raise ObliviousHttpError("not a request of known length")
         method, scheme, authority, path = (reader.text(_CONTROL) for _ in range(4))
         if not (method and scheme and path):
-            raise ObliviousHttpError("a request has a method, a scheme and a path")
+            raise ObliviousHttpError("a request must have a method, a scheme and a path")
         return cls(method, scheme, authority, path, *reader.sections())
 
 
@@ -67,13 +67,13 @@ class BinaryResponse:
     body: bytes = b""
 
     def encode(self, padded_to: int | None = None) -> bytes:
-        """Return the message, with zeros up to so many bytes; ValueError if it has more."""
+        """Return the message, padded with zeros to so many bytes; ValueError if it is longer."""
         head = _integer(_RESPONSE) + _integer(self.status)
         return _padded(head + _sections(self.headers, self.body), padded_to)
 
     @classmethod
     def decode(cls, encoded: bytes) -> "BinaryResponse":
-        """Read a message; ObliviousHttpError if it is none."""
+        """Read a message; ObliviousHttpError if it is invalid."""
         reader = _Reader(encoded)
         if reader.integer() != _RESPONSE:
             raise ObliviousHttpError("not a response of known length")
@@ -83,12 +83,12 @@ class BinaryResponse:
                 break
             reader.fields()
         if not 200 <= status <= 599:
-            raise ObliviousHttpError("a response's status is 200 to 599")
+            raise ObliviousHttpError("a response's status must be 200 to 599")
         return cls(status, *reader.sections())
 
 
 class _Reader:
-    """The rest of a message."""
+    """The unread rest of a message."""
 
     def __init__(self, encoded: bytes) -> None:
         self._encoded = encoded
@@ -103,14 +103,14 @@ class _Reader:
         return int.from_bytes(bytes((first & 0x3F,)) + following, "big")
 
     def prefixed(self) -> bytes:
-        """Return the bytes behind their length."""
+        """Return the bytes that follow their length."""
         return self._take(self.integer())
 
     def text(self, form: re.Pattern[bytes]) -> str:
-        """Return the text behind its length, if it has this form."""
+        """Return the text that follows its length, if it has this form."""
         text = self.prefixed()
         if form.fullmatch(text) is None:
-            raise ObliviousHttpError("a message has a byte where HTTP allows none such")
+            raise ObliviousHttpError("a message has a byte that HTTP does not allow there")
         return text.decode("ascii")
 
     def fields(self) -> Headers:
@@ -121,17 +121,17 @@ class _Reader:
         fields: list[tuple[str, str]] = []
         while section._at < len(section._encoded):
             if len(fields) == MAX_FIELDS:
-                raise ObliviousHttpError(f"a message has at most {MAX_FIELDS} fields")
+                raise ObliviousHttpError(f"a message must have at most {MAX_FIELDS} fields")
             fields.append((section.text(_NAME), section.text(_VALUE)))
         return tuple(fields)
 
     def sections(self) -> tuple[Headers, bytes]:
-        """Return headers and body, with nothing but trailers and zeros behind them."""
+        """Return headers and body, which only trailers and zeros may follow."""
         headers = self.fields()
         body = self.prefixed() if self._at < len(self._encoded) else b""
         self.fields()
         if self._encoded[self._at :].strip(b"\0"):
-            raise ObliviousHttpError("a message is padded with zeros only")
+            raise ObliviousHttpError("a message must be padded with zeros only")
         return headers, body
 
     def _take(self, length: int) -> bytes:
@@ -157,7 +157,7 @@ def _integer(value: int) -> bytes:
     for width in range(4):
         if value < 1 << (8 << width) - 2:
             return (width << (8 << width) - 2 | value).to_bytes(1 << width, "big")
-    raise ValueError("an integer of 62 bits")
+    raise ValueError("must be an integer of 62 bits")
 
 
 def _padded(encoded: bytes, padded_to: int | None) -> bytes:

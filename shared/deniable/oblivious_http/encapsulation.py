@@ -1,7 +1,7 @@
-"""Encapsulation: requests that only a gateway opens, answers that only their client opens.
+"""Encapsulation: requests that only a gateway can open, and answers that only the client can open.
 
 RFC 9458: the gateway's keys by section 3, requests and answers by sections 4.3 and 4.4. Each
-request has an ephemeral key of its own, so that two of the same message share nothing.
+request has its own ephemeral key, so two with the same message share nothing.
 """
 
 from collections.abc import Iterable
@@ -32,7 +32,7 @@ REQUEST_TYPE: Final = "message/ohttp-req"
 RESPONSE_TYPE: Final = "message/ohttp-res"
 """The media type of an encapsulated answer."""
 KEY_PROBLEM: Final = "https://iana.org/assignments/http-problem-types#ohttp-key"
-"""The type of the problem that a gateway cannot open a request (RFC 9458, section 5.3)."""
+"""The problem type of a gateway that cannot open a request (RFC 9458, section 5.3)."""
 
 ALGORITHMS: Final = b"".join(number.to_bytes(2, "big") for number in (KEM_ID, KDF_ID, AEAD_ID))
 HEADER_BYTES: Final = 1 + len(ALGORITHMS)
@@ -41,9 +41,9 @@ _RESPONSE_LABEL: Final = b"message/bhttp response"
 RESPONSE_NONCE_BYTES: Final = max(AEAD_KEY_BYTES, AEAD_NONCE_BYTES)
 
 REQUEST_OVERHEAD_BYTES: Final = HEADER_BYTES + KEY_BYTES + AEAD_TAG_BYTES
-"""How much longer an encapsulated request is than the binary message in it."""
+"""The bytes by which an encapsulated request exceeds the binary message in it."""
 RESPONSE_OVERHEAD_BYTES: Final = RESPONSE_NONCE_BYTES + AEAD_TAG_BYTES
-"""The same of an answer."""
+"""The bytes by which an encapsulated answer exceeds the binary message in it."""
 
 KEYS_TYPE: Final = "application/ohttp-keys"
 """The media type of a list of configurations."""
@@ -56,24 +56,24 @@ _LEAST_BYTES: Final = 3 + 1 + _LENGTH_BYTES + len(_SYMMETRIC)  # whatever its KE
 
 
 class OtherAlgorithms(ObliviousHttpError):
-    """A key configuration is another client's."""
+    """A key configuration with algorithms for other clients."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyConfiguration:
-    """A gateway's X25519 public key of 32 bytes, and its identifier in 0 to 255."""
+    """A gateway's X25519 public key of 32 bytes, and its identifier from 0 to 255."""
 
     key_id: int
     public_key: bytes
 
     def __post_init__(self) -> None:
         if type(self.key_id) is not int or not 0 <= self.key_id <= 255:
-            raise ObliviousHttpError("a key's identifier is a byte")
+            raise ObliviousHttpError("a key's identifier must be a byte")
         if len(self.public_key) != KEY_BYTES:
-            raise ObliviousHttpError(f"a public key has {KEY_BYTES} bytes")
+            raise ObliviousHttpError(f"a public key must have {KEY_BYTES} bytes")
 
     def encode(self) -> bytes:
-        """Return the bytes of RFC 9458, section 3.1, with HKDF-SHA256 and AES-128-GCM alone."""
+        """Return the bytes of RFC 9458, section 3.1, with only HKDF-SHA256 and AES-128-GCM."""
         head = bytes((self.key_id,)) + KEM_ID.to_bytes(2, "big") + self.public_key
         return head + len(_SYMMETRIC).to_bytes(_LENGTH_BYTES, "big") + _SYMMETRIC
 
@@ -83,27 +83,27 @@ class KeyConfiguration:
 
         Raises:
             OtherAlgorithms: for another KEM, or without our symmetric algorithms.
-            ObliviousHttpError: if it has another form.
+            ObliviousHttpError: if it has the wrong form.
         """
         start = 3 + KEY_BYTES
         suites = encoded[start + _LENGTH_BYTES :]
         if len(encoded) < _LEAST_BYTES:
-            raise ObliviousHttpError("a key configuration that is cut off")
+            raise ObliviousHttpError("a key configuration is cut off")
         if encoded[1:3] != KEM_ID.to_bytes(2, "big"):
-            raise OtherAlgorithms("a key configuration without X25519 and HKDF-SHA256")
+            raise OtherAlgorithms("a key configuration has no X25519 and HKDF-SHA256")
         if (
             not suites
             or encoded[start : start + _LENGTH_BYTES] != len(suites).to_bytes(_LENGTH_BYTES, "big")
             or len(suites) % len(_SYMMETRIC)
         ):
-            raise ObliviousHttpError("a key configuration whose length is not what it says")
+            raise ObliviousHttpError("a key configuration has a different length than it says")
         if _SYMMETRIC not in (suites[at : at + 4] for at in range(0, len(suites), len(_SYMMETRIC))):
-            raise OtherAlgorithms("a key configuration without HKDF-SHA256 and AES-128-GCM")
+            raise OtherAlgorithms("a key configuration has no HKDF-SHA256 and AES-128-GCM")
         return cls(encoded[0], encoded[3:start])
 
 
 def encode_list(configurations: Iterable[KeyConfiguration]) -> bytes:
-    """Return ``application/ohttp-keys``: each configuration behind its length (section 3.2)."""
+    """Return ``application/ohttp-keys``: each configuration after its length (section 3.2)."""
     encoded = [configuration.encode() for configuration in configurations]
     return b"".join(len(one).to_bytes(_LENGTH_BYTES, "big") + one for one in encoded)
 
@@ -111,12 +111,12 @@ def encode_list(configurations: Iterable[KeyConfiguration]) -> bytes:
 def decode_list(encoded: bytes) -> tuple[KeyConfiguration, ...]:
     """Read the configurations of a list in order, leaving out those of other algorithms.
 
-    One that has another form makes all of them useless (section 3.2): what a client recovers of
-    such a list could tell it from others.
+    One with the wrong form makes all of them useless (section 3.2): what a client recovers from
+    such a list could distinguish it from others.
 
     Raises:
-        ObliviousHttpError: for that, and if it is cut off, longer than 4 KiB, or has none that can
-            be used.
+        ObliviousHttpError: for that, and if the list is cut off, longer than 4 KiB, or has none
+            that can be used.
     """
     if len(encoded) > MAX_LIST_BYTES:
         raise ObliviousHttpError("too many key configurations")
@@ -125,7 +125,7 @@ def decode_list(encoded: bytes) -> tuple[KeyConfiguration, ...]:
         length = int.from_bytes(encoded[:_LENGTH_BYTES], "big")
         one, rest = encoded[_LENGTH_BYTES:][:length], encoded[_LENGTH_BYTES + length :]
         if len(encoded) < _LENGTH_BYTES + length:
-            raise ObliviousHttpError("a list of key configurations that is cut off")
+            raise ObliviousHttpError("a list of key configurations is cut off")
         encoded = rest
         try:
             configurations.append(KeyConfiguration.decode(one))
@@ -153,7 +153,7 @@ class Exchange:
         return f"{type(self).__name__}(<secret>)"
 
     def __reduce__(self) -> str:
-        raise TypeError("a request's secrets are not pickled")
+        raise TypeError("a request's secrets must not be pickled")
 
 
 class ResponseOpener(Exchange):
@@ -175,9 +175,9 @@ class ResponseOpener(Exchange):
 def seal_request(
     configuration: KeyConfiguration, request: bytes, *, ephemeral: PrivateKey | None = None
 ) -> tuple[bytes, ResponseOpener]:
-    """Return the encapsulated request, of 55 bytes more, and who opens its response.
+    """Return the encapsulated request, which is 55 bytes longer, and the client for its response.
 
-    The ephemeral key is a new one for each call, but in tests.
+    The ephemeral key is new for each call, except in tests.
     """
     header = bytes((configuration.key_id,)) + ALGORITHMS
     ephemeral = PrivateKey.generate() if ephemeral is None else ephemeral

@@ -1,6 +1,6 @@
 """HPKE in base mode: DHKEM(X25519, HKDF-SHA256), HKDF-SHA256, AES-128-GCM (RFC 9180).
 
-``cryptography`` has HPKE of its own, but cannot export from a context, which responses need.
+``cryptography`` has its own HPKE, but cannot export from a context, which responses need.
 """
 
 import os
@@ -19,7 +19,7 @@ KDF_ID: Final = 0x0001
 AEAD_ID: Final = 0x0001
 
 KEY_BYTES: Final = 32
-"""Of a public or private key, and of an encapsulated one (Npk, Nsk, Nenc)."""
+"""The bytes of a public, private or encapsulated key (Npk, Nsk, Nenc)."""
 AEAD_KEY_BYTES: Final = 16
 AEAD_NONCE_BYTES: Final = 12
 AEAD_TAG_BYTES: Final = 16
@@ -43,31 +43,31 @@ class PrivateKey:
 
     def __init__(self, private_bytes: bytes) -> None:
         if len(private_bytes) != KEY_BYTES:
-            raise ObliviousHttpError(f"a private key has {KEY_BYTES} bytes")
+            raise ObliviousHttpError(f"a private key must have {KEY_BYTES} bytes")
         self._key = X25519PrivateKey.from_private_bytes(private_bytes)
         self.public_key: Final = self._key.public_key().public_bytes_raw()
 
     @classmethod
     def generate(cls) -> "PrivateKey":
-        """Return a new key of the operating system's randomness."""
+        """Return a new key from the operating system's randomness."""
         return cls(os.urandom(KEY_BYTES))
 
     def agree(self, public_key: bytes) -> bytes:
         """Return the 32 bytes shared with another key (RFC 7748, section 6.1).
 
         Raises:
-            ObliviousHttpError: if they are all zero, as for a key of small order.
+            ObliviousHttpError: if they are all zeros, as for a key of small order.
         """
         try:
             return self._key.exchange(X25519PublicKey.from_public_bytes(public_key))
         except ValueError as error:
-            raise ObliviousHttpError("not a public key that can be agreed with") from error
+            raise ObliviousHttpError("not a public key that key agreement can use") from error
 
     def __repr__(self) -> str:
         return "PrivateKey(<secret>)"
 
     def __reduce__(self) -> str:
-        raise TypeError("a private key is not pickled; pass its file instead")
+        raise TypeError("a private key must not be pickled; pass its file instead")
 
 
 class Context:
@@ -97,11 +97,11 @@ class Context:
         return f"{type(self).__name__}(<secret>)"
 
     def __reduce__(self) -> str:
-        raise TypeError("a session's keys are not pickled")
+        raise TypeError("a session's keys must not be pickled")
 
 
 class Sender(Context):
-    """The context of whoever seals for a public key; ``encapsulated`` is sent along with it."""
+    """The context of the sender to a public key; ``encapsulated`` is sent with its messages."""
 
     __slots__ = ("encapsulated",)
 
@@ -118,11 +118,11 @@ class Sender(Context):
 
 
 def open_sealed(aead: AESGCM, nonce: bytes, sealed: bytes, associated: bytes = b"") -> bytes:
-    """Return the message that was sealed; ObliviousHttpError if these bytes are none."""
+    """Return the message that was sealed; ObliviousHttpError if these bytes were not."""
     try:
         return aead.decrypt(nonce, sealed, associated)
     except (InvalidTag, ValueError) as error:
-        raise ObliviousHttpError("not sealed for this key, or altered since") from error
+        raise ObliviousHttpError("not sealed for this key, or altered afterwards") from error
 
 
 def extract(salt: bytes, secret: bytes) -> bytes:
@@ -135,7 +135,7 @@ def extract(salt: bytes, secret: bytes) -> bytes:
 
 
 def expand(key: bytes, info: bytes, length: int) -> bytes:
-    """Return HKDF-Expand of RFC 5869, of one block: at most 32 bytes."""
+    """Return HKDF-Expand of RFC 5869 for one block: at most 32 bytes."""
     assert length <= _SECRET_BYTES
     return extract(key, info + b"\x01")[:length]
 

@@ -4,15 +4,15 @@ Type 2 of its tokens, RSABSSA-SHA384-PSS-Deterministic under 2,048 bits with exp
 device's and the verifier's half of its blind signatures; the challenge that a token answers, what
 it signs, and the request for one.
 
-Of a message m, encoded as an integer below the modulus n, and a factor r, the signer sees
-z = m·r^e mod n alone. What it answers, y, becomes the signature s = y/r, if s^e = m.
+Given a message m, encoded as an integer below the modulus n, and a factor r, the signer sees only z
+= m·r^e mod n. Its answer y becomes the signature s = y/r, if s^e = m.
 
 **Why no modulus and no choice of root tells who asked.** m and r are units modulo n. s verifies if
 and only if y^e = z, which the signer knows anyhow; then y is a unit too. Take any signature s' of a
-message m' that verifies. The one factor with which the request z and the answer y give s' is
-r' = y/s', and it makes m' of z, since r'^e = z/m'. So every signature fits every request by exactly
-one unit, and r was drawn uniformly from the units: whatever e, phi(n) and the root y that the
-signer chose, all pairs are equally likely to it. That is why what is no unit is never sent.
+message m' that verifies. The one factor with which the request z and the answer y give s' is r' =
+y/s', and it makes m' of z, since r'^e = z/m'. So every signature fits every request by exactly one
+unit, and r was drawn uniformly from the units: whatever e, phi(n) and the root y that the signer
+chose, all pairs are equally likely to it. That is why non-units are never sent.
 
 Source: RFC 9474, sections 4 and 5; the encoding is RFC 8017, section 9.1.1. RFC 9577, sections 2.1
 and 2.2; RFC 9578, section 6.
@@ -63,11 +63,11 @@ _INFO_BEHIND: Final = bytes.fromhex("0203010001")
 
 
 class InvalidToken(ValueError):
-    """A token, or what leads to it, that the RFCs do not allow or that does not verify."""
+    """A token, or a step towards one, that the RFCs do not allow or that does not verify."""
 
 
 class InvalidModulus(ValueError):
-    """A modulus that no honest issuer makes."""
+    """A modulus that no honest issuer would make."""
 
 
 def encode(message: bytes, salt: bytes, bits: int = 8 * MODULUS_BYTES - 1) -> int:
@@ -89,10 +89,10 @@ def _mask(seed: bytes, length: int) -> bytes:
 
 
 def blind(encoded: int, modulus: int, factor: int) -> bytes:
-    """Return the blinded message, of as many bytes as the modulus has.
+    """Return the blinded message, with as many bytes as the modulus.
 
     Raises:
-        InvalidToken: if encoded message or factor is no unit modulo the modulus.
+        InvalidToken: if the encoded message or the factor is not a unit modulo the modulus.
     """
     if not 0 < factor < modulus or gcd(encoded, modulus) != 1 or gcd(factor, modulus) != 1:
         raise InvalidToken("a message or factor shares a divisor with the modulus")
@@ -101,7 +101,7 @@ def blind(encoded: int, modulus: int, factor: int) -> bytes:
 
 
 def finalise(blind_signature: bytes, modulus: int, factor: int) -> bytes:
-    """Return the signature that a blind one becomes, unverified: see :func:`verify`.
+    """Return the unverified signature made from a blind one: see :func:`verify`.
 
     Raises:
         InvalidToken: if it is not as long as the modulus, or not below it.
@@ -113,7 +113,7 @@ def finalise(blind_signature: bytes, modulus: int, factor: int) -> bytes:
 
 
 def verify(message: bytes, signature: bytes, modulus: bytes) -> None:
-    """Check a message's signature under a modulus that :func:`check_moduli` let pass.
+    """Check a message's signature under a modulus that :func:`check_moduli` accepted.
 
     Raises:
         InvalidToken: unless it verifies.
@@ -130,10 +130,10 @@ def _public_key(modulus: bytes) -> RSAPublicKey:
 
 
 def check_moduli(moduli: Iterable[bytes]) -> None:
-    """Check each modulus: odd, of exactly 2,048 bits, without a factor below 2^16 or of another.
+    """Check each modulus: odd, of exactly 2,048 bits, with no factor below 2^16 or of another one.
 
-    A modulus of many small primes verifies in every library, and lets its issuer find by their
-    greatest divisors what blinding hides.
+    A modulus of many small primes verifies in every library, but lets its issuer find what blinding
+    hides from greatest common divisors.
 
     Raises:
         InvalidModulus: otherwise.
@@ -143,9 +143,9 @@ def check_moduli(moduli: Iterable[bytes]) -> None:
     for modulus in moduli:
         n = int.from_bytes(modulus)
         if len(modulus) != MODULUS_BYTES or n.bit_length() != 8 * MODULUS_BYTES:
-            raise InvalidModulus("a modulus has exactly 2,048 bits")
+            raise InvalidModulus("a modulus must have exactly 2,048 bits")
         if gcd(before % n, n) != 1:
-            raise InvalidModulus("a modulus has a small factor, or one of another modulus")
+            raise InvalidModulus("a modulus has a small factor, or shares one with another modulus")
         before *= n
 
 
@@ -165,7 +165,7 @@ def _length(modulus: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class TokenChallenge:
-    """The statement of who asks for a token, whom, and on which occasion.
+    """The statement of who asks for a token, from whom, and on which occasion.
 
     The redemption context has 32 bytes or none; names are ASCII, the origin's may be empty.
     """
@@ -179,7 +179,9 @@ class TokenChallenge:
         issuer, origin = self.issuer_name.encode("ascii"), self.origin_info.encode("ascii")
         context = self.redemption_context
         if not issuer or len(context) not in {0, _ID_BYTES}:
-            raise ValueError("a challenge names an issuer, and has a context of 32 bytes or none")
+            raise ValueError(
+                "a challenge must name an issuer, and have a context of 32 bytes or none"
+            )
         return b"".join(
             (
                 _TYPE,
@@ -198,7 +200,7 @@ class TokenChallenge:
 def public_key_info(modulus: bytes) -> bytes:
     """Return the key as a SubjectPublicKeyInfo in DER."""
     if len(modulus) != MODULUS_BYTES:
-        raise ValueError(f"a modulus has {MODULUS_BYTES} bytes")
+        raise ValueError(f"a modulus must have {MODULUS_BYTES} bytes")
     return _INFO_BEFORE + modulus + _INFO_BEHIND
 
 

@@ -1,13 +1,13 @@
-"""SQLite files of ours: private, durable, recognised again, and shared between processes.
+"""SQLite files of deniable: private, durable, recognisable, and shared between processes.
 
 1. A file is private to its user from the start (0600), and what is erased in it is overwritten.
-2. A commit is durable before it returns, and with it all that the write-ahead log held before:
-   what a process that was killed had written and not synchronised.
+2. A commit is durable before it returns, and so is all that the write-ahead log held before: a
+   killed process may have written and not synchronised it.
 3. A file that a newer version of deniable or another program wrote is refused before anything is
    changed in it.
-4. Whoever opens, migrates or writes waits for other processes, for so many seconds at most.
+4. Opening, migrating and writing wait for other processes, for a limited number of seconds.
 
-Whoever uses them turns ``sqlite3.Error``, ``OSError`` and ``UnknownFile`` into errors of its own.
+Callers turn ``sqlite3.Error``, ``OSError`` and ``UnknownFile`` into their own errors.
 """
 
 import os
@@ -22,10 +22,11 @@ from typing import Final, TypeVar
 _T = TypeVar("_T")
 
 _RETRY_SECONDS: Final = 0.001
-"""How often anyone who waits asks again.
+"""The seconds between two tries while waiting.
 
-SQLite itself asks after ever longer pauses: of two busy processes one was seen to wait for seconds
-while the other wrote hundreds of times. For the switch to write-ahead logging it does not wait.
+SQLite itself retries after ever longer pauses: of two busy processes, one was seen to wait for
+several seconds while the other wrote hundreds of times. It does not wait to switch to write-ahead
+logging.
 """
 _CREATING: Final = threading.Lock()
 
@@ -35,11 +36,11 @@ class UnknownFile(Exception):
 
 
 class NewerFile(UnknownFile):
-    """A file whose schema is of a newer version of deniable."""
+    """A file whose schema is from a newer version of deniable."""
 
 
 def create_private(path: Path) -> None:
-    """Create the file, empty and private, if there is none.
+    """Create the file, empty and private, if it does not exist.
 
     One that exists is not opened: closing it again would drop the locks that SQLite holds on it for
     another connection of this process. So nobody else may open a new one before it is closed here.
@@ -56,9 +57,9 @@ def connect(
 ) -> sqlite3.Connection:
     """Open a file, or ``":memory:"``, to read and write it without implicit transactions.
 
-    Other processes are waited for, ``patience`` seconds. ``recognise`` raises for a file that is
-    not to be changed, such as :func:`schema_version`. Further pragmas are set before the file is
-    switched to write-ahead logging, and therefore of effect on a new one.
+    It waits ``patience`` seconds for other processes. ``recognise`` raises for a file that must not
+    be changed, such as :func:`schema_version`. Further pragmas are set before the switch to
+    write-ahead logging, and so take effect on a new file.
     """
     connection = sqlite3.connect(
         path, timeout=patience, isolation_level=None, check_same_thread=False
@@ -80,7 +81,7 @@ def connect(
 def writing(connection: sqlite3.Connection, patience: float | None = None) -> Iterator[None]:
     """Hold the file's one writing transaction: committed at the end, undone by what is raised.
 
-    With ``patience`` the lock is asked for often, for so many seconds; else as SQLite itself does.
+    With ``patience`` the lock is requested often, for so many seconds; else as SQLite does.
     """
     if patience is None:
         connection.execute("BEGIN IMMEDIATE")
@@ -105,7 +106,7 @@ def schema_version(connection: sqlite3.Connection, newest: int, application_id: 
     The application id marks our files of this kind.
 
     Raises:
-        UnknownFile: if another program wrote it, or deniable before 0.1.0.
+        UnknownFile: if another program, or deniable before 0.1.0, wrote it.
         NewerFile: if a newer version of deniable did.
     """
     within = connection.in_transaction
@@ -120,8 +121,8 @@ def schema_version(connection: sqlite3.Connection, newest: int, application_id: 
             connection.execute("COMMIT")
     if (version or tables) and stored_id != application_id:
         raise UnknownFile(
-            "is another program's database, or from before deniable 0.1.0, and nothing from"
-            " then is migrated; remove it, or name another file"
+            "is another program's database, or from before deniable 0.1.0, which cannot be "
+            "migrated; remove it, or name a different file"
         )
     if version > newest:
         raise NewerFile("was written by a newer version of deniable; upgrade")
@@ -129,10 +130,10 @@ def schema_version(connection: sqlite3.Connection, newest: int, application_id: 
 
 
 def migrate(connection: sqlite3.Connection, scripts: Sequence[str], application_id: int) -> int:
-    """Bring the schema to its newest version; return the one that it had, 0 for an empty file.
+    """Bring the schema to its newest version; return the previous one, 0 for an empty file.
 
-    Each script brings it to the next version. Any number of processes may do so at once. One that
-    is interrupted has done whole scripts.
+    Each script brings it to the next version. Any number of processes may do so at once. An
+    interrupted one has completed whole scripts only.
 
     Raises:
         UnknownFile: if a newer version of deniable or another program wrote it.
@@ -157,7 +158,7 @@ def migration_script(package: str, name: str) -> str:
 
 
 def make_durable(connection: sqlite3.Connection, patience: float | None = None) -> None:
-    """Make durable what the log holds, such as what a killed process had written: by a write."""
+    """Make the log's content durable by a write, such as what a killed process had written."""
     with writing(connection, patience):
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         connection.execute(f"PRAGMA user_version={version}")  # written, though it is the same
@@ -176,17 +177,17 @@ def run_script(connection: sqlite3.Connection, script: str) -> None:
 
 
 def truncate_log(connection: sqlite3.Connection) -> bool:
-    """Copy the write-ahead log into the file and empty it; False if somebody still reads it.
+    """Copy the write-ahead log into the file and empty it; False if somebody still reads the log.
 
-    Until then the log is a diary: it has the pages that each commit wrote, in their order, and what
-    was erased since.
+    Until then the log is a diary: it has the pages that each commit wrote, in order, and what was
+    erased afterwards.
     """
     (busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     return not busy
 
 
 def file_identity(path: Path) -> tuple[int, int] | None:
-    """Return the volume and inode that tell a file from one in its place; None if there is none."""
+    """Return volume and inode, which distinguish a file from its replacement; None if absent."""
     try:
         status = path.stat()
     except OSError:
@@ -200,7 +201,7 @@ def primary_code(error: sqlite3.Error) -> int:
 
 
 def once_free(patience: float, work: Callable[[], _T]) -> _T:
-    """Do the work as soon as no other process is in its way."""
+    """Do the work as soon as no other process is in the way."""
     deadline = time.monotonic() + patience
     while True:
         try:

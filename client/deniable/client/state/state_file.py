@@ -228,7 +228,7 @@ def open_state(
         if isinstance(error, sqlite3.OperationalError):  # a lock or a full disk is no damage
             raise
         if mark is None:  # never a state of ours: somebody named the wrong file
-            raise UnknownFile("is no state of deniable; name another file") from error
+            raise UnknownFile("is not a state of deniable; name a different file") from error
         warn("the state is damaged: it is set aside, and no begun epoch is decided")
         set_aside(path, beginning.now)
         create_private(path)
