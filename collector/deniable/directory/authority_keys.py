@@ -1,8 +1,8 @@
-"""The authority's keys: those that its rotations lead to, and the private ones.
+"""The authority's keys: the chain of its rotations, and the private halves.
 
 These are in files of their own, outside the server's directory. Only ``survey publish`` and
-``authority rotate`` read them. Who holds the one that signs now decides what devices believe to be
-asked.
+``authority rotate`` read them. Anyone who holds the current one decides which surveys devices
+believe.
 """
 
 import glob
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def default_key_file(directory: Path, number: int = 1) -> Path:
-    """Return where a collector's key is put: beside its directory; ``init`` makes number 1."""
+    """Return the path of a collector's key, beside its directory; ``init`` makes number 1."""
     resolved = directory.resolve()
     suffix = "" if number == 1 else f"-{number}"
     return resolved.with_name(f"{resolved.name}-authority{suffix}.pem")
@@ -44,7 +44,7 @@ def key_files(directory: Path) -> list[Path]:
 def find_key_file(directory: Path, public_key: bytes) -> Path:
     """Return the file beside a collector's directory that holds this key's private half.
 
-    Where none does, the name of the newest that is there, or that ``init`` would use.
+    If none does, the newest existing name, or the one that ``init`` would use.
     """
     files = key_files(directory) or [default_key_file(directory)]
     for file in files:
@@ -63,10 +63,10 @@ def check_outside(file: Path, directory: Path) -> None:
 def read_newest_key(
     directory: Path, file: Path | None, public_key: bytes
 ) -> tuple[Path, SigningKey]:
-    """Return the key that signs now and its file, which is looked for unless it is named.
+    """Return the current signing key and its file, which is searched for unless it is named.
 
     Raises:
-        KeyFileError: if it cannot be read, or is another key.
+        KeyFileError: if it cannot be read, or is a different key.
     """
     file = file or find_key_file(directory, public_key)
     key = read_authority_key(file)
@@ -94,7 +94,7 @@ async def authority_chain(store: Store, authority: bytes) -> tuple[bytes, ...]:
     """Return the keys from the one in the settings to the one that signs now.
 
     Raises:
-        Refusal: if the stored rotations are not sound.
+        Refusal: if the stored rotations are invalid.
     """
     return follow_rotations(authority, await rotations_of(store))
 
@@ -107,12 +107,12 @@ async def hand_over(
     publisher: "Publisher",
     gateway: bytes | None = None,
 ) -> tuple[Rotation, int]:
-    """Rotate the authority to a new key; return the rotation, and how many surveys it signed again.
+    """Rotate the authority to a new key; return the rotation, and the number of re-signed surveys.
 
     The publisher logs both, and the gateway keys that the new key signed, if there are any.
 
     Raises:
-        Refusal: if the stored rotations, or this one after them, are not sound.
+        Refusal: if the stored rotations, or this one after them, are invalid.
     """
     rotations = await rotations_of(store)
     last = next((made for made in rotations if made.new_key == old.public_key), None)

@@ -52,7 +52,7 @@ async def new_link(store: Store, name: str, days: int, label: str, now: float) -
 
 
 async def links(store: Store, name: str | None) -> list[Token]:
-    """Return the links to figures of a survey, or of all, that were not revoked; oldest first."""
+    """Return the links to the figures of a survey, or of all, not revoked; oldest first."""
     return [
         token for token in await store.tokens() if token.survey and name in {token.survey, None}
     ]
@@ -61,7 +61,7 @@ async def links(store: Store, name: str | None) -> list[Token]:
 Result = TypeVar("Result")
 
 EXAMPLE_FILE: Final = "example-survey.toml"
-"""The name of the survey file that ``init`` writes for a start."""
+"""The name of the example survey file that ``init`` writes."""
 
 _HEAD: Final = """\
 # Settings of a deniable collector; `deniable serve` reads them when it starts.
@@ -116,7 +116,7 @@ def create_collector(
 
 
 def settings_file(decided: Mapping[str, object]) -> str:
-    """Return a settings file's text: the decided settings, and all others behind a ``#``."""
+    """Return a settings file's text: the decided settings, and all others after a ``#``."""
     lines, others = [_HEAD], [_MORE]
     for setting in SETTINGS:
         if setting.name in decided:
@@ -141,12 +141,12 @@ def with_store(
 ) -> Result:
     """Open the collector's store, do the work, and close it; the server may be running.
 
-    Others are waited for with patience, as by :func:`deniable.stores.open_store`.
+    It waits for others with patience, as :func:`deniable.stores.open_store` does.
 
     Raises:
         InvalidConfig: if there is none, and it is not to be created.
         UnknownSchema: if another version of deniable wrote it; an older one's SQLite file is
-            migrated only on request, or where it is created otherwise.
+            migrated only on request, or where a missing one would be created.
         StoreError: if it cannot be opened.
     """
     if not create:
@@ -169,7 +169,7 @@ def check_store(config: Config) -> None:
 
 
 def store_text(config: Config) -> str:
-    """Return which store that is: a file, or what names the database, whose URL is not shown."""
+    """Return the store's file, or the name of the database's setting instead of its URL."""
     if isinstance(config.store, Path):
         return str(config.store)
     return f"PostgreSQL, by {config.places.get('store', 'store')}"
@@ -203,9 +203,9 @@ def opened_surveys(
 async def signed_envelopes(
     store: Store, config: Config, logged: Container[bytes] = ()
 ) -> tuple[list[bytes], tuple[bytes, ...]]:
-    """Return all rotations and surveys that the authority signed, the older first; and its keys.
+    """Return all rotations and surveys that the authority signed, oldest first; and its keys.
 
-    What is logged was looked at when it was appended.
+    Logged envelopes were checked when they were appended.
     """
     envelopes, chain = await stored_surveys(store, config)
     signed = [*await store.rotations()]
@@ -218,19 +218,19 @@ async def signed_envelopes(
 
 
 AGREEMENT_SECONDS: Final = 60.0
-"""By how much a collector's clock and its store's may differ."""
+"""Seconds by which a collector's clock and its store's may differ."""
 _OVERDUE_SECONDS: Final = 3_600.0
 
 
 def running(surveys: Iterable[Manifest], ended: Collection[bytes], now: float) -> list[Manifest]:
-    """Return the surveys that devices may follow: neither over nor, by these ids, ended."""
+    """Return the surveys that devices may answer: neither over nor, by these ids, ended."""
     return [
         survey for survey in surveys if survey.survey_id not in ended and now < survey.schedule.end
     ]
 
 
 def current(surveys: Iterable[Manifest]) -> list[Manifest]:
-    """Return the first of each name: the newest, of surveys by name and the newest first."""
+    """Return the first survey of each name: the newest, if they come by name and newest first."""
     newest: dict[str, Manifest] = {}
     for manifest in surveys:
         newest.setdefault(manifest.name, manifest)
@@ -242,8 +242,8 @@ def state_of(
 ) -> str:
     """Return in a few words whether a survey is still to be answered.
 
-    A survey supersedes those of the same name, question and categories. Apps that declare others go
-    on with their own.
+    A survey supersedes those of the same name, question and categories. Apps that declare others
+    continue with their own.
     """
     newest = max(
         survey.sequence for survey in surveys if _declaration(survey) == _declaration(manifest)
@@ -264,7 +264,7 @@ def _declaration(manifest: Manifest) -> tuple[object, ...]:
 async def all_overdue(
     store: Store, surveys: Iterable[Manifest], now: float
 ) -> "list[tuple[Manifest, Due]]":
-    """Return which epochs of these surveys have a seal that is an hour late, or more."""
+    """Return the epochs of these surveys whose seal is an hour late, or more."""
     from deniable.intake import Action, due  # for whoever looks after a collector
 
     ended, past = await store.ended(), now - _OVERDUE_SECONDS

@@ -44,7 +44,7 @@ class GatewayFile:
         return {number: PrivateKey(secret) for number, secret in self.private_bytes.items()}
 
     def opened(self, chain: Sequence[bytes]) -> GatewayKeys:
-        """Return the list, once it is the authority's and these are its private halves.
+        """Return the list, after checking that it is the authority's and has these private halves.
 
         Raises:
             KeyFileError: if they are not.
@@ -66,7 +66,7 @@ def read_gateway_file(file: Path) -> GatewayFile:
 
     Raises:
         FileNotFoundError: if there is none: then the collector has no gateway.
-        KeyFileError: if it cannot be read, or is no such file.
+        KeyFileError: if it cannot be read, or is not a file of gateway keys.
     """
     try:
         document = json.loads(file.read_bytes())
@@ -104,7 +104,7 @@ def write_gateway_file(file: Path, gateway: GatewayFile) -> None:
 def first_gateway(origin: str, authority: SigningKey, now: float) -> GatewayFile:
     """Return a collector's first gateway key, signed.
 
-    Its sequence is the time in Unix seconds: beyond all that a file had which was lost.
+    Its sequence is the time in Unix seconds: above any in a file that was lost.
     """
     secret = secrets.token_bytes(_KEY_BYTES)
     keys = GatewayKeys(origin, int(now), (KeyConfiguration(0, PrivateKey(secret).public_key),))
@@ -118,9 +118,9 @@ def rotated_gateway(
     surveys: Iterable[Manifest],
     now: float,
 ) -> GatewayFile:
-    """Return the gateway with a new key in front, and without those that nothing needs any more.
+    """Return the gateway with a new key in front, and without the keys that are no longer needed.
 
-    Its sequence is beyond all that a file had in whose place this one was put back.
+    Its sequence is above any in a newer file that this one, restored, may have replaced.
 
     Args:
         gateway: The file as it stands.
@@ -131,7 +131,7 @@ def rotated_gateway(
         now: In Unix seconds.
 
     Raises:
-        KeyFileError: if so many keys are needed that another cannot be listed.
+        KeyFileError: if so many keys are needed that one more cannot be listed.
     """
     newest, *_ = keys.configurations
     over = max(

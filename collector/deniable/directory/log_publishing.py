@@ -1,4 +1,4 @@
-"""A collector's public log: its publisher, and all that belongs into it."""
+"""A collector's public log: its publisher, and everything that belongs in it."""
 
 from collections.abc import Container
 from contextlib import suppress
@@ -31,11 +31,11 @@ def witnesses_of(config: Config) -> Witnesses:
 async def begin_publishing(store: Store, config: Config, authority_key: Path) -> Publisher:
     """Return the publisher of the collector's log, whose key is beside the authority's.
 
-    What the store has and the log has not, it appends with what is published next.
+    With the next publication it also appends what the store has and the log lacks.
 
     Raises:
         KeyFileError: if the log's key cannot be read or made.
-        PublicLogError: if the log is not as it was left, as :meth:`Publisher.begin` finds.
+        PublicLogError: if the log is not as it was left, as for :meth:`Publisher.begin`.
     """
     log = PublicLog(await store.log())
     return await Publisher.begin(
@@ -65,7 +65,7 @@ def log_policy(config: Config, log_key: VerifierKey) -> str:
 
 
 async def offer_logged(store: Store, config: Config, log: PublicLog) -> int:
-    """Offer again the logged rotations and surveys that the store has not; return how many."""
+    """Offer again the logged rotations and surveys that the store lacks; return their number."""
     rotations: dict[bytes, Rotation] = {}
     for envelope in log.envelopes:
         with suppress(Refusal):

@@ -43,17 +43,17 @@ _NUMBERS: Final = {
 _NEVER: Final = 1 << 62
 _MOST_WITNESSES: Final = 16
 _LONGEST_NAME: Final = 255
-"""Of a witness: the cosignatures of so many fit into a proof that devices take."""
+"""The most witnesses: the cosignatures of this many fit into a proof that devices accept."""
 
 Network = IPv4Network | IPv6Network
 """An address, or a network of them."""
 
 Read = Callable[[Any], object]
-"""Makes of a TOML value what ``Config`` holds; raises ValueError or Refusal for a wrong one."""
+"""A reader of a TOML value for ``Config``; raises ValueError or Refusal for a wrong one."""
 
 
 class InvalidConfig(ValueError):
-    """A setting is missing, unreadable or wrong; the message says which, and where it stands."""
+    """A setting is missing, unreadable or wrong; the message names it and its place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Setting:
 
     @property
     def kind(self) -> str:
-        """Return the type of its TOML value; a whole number does for a float."""
+        """Return the type of its TOML value; a whole number is accepted for a float."""
         return "str" if self.default is None else type(self.default).__name__
 
     @property
@@ -205,7 +205,7 @@ def _log_format(value: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """A collector's settings, checked; each says by itself what it means."""
+    """A collector's settings, checked; each field has its own explanation."""
 
     origin: str = _setting(
         None,
@@ -304,10 +304,10 @@ class Config:
         _day,
     )
     places: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
-    """Where each setting stands, by its name: a file or a variable."""
+    """The place of each setting, by its name: a file or a variable."""
 
     def place(self, name: str) -> str:
-        """Return the name of a setting, behind where it stands."""
+        """Return a setting's place and name."""
         return f"{self.places[name]}: {name}" if name in self.places else name
 
     @classmethod
@@ -362,7 +362,7 @@ def _read(file: Path) -> dict[str, object]:
 def _value(
     setting: Setting, table: Mapping[str, object], file: Path, environment: Mapping[str, str]
 ) -> tuple[str, object]:
-    """Return where a setting stands, and what it is."""
+    """Return a setting's place, and its value."""
     given = _from_environment(setting, environment)
     if given is None:
         where, kind = str(file), f"TOML {setting.kind}"
@@ -385,7 +385,7 @@ def _value(
 
 
 def _from_environment(setting: Setting, environment: Mapping[str, str]) -> tuple[str, str] | None:
-    """Return which variable gives a setting, and its text; None if none does."""
+    """Return the variable that gives a setting, and its text; None if there is none."""
     variable, pointer = setting.variable, f"{setting.variable}_FILE"
     if variable in environment and pointer in environment:
         raise InvalidConfig(f"{variable} and {pointer} are both set; unset one")
@@ -405,7 +405,7 @@ def _from_environment(setting: Setting, environment: Mapping[str, str]) -> tuple
 
 
 def _parsed(setting: Setting, text: str) -> object:
-    """Return a variable's text as what a TOML file would hold; if it cannot be, the text."""
+    """Return a variable's text as a TOML value; the text itself if that is impossible."""
     if setting.kind == "list":
         return [part.strip() for part in text.split(",") if part.strip()]
     number, pattern = _NUMBERS.get(setting.kind, (str, None))

@@ -1,4 +1,4 @@
-"""A collector read from its own directory, by the contract of every source of figures."""
+"""A source of figures: a collector's own directory."""
 
 import asyncio
 import math
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 async def shown_epochs(
     store: Store, manifest: Manifest, now: float, most: int = MAX_EPOCHS
 ) -> list[ListedEpoch]:
-    """Return the epochs that have figures or a seal; of so many newest ones."""
+    """Return the epochs that have figures or a seal, among this many newest ones."""
     survey_id, schedule = manifest.survey_id, manifest.schedule
     newest = await store.newest_epoch(survey_id)
     # Before the counts: those that are read once there is a seal never change.
@@ -53,7 +53,7 @@ async def shown_epochs(
 async def older_epochs(store: Store, manifest: Manifest, first: int | None) -> range:
     """Return the epochs before ``first``, from the oldest that has figures; if None, all of them.
 
-    Some between may have none: it would take long to look.
+    Some in between may have none: checking them would take long.
     """
     oldest = await store.oldest_epoch(manifest.survey_id)
     newest = await store.newest_epoch(manifest.survey_id)
@@ -108,9 +108,9 @@ async def shown_counts(
 async def shown_seal(
     store: Store, manifest: Manifest, seal: Seal, shown_reports: int | None = None
 ) -> Seal:
-    """Return a seal, with its digest only if all that it is over may be shown.
+    """Return a seal, with its digest only if everything that it covers may be shown.
 
-    Few counts that are held back could be searched for by hashing.
+    A few counts that are held back could be found by hashing guesses.
     """
     survey_id, epoch = manifest.survey_id, seal.epoch
     if shown_reports is None:
@@ -122,9 +122,9 @@ async def shown_seal(
 
 
 def _is_whole(manifest: Manifest, by_issuer: Counts, seal: Seal | None) -> bool:
-    """Tell whether figures may be told apart by issuer, and are all that the seal is over.
+    """Tell whether figures may be split by issuer, and are all that the seal covers.
 
-    An issuer's part is figures, too: it takes as many reports.
+    An issuer's part is a figure, too: it needs as many reports.
     """
     parts = [sum(vouched.values()) for vouched in by_issuer.values()]
     least = max(1, manifest.minimum_reports)
@@ -136,7 +136,7 @@ def _is_whole(manifest: Manifest, by_issuer: Counts, seal: Seal | None) -> bool:
 class StoreSource(Source):
     """The store of a collector's directory; the server may be running.
 
-    A thread runs the store's event loop, so that a notebook, which has one of its own, may ask.
+    A thread runs the store's event loop, so that a notebook, which has its own, can call it.
 
     Raises:
         InvalidConfig: if there is no store.
@@ -166,7 +166,7 @@ class StoreSource(Source):
         return tuple(survey for survey in self._signed()[0] if survey.name == name)
 
     def unsigned(self) -> int:
-        """Return how many stored surveys the authority did not sign: they are not told of."""
+        """Return the number of stored surveys that the authority did not sign; none is listed."""
         return self._signed()[1]
 
     def ended(self, name: str) -> Mapping[bytes, int]:  # noqa: ARG002 - of all, more than asked
@@ -174,11 +174,11 @@ class StoreSource(Source):
         return self._done(self._store.ended())
 
     def published(self, name: str) -> Mapping[bytes, int]:  # noqa: ARG002 - of all, likewise
-        """Return when surveys were published."""
+        """Return the times at which surveys were published."""
         return self._done(self._store.published_at())
 
     def distrusted(self, manifest: Manifest) -> frozenset[bytes]:
-        """Return which of the survey's issuers are not trusted any more."""
+        """Return the survey's issuers that are no longer trusted."""
         return self._done(self._store.distrusted()).intersection(manifest.enrolment.issuer_ids)
 
     def epochs(self, manifest: Manifest) -> tuple[ListedEpoch, ...]:
@@ -225,7 +225,7 @@ class StoreSource(Source):
         )
 
     def check_unmoved(self) -> None:
-        """Raise StoreMoved if the store was moved away: what it holds may be out of date."""
+        """Raise StoreMoved if the store was moved away: its content may be out of date."""
         self._done(self._store.check_unmoved())
 
     def close(self) -> None:

@@ -32,7 +32,7 @@ from deniable.messages.ed25519 import KEY_BYTES
 _SLOT: Final = b"deniable/issuance-slot/v1\0"
 _PROBE: Final = b"deniable/issuance-probe/v1\0"
 _KEPT_SECONDS: Final = 86_400
-"""How long after its end an epoch's slots are kept, for clocks that are put right."""
+"""Seconds for which an epoch's slots are kept after its end, in case clocks are corrected."""
 
 
 class SurveysOfIssuer(TypedDict, total=False):
@@ -61,7 +61,7 @@ class AccountIssuer(ABC):
     Raises:
         NotListed, Refusal: as ``add_manifest`` does.
         RecordError: if the record cannot be used, or was kept under another key.
-        ValueError: for a key that is none.
+        ValueError: for an invalid key.
     """
 
     def __init__(self, record: IssuanceRecord, **surveys: Unpack[SurveysOfIssuer]) -> None:
@@ -106,7 +106,7 @@ class AccountIssuer(ABC):
         return manifest
 
     def forget(self, now: float) -> None:
-        """Erase the record of epochs that were over a day ago; RecordError if it cannot be done.
+        """Erase the record of epochs that were over a day ago; RecordError if that fails.
 
         An epoch that two manifests of a name have at different times is over when both say so: it
         is one slot, and it has the end of whichever was asked for first.
@@ -128,7 +128,7 @@ class AccountIssuer(ABC):
         return tuple(self._surveys.values())  # another thread may add one
 
     def _claim(self, account: bytes, name: str, epoch: int, holder: bytes, over: int) -> None:
-        """Make sure, durably, that what this account holds in the epoch is this."""
+        """Record durably that the account holds this in the epoch, or raise."""
         slot = self._digest(_SLOT, [account, name, epoch])
         holds = self._record.claim(slot, holder, over)
         if holds is None:
@@ -150,7 +150,7 @@ class AccountIssuer(ABC):
 
 
 def checked_account(account: object) -> bytes:
-    """Return the bytes of an account's name; TypeError or ValueError if it is none."""
+    """Return the bytes of an account's name; TypeError or ValueError if it is invalid."""
     if not isinstance(account, str):
         raise TypeError(
             "an account must be a text, the app's permanent name for it; where nobody is signed "
@@ -164,9 +164,9 @@ def checked_account(account: object) -> bytes:
 
 
 def check_open(manifests: Sequence[Manifest], epoch: int, now: float) -> int:
-    """Return when the collector stops taking reports of an epoch that it takes now.
+    """Return the time at which the collector stops accepting reports of an open epoch.
 
-    Of several manifests of a name one has to take them.
+    Of several manifests of a name, one must accept them now.
     """
     schedules = [survey.schedule for survey in manifests if 0 <= epoch < survey.schedule.epochs]
     if not schedules:

@@ -58,7 +58,7 @@ class BlindIssuer(AccountIssuer):
         Args:
             account: what the app calls it, the same for ever and another for everybody else.
             survey: the name of the survey.
-            epoch: which time slice.
+            epoch: its number.
             request: the bytes of a TokenRequest.
             now: Unix seconds.
 
@@ -68,7 +68,7 @@ class BlindIssuer(AccountIssuer):
             Refusal: malformed, unknown-survey, out-of-domain, not-enrolled where the issuer has no
                 key in the epoch, too-early or epoch-closed.
             RecordError, KeyFileError, FaultyResult: if it cannot be recorded or signed.
-            TypeError, ValueError: for an account that is no name; the app's own bug.
+            TypeError, ValueError: for an invalid account name; the app's own bug.
         """
         name = checked_account(account)
         manifests = [manifest for manifest in self._manifests if manifest.name == survey]
@@ -84,11 +84,11 @@ class BlindIssuer(AccountIssuer):
     def forget(self, now: float) -> None:
         """Erase the private keys of epochs that are over, and the record a day later.
 
-        When an epoch is over only a manifest that lists its key tells. A warning names the keys
-        before all that are listed: they stay until their manifest is given, too.
+        Only a manifest that lists a key tells when its epoch is over. A warning names the keys
+        before all listed ones: they stay until their manifest is given, too.
 
         Raises:
-            KeyFileError, RecordError: if that cannot be done.
+            KeyFileError, RecordError: if that fails.
         """
         ended = ended_moduli(self._manifests, now)
         for keys in self._keys:
@@ -113,7 +113,7 @@ class BlindIssuer(AccountIssuer):
     def _read(
         self, manifests: Iterable[Manifest], epoch: int, request: bytes
     ) -> tuple[bytes, bytes]:
-        """Return the modulus that a request means, and the blinded message, which is below it."""
+        """Return the modulus that a request names, and the blinded message, which is below it."""
         newest_first = sorted(manifests, key=lambda manifest: -manifest.sequence)
         moduli = [key for survey in newest_first if (key := survey.enrolment.key_of(epoch))]
         if not moduli:

@@ -47,11 +47,11 @@ from deniable.privacy_pass import EXPONENT, MODULUS_BYTES
 
 
 class FaultyResult(IssuerError):
-    """The processor or the key is broken: a result does not verify, and was not given."""
+    """The processor or the key is broken: a result did not verify, and was not returned."""
 
 
 class PrivateKey:
-    """An RSA private key of one epoch; it is neither shown nor pickled.
+    """An RSA private key of one epoch; it cannot be shown or pickled.
 
     Args:
         key: of 2,048 bits, with the exponent 65537.
@@ -122,19 +122,19 @@ class PublicKeys:
 
     @property
     def end(self) -> int:
-        """Return the number of the first epoch behind them."""
+        """Return the number of the first epoch after them."""
         return self.first + len(self.moduli)
 
     def of(self, first: int, end: int) -> tuple[bytes, ...]:
-        """Return the moduli of some epochs, as far as they are listed."""
+        """Return the moduli of some epochs, those that are listed."""
         return self.moduli[max(0, first - self.first) : max(0, end - self.first)]
 
     @classmethod
     def read(cls, file: Path) -> "PublicKeys":
-        """Read a file; the moduli are as they stand there, to be judged where they are used.
+        """Read a file; the moduli are returned as written, to be judged where they are used.
 
         Raises:
-            KeyFileError: if it cannot be read, or has another form.
+            KeyFileError: if it cannot be read, or has the wrong form.
         """
         try:
             listed = json.loads(file.read_text("utf-8"))
@@ -149,7 +149,7 @@ class PublicKeys:
         return cls(first, moduli)
 
     def text(self) -> str:
-        """Return the text of such a file."""
+        """Return the text of the public file."""
         keys = [modulus.hex() for modulus in self.moduli]
         return json.dumps({"first": self.first, "keys": keys}, indent=1) + "\n"
 
@@ -162,7 +162,7 @@ class EpochKeys:
     """The directory of one survey name's keys; safe to share between threads and processes.
 
     Raises:
-        KeyFileError: if it is missing, readable by others, or not what it should be.
+        KeyFileError: if it is missing, readable by others, or invalid.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -175,7 +175,7 @@ class EpochKeys:
         return f"EpochKeys({self.directory})"
 
     def renew(self) -> None:
-        """Take notice of keys that were made since."""
+        """Read the keys that were made since."""
         _check_directory(self.directory)
         self.public = PublicKeys.read(self.directory / PUBLIC_FILE)
 
@@ -187,7 +187,7 @@ class EpochKeys:
         """Return the private half of a modulus that is listed here.
 
         Raises:
-            KeyFileError: if it is erased, readable by others, or another modulus's.
+            KeyFileError: if it is erased, readable by others, or of a different modulus.
         """
         if (key := self._read.get(modulus)) is None:
             file = self._file(modulus)
@@ -219,12 +219,12 @@ class EpochKeys:
 
 
 def create_epoch_keys(directory: Path, epochs: int, first: int | None = None) -> PublicKeys:
-    """Make keys of so many epochs, behind those that the directory has; return all public halves.
+    """Make keys for this many epochs, after those in the directory; return all public halves.
 
     Args:
         directory: made, if it is not there.
         epochs: how many, from 1 on.
-        first: the number of the first of all; where there are keys, that behind the last.
+        first: the number of the first epoch; where there are keys, the one after the last.
 
     Raises:
         KeyFileError: if they cannot be written, or would leave a gap.
@@ -272,7 +272,7 @@ def _read_key(file: Path) -> RSAPrivateKey:
 
 
 def _erase(file: Path) -> bool:
-    """Overwrite a file where it lies, and remove it; tell whether it was there."""
+    """Overwrite a file in place, and remove it; return whether it existed."""
     with suppress(FileNotFoundError):
         with file.open("r+b") as stream:
             stream.write(bytes(os.fstat(stream.fileno()).st_size))

@@ -1,4 +1,4 @@
-"""The issuer of certificates, and one enrolment over HTTP, whatever carries it.
+"""The issuer of certificates, and enrolment over HTTP for any framework.
 
 The rules I1 to I4 stand in ``account_issuer.py``. The same key gets a certificate as often as it
 is asked for: the same bytes, or once the issuer's own key was rotated, the new one's.
@@ -68,7 +68,7 @@ class Issuer(AccountIssuer):
         Args:
             account: what the app calls it, the same for ever and another for everybody else.
             survey_id: 32 bytes.
-            epoch: which time slice.
+            epoch: its number.
             public_key: the device's, for this survey and epoch: 32 bytes.
             now: Unix seconds.
 
@@ -76,7 +76,7 @@ class Issuer(AccountIssuer):
             AnotherKey: if the account holds another key of the name and epoch, or a token.
             Refusal: bad-key, unknown-survey, out-of-domain, too-early or epoch-closed.
             RecordError: if it could not be recorded; nothing was issued.
-            TypeError, ValueError: for an account that is no name; the app's own bug.
+            TypeError, ValueError: for an invalid account name; the app's own bug.
         """
         name = checked_account(account)
         check_public_key(public_key)
@@ -116,7 +116,7 @@ class EnrolmentAnswer:
 def answer_enrolment(issuer: Issuer, account: str, body: bytes, now: float) -> EnrolmentAnswer:
     """Judge the request of an account that the app has authenticated, and answer it.
 
-    It waits until what is issued is durable.
+    It waits until the record is durable.
     """
 
     def certificate() -> bytes:
@@ -129,7 +129,7 @@ def answer_enrolment(issuer: Issuer, account: str, body: bytes, now: float) -> E
 def answer_token_request(
     issuer: BlindIssuer, account: str, survey: str, epoch: str, body: bytes, now: float
 ) -> EnrolmentAnswer:
-    """Judge an account's request for a token, and answer it; likewise.
+    """Judge an account's request for a token, and answer it, as :func:`answer_enrolment` does.
 
     Survey and epoch are the last two parts of the path: ``POST /v1/enrolments/{name}/{epoch}``.
     """
@@ -167,7 +167,7 @@ def _answer(
 
 
 def read_enrolment_statement(statement: bytes) -> tuple[bytes, int, bytes]:
-    """Read a statement's canonical bytes; return survey id, epoch and public key, none judged."""
+    """Read a statement's canonical bytes; return survey id, epoch and public key, not judged."""
     if len(statement) > MAX_ENROLMENT_BYTES:
         raise Refusal(RefusalCode.TOO_LARGE, f"at most {MAX_ENROLMENT_BYTES} bytes per request")
     survey_id, epoch, public_key = codec.exact_array(codec.decode(statement), 3)

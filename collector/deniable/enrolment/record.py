@@ -1,4 +1,4 @@
-"""The issuer's record: what every database that keeps it must promise, and one SQLite file.
+"""The issuer's record: the promises of every database for it, and one in SQLite.
 
 R1. First write wins: a slot has one holder for good, whichever processes and threads claim it.
 R2. What ``claim`` returns is durable: it survives the loss of power.
@@ -26,7 +26,7 @@ from deniable.messages import Refusal, RefusalCode
 
 
 class IssuerError(Exception):
-    """The issuer cannot work as it is set up; the message says what to do."""
+    """The issuer cannot work with its present setup; the message says what to do."""
 
 
 class NotListed(IssuerError):
@@ -38,11 +38,11 @@ class RecordError(IssuerError):
 
 
 class WrongRecordKey(RecordError):
-    """The record was kept under another key: under this one, nobody in it would be found."""
+    """The record was kept under a different key: with this one, no account would be found."""
 
 
 class AnotherKey(Refusal):
-    """The account has asked for another key of this survey's name and epoch, and got it."""
+    """The account already has a different key for this survey's name and epoch."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -82,10 +82,10 @@ def _version(connection: sqlite3.Connection) -> int:
 
 
 class SqliteIssuanceRecord:
-    """A record in a file, private to the backend, made when it is not there.
+    """A record in a file, private to the backend, and created if missing.
 
     Raises:
-        RecordError: if it cannot be opened, or is not a record that this version knows.
+        RecordError: if it cannot be opened, or is not a record of a known version.
     """
 
     def __init__(self, path: Path) -> None:
@@ -170,10 +170,10 @@ def _holder(connection: sqlite3.Connection, slot: bytes) -> bytes | None:
 
 
 def read_record_key(file: Path) -> bytes:
-    """Return the 32 bytes of an issuer's record key; made at random if the file is not there.
+    """Return the 32 bytes of an issuer's record key; made at random if the file is missing.
 
     Raises:
-        KeyFileError: if it cannot be read or written, is readable by others, or is no such key.
+        KeyFileError: if it cannot be read or written, is readable by others, or is invalid.
     """
     if not file.exists():
         try:

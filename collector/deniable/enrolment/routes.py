@@ -33,8 +33,8 @@ def enrolment_route(
 ) -> web.RouteDef:
     """Return the route of an issuer of certificates, for ``app.add_routes([...])``.
 
-    ``authenticate`` returns the account that makes a request, by its lasting name; None if it is
-    nobody's. What it raises is the app's own, and passes through.
+    ``authenticate`` returns the permanent name of the account that makes a request; None without
+    one. What it raises is the app's own, and passes through.
     """
 
     def answer(account: str, _: web.Request, body: bytes) -> EnrolmentAnswer:
@@ -50,7 +50,7 @@ def token_route(
     path: str = "/v1/enrolments",
     clock: Callable[[], float] = time.time,
 ) -> web.RouteDef:
-    """Return the route of a blind issuer, ``path`` and the survey's name and epoch; likewise."""
+    """Return the route of a blind issuer: ``path``, then the survey's name and epoch."""
 
     def answer(account: str, request: web.Request, body: bytes) -> EnrolmentAnswer:
         survey, epoch = request.match_info["survey"], request.match_info["epoch"]
@@ -81,7 +81,7 @@ def _handler(
 
 
 async def _read(request: web.Request, content_type: str, most: int) -> bytes:
-    """Return the body, or of one that has more bytes than it may, one more than that."""
+    """Return the body; of one that is too long, one byte more than is allowed."""
     # No form of a browser has this type: other sites cannot enrol their keys for who is signed in.
     if (
         media_type(request.headers.get("Content-Type", "")) != content_type

@@ -1,4 +1,4 @@
-"""Stores: where acknowledged reports are durable and counted once."""
+"""Stores, which keep acknowledged reports durably and count each once."""
 
 from typing import TYPE_CHECKING
 

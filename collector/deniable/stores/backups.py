@@ -30,7 +30,7 @@ async def back_up(store: Store | Path, file: Path) -> None:
 
     Raises:
         StoreError: if the store cannot be read, or the copy is not in order.
-        OSError: if the file cannot be written, or is there already.
+        OSError: if the file cannot be written, or exists already.
     """
     if not file.parent.is_dir():
         raise NotADirectoryError(f"{file.parent} is not a directory; make it first")
@@ -54,7 +54,7 @@ async def back_up(store: Store | Path, file: Path) -> None:
 
 
 async def restore(store: Store, file: Path) -> None:
-    """Fill an empty store with what a backup of this version or an older one holds, or not at all.
+    """Fill an empty store from a backup of this version or an older one, wholly or not at all.
 
     Raises:
         NotEmpty: if the store holds anything.
@@ -116,9 +116,9 @@ async def _check(file: Path, otherwise: str) -> None:
 
 @contextmanager
 def _workplace(beside: Path, prefix: str) -> Iterator[Path]:
-    """Make a folder for as long as it is needed, and remove those of commands that were killed.
+    """Make a folder while the block runs, and remove those that killed commands left.
 
-    Each is locked by whoever uses it, and a lock ends with its process.
+    Each is locked by its user, and a lock ends with its process.
     """
     for left in beside.glob(f"{prefix}*"):
         with suppress(OSError), _locked(left):
@@ -129,7 +129,7 @@ def _workplace(beside: Path, prefix: str) -> Iterator[Path]:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Lock a folder; BlockingIOError if another process, or another of its users here, has it."""
+    """Lock a folder; BlockingIOError if another process, or another user of it here, has it."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -140,7 +140,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def _reserved(file: Path) -> Iterator[None]:
-    """Take a name that nobody has; give it back unless something came of it."""
+    """Reserve an unused file name; release it unless the file was made."""
     os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY))
     try:
         yield
@@ -158,9 +158,9 @@ def _synchronise(path: Path) -> None:
 
 
 async def move(source: Store, target: Store, to: str) -> None:
-    """Move all rows of a store into an empty one; the old one takes nothing more.
+    """Move all rows of a store into an empty one; the old one accepts nothing more.
 
-    Whoever uses the old one is told where the new one is: ``to``. The old store is fenced before it
+    Users of the old one learn where the new one is: ``to``. The old store is fenced before it
     is copied (S8), and the copy is one transaction. After a failure the mark is lifted if the new
     store is seen to hold nothing; else, and if this process is killed, it stays, and doing the same
     again goes on.
@@ -205,7 +205,7 @@ async def _lifted(source: Store) -> AsyncGenerator[Sequence[StoredRow], None]:
 
 
 async def _counted(store: Store) -> Counter[object]:
-    """Return the counts that never fall: of surveys, and of each response's reports."""
+    """Return the counts that never decrease: of surveys, and of each response's reports."""
     held: Counter[object] = Counter()
     async for chunk in store.rows():
         for row in chunk:

@@ -12,9 +12,9 @@ from typing import Final
 from deniable.stores.values import Overloaded, Receipt, StoreError, Verdict
 
 MOST_WAITING: Final = 20_000
-"""Reports that may wait for their commit: some seconds of it, and few MiB of memory."""
+"""Reports that may wait for their commit: some seconds' worth, and a few MiB of memory."""
 _QUIET_TURNS: Final = 4
-"""From bytes that have arrived to a report that waits here, aiohttp takes three turns."""
+"""Turns of the event loop that aiohttp takes from received bytes to a report that waits here."""
 _MOST_SECONDS: Final = 0.01  # a loop that is never quiet commits all the same
 
 _Waiting = tuple[Sequence[Receipt], "asyncio.Future[list[Verdict]]"]
@@ -24,7 +24,7 @@ class GroupCommit:
     """The queue before a store's commit; used inside one running event loop.
 
     Args:
-        commit: stores receipts durably in one transaction, and returns one verdict each.
+        commit: stores receipts durably in one transaction, and returns one verdict for each.
         most_together: how many it takes at most, unless one request alone has more.
     """
 
@@ -40,7 +40,7 @@ class GroupCommit:
         self._committing: asyncio.Task[None] | None = None
 
     async def add(self, receipts: Sequence[Receipt]) -> list[Verdict]:
-        """Have receipts stored by the next commit; one verdict each, in their order.
+        """Have receipts stored by the next commit; return one verdict for each, in their order.
 
         Raises:
             Overloaded: if too many wait already; nothing was taken.

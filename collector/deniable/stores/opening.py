@@ -1,4 +1,4 @@
-"""Opening a store by where it is: a SQLite file, or a PostgreSQL database by its address."""
+"""The opening of a store by its place: a SQLite file, or a PostgreSQL database's address."""
 
 import asyncio
 from contextlib import closing
@@ -65,7 +65,7 @@ async def open_store(
 
 
 async def migrate_store(target: Path | str) -> tuple[int, int]:
-    """Bring a store's schema to this version; return which version it had (0: none), and has.
+    """Bring a store's schema to this version; return its version before (0: none), and after.
 
     Raises:
         UnknownSchema: if a newer version of deniable wrote it.

@@ -1,4 +1,4 @@
-"""The store's contract: what every database behind a collector must promise.
+"""The store's contract: the promises of every database behind a collector.
 
 S1. What an answer rests on is durable before it is given: when ``add`` returns, what it accepted
     survives the loss of power, and so does whatever it called repeated, sealed, ended or distrusted
@@ -39,7 +39,7 @@ from deniable.stores.values import (
 
 
 class Store(ABC):
-    """Where a collector keeps what it acknowledged. Every method may raise StoreError.
+    """A collector's store of what it acknowledged. Every method may raise StoreError.
 
     ``add`` is overloaded once more than ``MOST_WAITING`` reports wait for their commit.
     """
@@ -49,7 +49,7 @@ class Store(ABC):
 
     @abstractmethod
     async def _commit(self, together: list[Receipt]) -> list[Verdict]:
-        """Store receipts durably in one transaction; one verdict each."""
+        """Store receipts durably in one transaction; return one verdict for each."""
 
     @abstractmethod
     async def _read(self, begin: Callable[[], Rule[Result]]) -> Result:
@@ -72,15 +72,15 @@ class Store(ABC):
 
     @property
     def connections(self) -> tuple[int, int, int] | None:
-        """Return how many connections to a server are allowed, open and in use; None of a file."""
+        """Return the connections to a server that are allowed, open and in use; None for a file."""
         return None
 
     async def lagging_standbys(self) -> int:
-        """Return how many standbys follow the store for which no acknowledgement waits."""
+        """Return the number of the store's standbys for which no acknowledgement waits."""
         return 0
 
     async def add(self, receipts: Sequence[Receipt]) -> list[Verdict]:
-        """Store verified reports durably; one verdict each, in their order."""
+        """Store verified reports durably; return one verdict for each, in their order."""
         return await self._group.add(receipts)
 
     async def publish(
@@ -92,11 +92,11 @@ class Store(ABC):
     ) -> None:
         """Add a survey, and extend the public log by it; publishing it again changes nothing.
 
-        Without ``now`` nobody knows when it was published.
+        Without ``now`` the time of its publication is unknown.
 
         Raises:
-            SurveyConflict: if the name has another manifest of this or a higher sequence.
-            LogConflict: if the log is not of the size that is extended.
+            SurveyConflict: if the name has a different manifest of this or a higher sequence.
+            LogConflict: if the log does not have the size that is extended.
         """
         await self._write(lambda: operating.publish(manifest, envelope, extension, now))
 
@@ -105,7 +105,7 @@ class Store(ABC):
         return await self._read(operating.surveys)
 
     async def published_at(self) -> dict[bytes, int]:
-        """Return the ids of surveys, and when they were published in Unix seconds, if known."""
+        """Return the ids of surveys with their times of publication in Unix seconds, if known."""
         return await self._read(operating.published_at)
 
     async def rotate(
@@ -118,12 +118,12 @@ class Store(ABC):
         """Publish a hand-over of the authority's key, and every survey under the new one.
 
         The public log is extended with it.
-        ``sign_anew`` returns the envelope that replaces a survey's, or the same one. Returned is
-        how many it changed.
+        ``sign_anew`` returns the envelope that replaces a survey's, or the same one. The number
+        that it changed is returned.
 
         Raises:
             RotationConflict: if one of the keys was rotated before, or too many were.
-            LogConflict: if the log is not of the size that is extended.
+            LogConflict: if the log does not have the size that is extended.
         """
         handing_over = partial(operating.rotate, rotation, envelope, sign_anew, extension)
         return await self._write(handing_over, repeatable=False)
@@ -140,7 +140,7 @@ class Store(ABC):
         """Append entries to the public log, with the checkpoint that covers them.
 
         Raises:
-            LogConflict: if the log is not of the size that is extended.
+            LogConflict: if the log does not have the size that is extended.
         """
         await self._write(lambda: operating.extend(extension), repeatable=False)
 
@@ -153,7 +153,7 @@ class Store(ABC):
         await self._write(lambda: operating.cosign(add))
 
     async def counts(self, survey_id: bytes, epoch: int) -> Counts:
-        """Return how often each response was counted, as figures may show it.
+        """Return the count of each response, as figures may show it.
 
         Figures stand until max(1, minimum_reports) more are counted than they show. That is judged
         when they are read: reading takes the step, for every reader alike, and ``add`` does nothing
@@ -162,13 +162,13 @@ class Store(ABC):
         return await self._current_figures(counting.shown_counts, survey_id, epoch)
 
     async def reports(self, survey_id: bytes, epoch: int) -> int:
-        """Return how many reports :meth:`counts` would tell of, without reading them one by one."""
+        """Return the number of reports in :meth:`counts`, without reading them one by one."""
         return await self._current_figures(counting.shown_reports, survey_id, epoch)
 
     async def counted(self, survey_id: bytes, epoch: int) -> int:
-        """Return the number of reports of an epoch, also of those that no figure shows yet.
+        """Return the number of an epoch's reports, including those that no figure shows yet.
 
-        For operators; others may learn from it when a report comes.
+        It is for operators: others could learn from it when a report comes.
         """
         return await self._figures(counting.counted_reports, survey_id, epoch)
 
@@ -194,7 +194,7 @@ class Store(ABC):
         return await self._read(unless_moved)
 
     async def newest_epoch(self, survey_id: bytes) -> int | None:
-        """Return the newest epoch of which max(1, minimum_reports) are counted, or None."""
+        """Return the newest epoch with max(1, minimum_reports) counted reports, or None."""
         return await self._figures(counting.newest_epoch, survey_id)
 
     async def oldest_epoch(self, survey_id: bytes) -> int | None:
@@ -206,7 +206,7 @@ class Store(ABC):
         return await self._read(lambda: counting.newest_counted(survey_id))
 
     async def seal(self, survey_id: bytes, epoch: int, now: int) -> Seal:
-        """Seal an epoch for good; return the seal that stands, whoever set it first."""
+        """Seal an epoch for good; return the first seal that was set."""
         seal, _ = await self._write(lambda: counting.seal(survey_id, epoch, now))
         return seal
 
@@ -215,12 +215,12 @@ class Store(ABC):
         return await self._read(lambda: counting.seals(survey_id))
 
     async def standing_seal(self, survey_id: bytes, epoch: int) -> Seal | None:
-        """Return the seal of an epoch; None while it has none."""
+        """Return the seal of an epoch; None if it has none yet."""
         return await self._read(lambda: counting.standing_seal(survey_id, epoch))
 
     @abstractmethod
     async def prune(self, survey_id: bytes, epoch: int, now: int) -> int:
-        """Erase the receipts of an epoch; return how many there were.
+        """Erase the receipts of an epoch; return their number.
 
         It may be interrupted, or done by several at once: what is left is erased by the next call,
         and ``pruned_at`` is set once nothing is.
@@ -230,27 +230,27 @@ class Store(ABC):
         """
 
     async def end(self, survey_id: bytes, now: int) -> None:
-        """End a survey for good: it takes no report of any epoch. The first end's time stands."""
+        """End a survey for good: it accepts no report of any epoch. The first end's time counts."""
         await self._write(lambda: counting.end(survey_id, now))
 
     async def ended(self) -> dict[bytes, int]:
-        """Return the ids of ended surveys, and when they ended in Unix seconds."""
+        """Return the ids of ended surveys, with the times of their ends in Unix seconds."""
         return await self._read(counting.ended)
 
     async def distrust(self, issuer: bytes, now: int) -> None:
-        """Take no further report that this issuer vouches for, in any survey, for good."""
+        """Refuse every further report that this issuer vouches for, in any survey, for good."""
         await self._write(lambda: counting.distrust(issuer, now))
 
     async def distrusted(self) -> frozenset[bytes]:
-        """Return the public keys of the issuers that are not trusted any more."""
+        """Return the public keys of the issuers that are no longer trusted."""
         return await self._read(counting.distrusted)
 
     async def add_token(self, token: Token) -> None:
-        """Keep the digest of a token; StoreError if it is kept already."""
+        """Keep the digest of a token; StoreError if it exists already."""
         await self._write(lambda: operating.add_token(token), repeatable=False)
 
     async def tokens(self) -> list[Token]:
-        """Return the tokens, the oldest first."""
+        """Return the tokens, oldest first."""
         return await self._read(operating.tokens)
 
     async def revoke_token(self, digest: bytes) -> bool:
@@ -266,7 +266,7 @@ class Store(ABC):
         await self._write(lambda: operating.set_public(name, public))
 
     async def public(self) -> dict[str, bool]:
-        """Return the names of which it was decided, and whether anyone may read their figures."""
+        """Return the names with such a decision, and whether anyone may read their figures."""
         return await self._read(operating.public)
 
     async def add_note(self, name: str, note: Note) -> None:
@@ -283,14 +283,14 @@ class Store(ABC):
 
     @abstractmethod
     async def check(self) -> list[str]:
-        """Recount the receipts, and return a line for each thing that is not as it must be.
+        """Recount the receipts, and return a line for each fault.
 
         Counts equal their receipts where these are kept; seals' digests are those of the counts;
         what is shown is at most what is counted.
         """
 
     async def ping(self) -> None:
-        """Return whether the store takes a durable write, by making one."""
+        """Check that the store accepts a durable write, by making one."""
         await self._write(operating.touch)
 
     @abstractmethod
@@ -314,11 +314,11 @@ class Store(ABC):
         await self._write(operating.cancel_move, though_moved=True)
 
     async def check_unmoved(self) -> None:
-        """Raise StoreMoved if the store was moved away, with where to."""
+        """Raise StoreMoved, with the new place, if the store was moved away."""
         await self._read(operating.check_unmoved)
 
     async def moved_to(self) -> str | None:
-        """Return the place that the store was moved to; None while it takes reports."""
+        """Return the place that the store was moved to; None while it accepts reports."""
         return await self._read(operating.moved_to)
 
     async def note_backup(self, now: int) -> None:
@@ -326,7 +326,7 @@ class Store(ABC):
         await self._write(lambda: operating.note_backup(now))
 
     async def backed_up_at(self) -> int | None:
-        """Return the time of the last backup that was noted, in Unix seconds; None if none was."""
+        """Return the time of the last noted backup, in Unix seconds; None if there is none."""
         return await self._read(operating.backed_up_at)
 
     @abstractmethod
@@ -335,7 +335,7 @@ class Store(ABC):
 
     @abstractmethod
     async def fill(self, chunks: AsyncIterator[Sequence[StoredRow]]) -> None:
-        """Write all rows of another store, or nothing; NotEmpty if this one holds anything."""
+        """Write all rows of another store, or none; NotEmpty if this one holds anything."""
 
     @abstractmethod
     async def close(self) -> None:

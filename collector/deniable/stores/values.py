@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from deniable.messages.codec import encode
 
 Counts = dict[bytes | None, dict[int, int]]
-"""How often each response was counted, by the issuer that vouched; None where nobody did.
+"""The count of each response, by the issuer that vouched; None where nobody did.
 
 Issuers and responses are in it if at least one of their reports was counted: there may be 2^20
 responses.
@@ -18,7 +18,7 @@ responses.
 
 @dataclass(frozen=True, slots=True)
 class Seal:
-    """The end of an epoch: from it on its counts stand."""
+    """The end of an epoch, after which its counts are final."""
 
     epoch: int
     sealed_at: int  # Unix seconds, by the clock of whoever sealed it
@@ -44,7 +44,7 @@ def as_counts(rows: Iterable[tuple[bytes, int, int]]) -> Counts:
 def counts_digest(
     survey_id: bytes, epoch: int, counts: Mapping[bytes | None, Mapping[int, int]]
 ) -> bytes:
-    """Return the SHA-256 of all that was counted in an epoch, shown or not.
+    """Return the SHA-256 of all counts of an epoch, shown or not.
 
     It is over the canonical msgpack of ``[survey_id, epoch, [[issuer, response, reports], …]]``,
     sorted, without zeros; the issuer is empty where nobody vouched.
@@ -66,7 +66,7 @@ MIGRATED: Final = (
 
 
 class StoreError(Exception):
-    """The store could not do what was asked; nothing of it was done."""
+    """The store could not do what was asked, and did none of it."""
 
 
 class Unreachable(StoreError):
@@ -74,23 +74,23 @@ class Unreachable(StoreError):
 
 
 class NotAdmitted(StoreError):
-    """The database lets this role or password not in, or has not what its address names."""
+    """The database refuses this role or password, or lacks what its address names."""
 
 
 class StoreFull(StoreError):
-    """The disk takes no more."""
+    """The disk is full."""
 
 
 class StoreLocked(StoreError):
-    """Another program has kept the store's file from being written for as long as it was waited."""
+    """Another program kept the store's file locked for the whole patience."""
 
 
 class StoreMoved(StoreError):
-    """The store was moved to another place, and takes nothing more."""
+    """The store was moved to another place, and accepts nothing more."""
 
 
 class Overloaded(StoreError):
-    """More reports wait for their commit than the store is told to hold."""
+    """More reports wait for their commit than the store may hold."""
 
 
 class SurveyConflict(StoreError):
@@ -102,34 +102,34 @@ class RotationConflict(StoreError):
 
 
 class LogConflict(StoreError):
-    """The public log has grown since what is to be appended to it was signed."""
+    """The public log has grown since the extension was signed."""
 
 
 class NotEmpty(StoreError):
-    """The store holds something, and would have to be empty to be filled."""
+    """The store is not empty, so it cannot be filled."""
 
 
 class NotSealed(StoreError):
-    """The epoch has no seal, or had none for long enough: its receipts are still needed."""
+    """The epoch has no seal, or only a recent one: its receipts are still needed."""
 
 
 class UnknownSchema(StoreError):
-    """The store was written by another version of deniable."""
+    """The store was written by a different version of deniable."""
 
 
 RECEIPT_KEY_BYTES: Final = 16
-"""How much of a report's public key tells a repeat from another device's report.
+"""Bytes of a report's public key that distinguish a repeat from another device's report.
 
 Colliding with somebody else's key takes 2^128 keys of one's own; two of one's own that collide
 take 2^64, and count once.
 """
 
 KEPT_SECONDS: Final = 86_400
-"""How long receipts are kept at least after their epoch was sealed."""
+"""The least time, in seconds, for which receipts are kept after their epoch's seal."""
 
 
 class Receipt(NamedTuple):
-    """A report as it is stored: enough of its sender to know repeats, and the response.
+    """A report as it is stored: enough of its sender to recognise repeats, and the response.
 
     A tuple, since a collector makes some ten thousand of them a second. The key is the first 16
     bytes of the report's; the issuer, who vouched for the device, is None in open surveys.
@@ -146,7 +146,7 @@ class Receipt(NamedTuple):
 
 
 class Verdict(StrEnum):
-    """The verdict on one report; of those that refuse it the first that applies, in this order.
+    """The verdict on one report; the first refusal that applies, in this order.
 
     ENDED, SEALED, DISTRUSTED: whether such a report repeats another is not looked at.
     """
@@ -182,7 +182,7 @@ class Token:
     ends_at: int | None = None  # a reader's: Unix seconds from which on it opens nothing
 
     def runs(self, now: float) -> bool:
-        """Return whether its end is still to come, if it has one."""
+        """Return whether its end, if it has one, is in the future."""
         return self.ends_at is None or now < self.ends_at
 
     def opens(self, survey: str, now: float) -> bool:
@@ -191,13 +191,13 @@ class Token:
 
 
 MOST_NOTE: Final = 120
-"""Characters of a note's text."""
+"""The most characters of a note's text."""
 MOST_NOTES: Final = 200
-"""Notes of a name."""
+"""The most notes of a name."""
 
 
 class Note(NamedTuple):
-    """A note of an operator about the surveys of a name: what happened at a Unix second."""
+    """An operator's note about the surveys of a name: what happened at a Unix second."""
 
     at: int
     text: str
@@ -207,7 +207,7 @@ def check_note(text: str) -> str:
     """Return a note's text without space around it.
 
     Raises:
-        ValueError: if it is empty, too long, or has characters that are not seen.
+        ValueError: if it is empty, too long, or has invisible characters.
     """
     text = text.strip()
     # Control and format characters, surrogates and the like would hide or reorder what is read.

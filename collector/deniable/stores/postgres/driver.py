@@ -24,7 +24,7 @@ from deniable.stores.values import UnknownSchema
 
 LONG_SECONDS: Final = 3_600  # for what goes through all receipts of an epoch or more
 _MANY: Final = 1_000
-"""Rows that are worked on in a thread, so that the event loop does not stand still."""
+"""The number of rows from which work is done in a thread, so that the event loop is not blocked."""
 _CELLS: Final = """
     SELECT public_key, array_agg(response), array_agg(reports)
       FROM (
@@ -110,11 +110,11 @@ _MIGRATIONS: Final = tuple(
 VERSION: Final = len(_MIGRATIONS)
 """The version of the schema that this version of deniable reads and writes."""
 _MARK: Final = "A store of deniable 0.1.0 or newer"
-"""The comment on the schema: what was written before 0.1.0 has none."""
+"""The comment on the schema: one written before 0.1.0 has none."""
 
 
 async def version(connection: Connection) -> int:
-    """Return the version of the schema, 0 if there is none; UnknownSchema if it is none of ours."""
+    """Return the version of the schema, 0 if there is none; UnknownSchema if it is not ours."""
     # Asked of the tables: to_regnamespace would not see what another process made while this one
     # waited for the lock.
     schema = await connection.fetchrow(
@@ -136,7 +136,7 @@ async def version(connection: Connection) -> int:
 
 
 async def migrate(connection: Connection) -> int:
-    """Bring the schema to VERSION, within a transaction; return which version it had.
+    """Bring the schema to VERSION, within a transaction; return its version before.
 
     Any number of processes may do so at once.
     """

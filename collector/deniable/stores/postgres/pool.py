@@ -47,14 +47,14 @@ if TYPE_CHECKING:
 # nothing. Under one limit for the whole list it would use up the time of those behind it.
 
 CONNECT_SECONDS: Final = 5.0
-"""For one host, unless `connect_timeout` in the URL says otherwise."""
+"""Seconds for one host, unless `connect_timeout` in the URL says otherwise."""
 _ELSEWHERE: Final = (
     OSError,  # and with it TimeoutError
     asyncpg.PostgresConnectionError,
     asyncpg.CannotConnectNowError,
     asyncpg.TargetServerAttributeNotMatched,
 )
-"""Failures of one host, of which the next may know nothing."""
+"""Failures of one host that the next may not have."""
 
 
 class Hosts:
@@ -68,11 +68,11 @@ class Hosts:
         self._nearest = 0
 
     def begin_anew(self) -> None:
-        """Ask in the order of the URL again: a connection was lost, or could only be read."""
+        """Start again with the URL's first host: a connection was lost, or was read-only."""
         self._nearest = 0
 
     async def connect(self, *_: object, **options: Any) -> Session:
-        """Return a session that is fit for a store; the last host's error if there is none.
+        """Return a session that is fit for a store; raise the last host's error if there is none.
 
         Raises:
             ValueError: for a misspelt URL, which is quoted.
@@ -107,7 +107,7 @@ async def _connect(
 
 
 def _places(url: str) -> tuple[list[str], float]:
-    """Return a URL for each host, and for how many seconds each is tried."""
+    """Return a URL for each host, and the seconds for which each is tried."""
     parts = urlsplit(url)
     pairs = parse_qsl(parts.query, strict_parsing=True) if parts.query else []
     given = {name: value for name, value in pairs if name in OF_CONNECTING}
@@ -163,7 +163,7 @@ class Connections:
 
     @property
     def usage(self) -> tuple[int, int, int]:
-        """Return how many connections are allowed, open, and in use."""
+        """Return the numbers of connections allowed, open, and in use."""
         pool = self._pool
         return pool.get_max_size(), pool.get_size(), pool.get_size() - pool.get_idle_size()
 
@@ -208,7 +208,7 @@ class Connections:
     async def transaction(
         self, work: Callable[[Connection], Awaitable[Result]], *, repeatable: bool = True
     ) -> Result:
-        """Do work in a transaction, which is committed at the end or did not happen.
+        """Do work in a transaction, which is committed at the end or has no effect.
 
         Work that is not repeatable is not tried again once it may have been committed.
         """
@@ -252,7 +252,7 @@ class Connections:
                 await transaction.commit()
 
     async def close(self) -> None:
-        """Close the connections; those that are at work are broken off after some seconds."""
+        """Close the connections; busy ones are cut off after some seconds."""
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
                 if self._kept is not None:
@@ -345,4 +345,4 @@ def _terminate(connection: Connection) -> None:
 
 
 async def _leave(_: object) -> None:
-    """Put a connection back as it is: no work here changes its settings for longer than itself."""
+    """Return a connection to the pool as it is: no work here leaves its settings changed."""

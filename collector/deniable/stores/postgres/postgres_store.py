@@ -13,7 +13,7 @@ from deniable.stores.store import Store
 from deniable.stores.values import Receipt, Seal, StoreError, UnknownSchema, Verdict
 
 _REFUSALS: Final = (Verdict.ACCEPTED, Verdict.ENDED, Verdict.SEALED)
-"""By the number that the database gives a part."""
+"""Verdicts by the database's number for each."""
 
 
 async def add_receipts(connection: Connection, receipts: Sequence[Receipt]) -> list[Verdict]:
@@ -70,15 +70,15 @@ async def add_receipts(connection: Connection, receipts: Sequence[Receipt]) -> l
 
 
 _FOLDED_AT: Final = 256
-"""Groups, a large one counting as one for each hundred reports: what is read besides the counts."""
+"""Groups that are read besides the counts; a large one counts once per hundred reports."""
 _LARGE: Final = 100
 _REST: Final = 10.0
-"""Folding takes at most one part in so many of the time, however much there is to pass."""
+"""Folding takes at most this fraction (one in so many) of the time, whatever the load."""
 _LAST_FOLD_SECONDS: Final = 5.0
 _UNABLE_SECONDS: Final = 60.0
-"""After a failure figures try for so long no more to fold: each might wait for a lock in vain."""
+"""Seconds after a failure in which figures do not try to fold: each might wait in vain."""
 _BEGIN_THOUGH_MOVED: Final = "SELECT pg_logical_emit_message(true, 'deniable', '')"
-"""Makes the commit durable, without a look at where the store is."""
+"""Makes the commit durable, without checking whether the store was moved."""
 
 _SYNCHRONOUS: Final = re.compile(r"\s*(?:(?:first|any)?\s*(\d+)\s*\()?([^)]*)")
 """As in synchronous_standby_names: how many a commit waits for, if it is said, and of which."""
@@ -304,7 +304,7 @@ async def _see_one_moment(connection: Connection) -> None:
 
 
 def lagging(setting: str, local: bool, following: Sequence[str], inactive: int) -> int:
-    """Return how many standbys no commit waits for, or are away.
+    """Return the number of standbys that no commit waits for, or that are not connected.
 
     The setting is synchronous_standby_names; names that follow are in lower case, and a slot is
     inactive while the standby is away that had used it.

@@ -50,13 +50,13 @@ _SETTINGS: Final = {
     # Compiling would cost far more than these statements.
     "jit": "off",
 }
-"""Unless the URL says otherwise."""
+"""Defaults, unless the URL says otherwise."""
 _REQUIRED: Final = {"default_transaction_isolation": "read committed"}
-"""What the SQL of this package relies on, whatever URL and database say."""
+"""Settings on which this package's SQL relies, whatever the URL and database say."""
 ANSWER_SECONDS: Final = _STATEMENT_SECONDS + 10.0
-"""The server should have given up before: then it, or the network, is dead."""
+"""Seconds after which the server, which should have given up before, or the network is dead."""
 _GROUP_SECONDS: Final = 10
-"""For storing a group, which takes some hundredths of one: all reports wait behind it."""
+"""Seconds for storing a group, which takes some hundredths of one: all reports wait for it."""
 _MARGIN: Final = 5.0  # after the server should have given up
 _FILES: Final = {
     "sslrootcert": "PGSSLROOTCERT",
@@ -66,7 +66,7 @@ _FILES: Final = {
 }
 
 _MARK: Final = "deniable.session"
-"""A setting of ours: its value is of one connection."""
+"""A setting of our own, with a value for each connection."""
 OF_CONNECTING: Final = frozenset(
     (
         *("host", "port", "dbname", "database", "user", "password", "passfile", "service"),
@@ -75,7 +75,7 @@ OF_CONNECTING: Final = frozenset(
         *("target_session_attrs", "krbsrvname", "gsslib", "options", "connect_timeout"),
     )
 )
-"""The parameters of a URL that are no settings of the session."""
+"""The parameters of a URL that are not settings of the session."""
 
 POOLED: Final = (
     "a pooler in front of the database pools transactions, so settings and prepared statements "
@@ -129,7 +129,7 @@ def unreadable_file(url: str, environment: dict[str, str]) -> str | None:
 
 
 async def prepare(session: Session, settings: dict[str, str]) -> None:
-    """Make a new connection fit for a store, or refuse a server that keeps no promise of it.
+    """Make a new connection fit for a store, or refuse a server that would break the store's rules.
 
     Settings are made once there is a session, and looked at in a transaction of their own: as
     parameters of its start a pooler may refuse them, or ignore them. A mark among them tells if
@@ -173,7 +173,7 @@ async def prepare(session: Session, settings: dict[str, str]) -> None:
 async def limit_groups(session: "PoolConnectionProxy[asyncpg.Record]", url: str) -> float:
     """Have the server give up a group early, unless the URL says how long a statement may take.
 
-    Returned is after how many seconds a server that has not answered is given up itself.
+    Return the seconds after which a silent server is given up.
     """
     if "statement_timeout" not in _parameters(url):
         await session.execute(f"SET statement_timeout = '{_GROUP_SECONDS}s'", timeout=_MARGIN)
@@ -194,7 +194,7 @@ DATABASE_ERRORS: Final = (
     asyncpg.InternalClientError,
     OSError,  # and with it TimeoutError
 )
-"""Whatever a database that fails, or one that is not there, can raise."""
+"""Errors that a failing or missing database can raise."""
 
 # Of our own: ``deniable.begin_write`` raises them.
 _MOVED: Final = "DNMVD"
@@ -241,7 +241,7 @@ _OF_ANOTHER_HOST: Final = {62, 63, 64}
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """The meaning of an error: for the caller, for another try and for the connection."""
+    """The meaning of an error for the caller, for a retry and for the connection."""
 
     error: StoreError  # what the caller is told in the end
     again: bool  # whether the same may well succeed a moment later

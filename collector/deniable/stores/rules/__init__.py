@@ -37,7 +37,7 @@ class Statement(NamedTuple):
 
 
 class ManyTimes(NamedTuple):
-    """A statement and the values of each time that it is executed; no rows come of it."""
+    """A statement and the values for each execution; it returns no rows."""
 
     sql: str
     values: Rows
@@ -76,12 +76,12 @@ FOLDING: Final = (-1, 4)  # whoever adds up what was counted, or seals
 
 
 def of_end(survey: int) -> tuple[int, int]:
-    """Return the lock of whoever ends a survey."""
+    """Return the lock for ending a survey."""
     return survey, -1
 
 
 def of_epoch(survey: int, epoch: int) -> tuple[int, int]:
-    """Return the lock of whoever seals an epoch."""
+    """Return the lock for sealing an epoch."""
     return survey, epoch
 
 

@@ -21,7 +21,7 @@ ROWS_AT_ONCE: Final = 10_000
 
 
 class SurveyRow(NamedTuple):
-    """A published survey, and what the store itself must know of it."""
+    """A published survey, and the store's own columns about it."""
 
     survey_id: bytes
     name: str
@@ -41,7 +41,7 @@ class RotationRow(NamedTuple):
 
 
 class DistrustRow(NamedTuple):
-    """An issuer that is not trusted any more."""
+    """An issuer that is no longer trusted."""
 
     issuer: bytes
     distrusted_at: int
@@ -58,7 +58,7 @@ class ReceiptRow(NamedTuple):
 
 
 class CountRow(NamedTuple):
-    """How often a response was counted; never 0."""
+    """The count of a response; never 0."""
 
     survey_id: bytes
     epoch: int
@@ -68,7 +68,7 @@ class CountRow(NamedTuple):
 
 
 class ShownRow(NamedTuple):
-    """How often a response was counted when figures took their last step."""
+    """The count of a response when figures took their last step."""
 
     survey_id: bytes
     epoch: int
@@ -78,7 +78,7 @@ class ShownRow(NamedTuple):
 
 
 class SealRow(NamedTuple):
-    """A seal; ``pruning_at`` is since when its receipts are being erased, None if they are not."""
+    """A seal; ``pruning_at`` is the start of its receipts' erasure, None if it has not started."""
 
     survey_id: bytes
     epoch: int
@@ -105,7 +105,7 @@ class OpeningRow(NamedTuple):
 
 
 class NoteRow(NamedTuple):
-    """A note of an operator about the surveys of a name."""
+    """An operator's note about the surveys of a name."""
 
     name: str
     at: int
@@ -120,7 +120,7 @@ class LogEntryRow(NamedTuple):
 
 
 class LogCheckpointRow(NamedTuple):
-    """A checkpoint of the public log; ``role`` tells the newest from the one that is witnessed."""
+    """A checkpoint of the public log; ``role`` distinguishes the newest from the witnessed one."""
 
     role: str
     checkpoint: str
@@ -197,7 +197,7 @@ _TABLES: Final[dict[type[StoredRow], tuple[str, tuple[str, ...]]]] = {
     LogCheckpointRow: ("log_checkpoints", LogCheckpointRow._fields),
     TokenRow: ("tokens", TokenRow._fields),
 }
-"""Where rows are written, in the order of :meth:`Filling._record`."""
+"""The tables and columns of rows, in the order of :meth:`Filling._record`."""
 
 
 class Filling:

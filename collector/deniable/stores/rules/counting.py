@@ -1,4 +1,4 @@
-"""Counts: which of them figures may show; seals, the erasure that follows, ends; the check of all.
+"""Counts that figures may show; seals, the later erasure, and ends; the check of them all.
 
 Figures advance in steps of ``minimum_reports``, when they are read. Of a survey without a minimum
 the counts themselves are shown, and nothing is written for it.
@@ -91,7 +91,7 @@ _STEP: Final = """
 
 
 def much_is_left(survey_id: bytes) -> Rule[bool]:
-    """Return if more than a piece of a survey is left to be added up, where that can be done."""
+    """Return whether more than a piece of a survey is left to add up, and can be."""
     survey, _ = yield from find_survey(survey_id)
     ((writable, size),) = yield Statement(
         "SELECT current_setting('transaction_read_only') = 'off',"
@@ -102,10 +102,10 @@ def much_is_left(survey_id: bytes) -> Rule[bool]:
 
 
 def fold(survey_id: bytes | None = None, epoch: int | None = None) -> Rule[bool]:
-    """Add up a piece of what groups have counted, of a survey and epoch or of all.
+    """Add up a piece of the groups' counts, of a survey and epoch or of all.
 
-    Returned is if more is left; groups under way are left out. Of two that do so at once the second
-    finds what the first has left.
+    It returns whether more is left; groups under way are left out. Of two at once, the second finds
+    what the first has left.
     """
     survey = None if survey_id is None else (yield from find_survey(survey_id))[0]
     yield from lock(FOLDING)
@@ -123,14 +123,14 @@ def counted_reports(survey_id: bytes, epoch: int) -> Rule[int]:
 
 
 def shown_counts(survey_id: bytes, epoch: int) -> Rule[tuple[Counts, bool]]:
-    """Return the counts that figures show now, and whether a step of theirs is due."""
+    """Return the counts that figures show now, and whether their next step is due."""
     survey, minimum, due = yield from _figures(survey_id, epoch)
     rows = yield Statement(SHOWN if minimum > 1 else COUNTED, (survey, epoch))
     return as_counts(rows), due
 
 
 def shown_reports(survey_id: bytes, epoch: int) -> Rule[tuple[int, bool]]:
-    """Return the number of reports that figures show now, and whether a step of theirs is due."""
+    """Return the number of reports that figures show now, and whether their next step is due."""
     survey, minimum, due = yield from _figures(survey_id, epoch)
     table = "published_counts" if minimum > 1 else "counted"
     ((reports,),) = yield Statement(
@@ -142,7 +142,7 @@ def shown_reports(survey_id: bytes, epoch: int) -> Rule[tuple[int, bool]]:
 
 
 def take_step(survey_id: bytes, epoch: int) -> Rule[None]:
-    """Show all reports that are counted now, unless another reader took the step meanwhile.
+    """Show all reports counted so far, unless another reader took the step meanwhile.
 
     What is shown is never taken back: counts only grow.
     """
@@ -181,7 +181,7 @@ def newest_counted(survey_id: bytes) -> Rule[int | None]:
 
 
 def _figures(survey_id: bytes, epoch: int) -> Rule[tuple[int, int, bool]]:
-    """Return a survey's number, its minimum, and if as many more are counted as that."""
+    """Return a survey's number, its minimum, and whether that many more are counted."""
     row = yield from first(_DUE, survey_id, epoch)
     if row is None:
         raise StoreError("the survey is not in this store")
@@ -217,7 +217,7 @@ KEPT: Final = """
 
 
 def faults() -> Rule[list[str]]:
-    """Return a line for each thing that is not as it must be; in a transaction of one moment."""
+    """Return a line for each fault; in a transaction that sees one moment."""
     lines = []
     ((astray,),) = yield Statement(_ASTRAY)
     if astray:
@@ -275,7 +275,7 @@ _SEALS: Final = """
 
 
 def seal(survey_id: bytes, epoch: int, now: int) -> Rule[tuple[Seal, bool]]:
-    """Seal an epoch for good; return the seal that stands, and if it is this one.
+    """Seal an epoch for good; return the valid seal, and whether it is this one.
 
     The epoch's lock waits for every group that is being stored, and keeps out all others until the
     commit: what is counted then is what the digest is of (S4). So that they do not wait long, what

@@ -30,7 +30,7 @@ from deniable.stores.values import (
 
 
 def find_survey(survey_id: bytes) -> Rule[tuple[int, int]]:
-    """Return a survey's number, and in steps of how many reports (at least 1) figures advance."""
+    """Return a survey's number, and the reports (at least 1) in a step of its figures."""
     row = yield from first(
         "SELECT survey, minimum FROM deniable.surveys WHERE survey_id = $1", survey_id
     )
@@ -249,7 +249,7 @@ def remove_note(name: str, note: Note) -> Rule[bool]:
 def move_away(to: str) -> Rule[None]:
     """Mark the store as moved, once all that is being written is committed.
 
-    Also where the mark is there, this writes: it may not be durable yet.
+    It writes even if the mark exists: that may not be durable yet.
     """
     yield from lock(MOVE)
     ((stands,),) = yield Statement(MARK_MOVED, (to,))

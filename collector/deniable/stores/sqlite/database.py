@@ -1,4 +1,4 @@
-"""A collector's SQLite file, as one thread has it open: transactions, migrations, errors, its log.
+"""A collector's SQLite file, opened by one thread: transactions, migrations, errors, its log.
 
 The rules S1 to S8 stand in ``store.py``. A commit that changed nothing would synchronise nothing,
 so that each writing transaction changes something (S1).
@@ -81,7 +81,7 @@ def _answer(connection: sqlite3.Connection, request: Request) -> Rows:
 
 @cache
 def in_sqlite(sql: str) -> tuple[str, tuple[int, ...]]:
-    """Return a rule's statement as SQLite takes it, and which value each of its places gets."""
+    """Return a rule's statement in SQLite's form, and the value's index for each place."""
     text = _FORMS.get(sql, sql)
     for theirs, ours in (
         ("deniable.counted", "counts"),
@@ -95,11 +95,11 @@ def in_sqlite(sql: str) -> tuple[str, tuple[int, ...]]:
 
 
 _SECONDS = 10.0
-"""How long the log keeps what was written. Under load SQLite itself empties it more often."""
+"""Seconds for which the log keeps what was written. Under load SQLite empties it more often."""
 
 
 class WalTruncation:
-    """Empties a store's log; used inside one running event loop.
+    """The emptying of a store's log; used inside one running event loop.
 
     ``empty`` does it, and returns False if somebody reads from the log.
     """
@@ -110,7 +110,7 @@ class WalTruncation:
         self._emptying: asyncio.Task[None] | None = None
 
     def written(self) -> None:
-        """Have the log emptied soon, since something was written."""
+        """Have the log emptied soon, after a write."""
         self._written = True
         if self._emptying is None:
             self._emptying = asyncio.create_task(self._until_empty())
@@ -144,16 +144,16 @@ class WalTruncation:
 # With millions of receipts nearly every insert is in another page, which is read, logged and later
 # copied into the table. Measured with 10 million, in processor time beyond that of an empty store:
 _PAGE_BYTES: Final = 2_048
-"""Of a new file. A fifth less than with 4,096; half as much again would be lost with 1,024."""
+"""Page size of a new file. A fifth less time than 4,096; 1,024 would lose half as much again."""
 _LOG_BYTES: Final = 64 << 20
-"""How long the log gets before it is copied: a third less than with SQLite's 1,000 pages.
+"""The log's length before it is copied: a third less time than with SQLite's 1,000 pages.
 
 The copying takes up to half a second then. Four times as much would save another sixth.
 """
 _TRUNCATE_MILLISECONDS: Final = 200
-"""How long readers may keep the log from being emptied: so long nothing is committed."""
+"""Milliseconds for which readers may keep the log from being emptied; nothing is committed then."""
 _CACHE_KIBIBYTES: Final = 32 << 10
-"""Of each connection: the upper levels of the tree fit for some hundred million receipts."""
+"""Cache of each connection: holds the tree's upper levels for some hundred million receipts."""
 
 
 _APPLICATION_ID: Final = 0x64656E73  # "dens"
@@ -173,7 +173,7 @@ def version(connection: sqlite3.Connection) -> int:
 
 @contextmanager
 def read_only(path: Path, *, at_rest: bool = False) -> Iterator[sqlite3.Connection]:
-    """Open a file to read it; whatever wrote it, it stays as it is.
+    """Open a file for reading, whatever wrote it; it stays unchanged.
 
     One ``at_rest`` nobody writes: no file is made beside it, and its folder may be read-only. Every
     error of SQLite, also of what is done with it, is a StoreError.
@@ -253,7 +253,7 @@ class SqliteDatabase:
 
     @contextmanager
     def transaction(self, *, though_moved: bool = False) -> Iterator[sqlite3.Connection]:
-        """Hold the store's one writing transaction; it is committed at the end, or did not happen.
+        """Hold the store's one writing transaction; it is committed at the end, or has no effect.
 
         It makes a durable write also if nothing is changed in it (S1).
 
@@ -288,7 +288,7 @@ class SqliteDatabase:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """Give the connection, whose errors become the store's."""
+        """Yield the connection; its errors become the store's."""
         with _translated():
             yield self._connection
 
@@ -323,7 +323,7 @@ def _translated() -> Iterator[None]:
 
 
 def faults(connection: sqlite3.Connection) -> list[str]:
-    """Return a line for each thing that is not as it must be, all as of one moment."""
+    """Return a line for each fault, all as of one moment."""
     connection.execute("BEGIN")
     try:
         # Of a file whose pages are damaged nothing else can be said.

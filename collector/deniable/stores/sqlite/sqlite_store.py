@@ -28,7 +28,7 @@ from deniable.stores.values import Receipt, Seal, StoreError, Verdict
 
 _ERASED_AT_ONCE: Final = 10_000
 _REWRITTEN_AT_ONCE: Final = 2_000
-"""Receipts: some hundredths of a second, in which no report is stored."""
+"""Receipts at a time: some hundredths of a second, in which no report is stored."""
 _REWRITTEN_AGAIN: Final = 400  # receipts: more than a page of 4,096 bytes has, twice
 
 
@@ -71,7 +71,7 @@ def rewrite(survey_id: bytes, epoch: int, after: bytes) -> Rule[bytes | None]:
 def erase(survey_id: bytes, epoch: int, now: int) -> Rule[int]:
     """Erase some receipts of a sealed epoch; return how many, 0 once none is left.
 
-    Some at once, so that reports of other epochs are stored in between.
+    It erases some at a time, so that reports of other epochs are stored in between.
     """
     survey, _ = yield from begin_pruning(survey_id, epoch, now)
     erased = yield Statement(
@@ -88,7 +88,7 @@ _Row = tuple[int, int, bytes, int, int, int]
 
 
 def add_receipts(database: SqliteDatabase, receipts: Sequence[Receipt]) -> list[Verdict]:
-    """Store receipts in one transaction; one verdict each, in their order."""
+    """Store receipts in one transaction; return one verdict for each, in their order."""
     verdicts = [Verdict.ACCEPTED] * len(receipts)
     rows: list[_Row] = []
     with database.transaction() as connection:
@@ -107,7 +107,7 @@ def add_receipts(database: SqliteDatabase, receipts: Sequence[Receipt]) -> list[
 
 
 class _Admission(dict[tuple[bytes, int, bytes | None], Verdict | tuple[int, int]]):
-    """By survey, epoch and issuer: the numbers of survey and issuer, or why nothing is taken.
+    """By survey, epoch and issuer: the numbers of survey and issuer, or the reason of refusal.
 
     Each is looked up once in a transaction, and never kept beyond it (S4, S7).
     """
@@ -147,7 +147,7 @@ class _Admission(dict[tuple[bytes, int, bytes | None], Verdict | tuple[int, int]
 
 
 def _insert(connection: sqlite3.Connection, rows: list[_Row]) -> list[_Row]:
-    """Insert receipts; return those whose key is there already, or came twice in this group.
+    """Insert receipts; return those whose key exists already, or came twice in this group.
 
     They are sorted: the tree takes neighbours with less work, and of one key the first goes first
     (S2).
@@ -201,7 +201,7 @@ def _count(connection: sqlite3.Connection, rows: list[_Row], verdicts: list[Verd
 
 
 _PING_SECONDS: Final = 3.0
-"""How long others may hold the lock, of which storing a group takes hundredths."""
+"""Seconds for which others may hold the lock; storing a group takes hundredths of one."""
 
 
 class SqliteStore(Store):
@@ -218,7 +218,7 @@ class SqliteStore(Store):
     async def open(cls, path: Path, *, migrate: bool = True, patience: float = 10.0) -> Self:
         """Open the file; migrating creates it or brings an older schema to this version.
 
-        Other processes are waited for with patience, for so many seconds.
+        ``patience`` is the number of seconds to wait for other processes.
         """
         writer = await asyncio.to_thread(SqliteDatabase, path, migrate=migrate, patience=patience)
         reader = await asyncio.to_thread(SqliteDatabase, path, patience=patience, settle=False)
