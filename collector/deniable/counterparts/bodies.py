@@ -22,14 +22,14 @@ def pack_logged(envelope: bytes, proof: bytes = b"") -> bytes:
 
 
 def pack_all_logged(envelopes: Iterable[bytes], proofs: Sequence[bytes]) -> list[bytes]:
-    """Return the pairs of envelopes and their proofs, of which some or all may be left out."""
+    """Return the pairs of envelopes and their proofs; some or all proofs may be missing."""
     return [pack_logged(*pair) for pair in zip_longest(envelopes, proofs, fillvalue=b"")]
 
 
 def pack_manifests(envelopes: Sequence[bytes], proofs: Sequence[bytes] = ()) -> bytes:
-    """Return the array of ``[envelope, proof]``, the newest first, that a collector offers.
+    """Return the array of ``[envelope, proof]``, newest first, that a collector offers.
 
-    That is of as many as fit. Proofs may be left out.
+    It has as many as fit. Proofs may be left out.
     """
     packed, pairs = b"", pack_all_logged(envelopes, proofs)
     for most in range(min(len(pairs), MAX_MANIFESTS), -1, -1):
@@ -57,17 +57,17 @@ def pack_problem(code: RefusalCode, detail: str, status: int | None = None) -> b
 
 
 def split_upload(body: bytes) -> Iterator[bytes]:
-    """Split an upload's body into the bytes of its envelopes, which may be defective each."""
+    """Split an upload's body into the bytes of its envelopes; each may be defective."""
     if len(body) > MAX_UPLOAD_BYTES:
         raise Refusal(RefusalCode.TOO_LARGE, f"at most {MAX_UPLOAD_BYTES} bytes per request")
     return codec.split_array(body, MAX_UPLOAD_REPORTS)
 
 
 def read_token_request(body: bytes) -> tuple[int, bytes]:
-    """Return the last byte of the key's id and the blinded message, neither judged.
+    """Return the last byte of the key's id and the blinded message, both unchecked.
 
     Raises:
-        InvalidToken: if the bytes are no request for a token of this type.
+        InvalidToken: if the bytes are not a request for a token of this type.
     """
     from deniable.privacy_pass import REQUEST_BYTES, TOKEN_TYPE, InvalidToken  # for issuers alone
 

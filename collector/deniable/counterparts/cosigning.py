@@ -7,7 +7,7 @@ from deniable.messages import SigningKey
 
 
 def sign_checkpoint(checkpoint: Checkpoint, signing_key: SigningKey) -> SignedCheckpoint:
-    """Return the checkpoint signed by its log, whose key has the origin's name."""
+    """Return the checkpoint, signed by its log; the log's key has the origin's name."""
     key = VerifierKey(checkpoint.origin, LOG, signing_key.public_key)
     signature = signing_key.sign(b"", checkpoint.body.encode())
     return SignedCheckpoint(checkpoint, (NoteSignature(key.name, key.key_id, signature),))
@@ -17,7 +17,7 @@ def cosign(checkpoint: Checkpoint, name: str, signing_key: SigningKey, timestamp
     """Return a witness's signature line, with its newline (C2SP tlog-cosignature, Ed25519).
 
     It says that at that time, in Unix seconds, this was the newest checkpoint the witness had seen
-    of the log, and that all it saw before are its beginnings.
+    of the log, and that it extends all earlier ones.
     """
     if not 0 < timestamp < BEYOND:
         raise TransparencyLogError("a cosignature must have a time, in Unix seconds")

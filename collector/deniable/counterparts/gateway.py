@@ -16,10 +16,10 @@ from deniable.oblivious_http.hpke import KEY_BYTES, Context, derive_shared_secre
 
 
 class Receiver(Context):
-    """The context of whoever holds the private key.
+    """The context of the private key's holder.
 
     Raises:
-        ObliviousHttpError: if ``encapsulated`` is no public key, or one of small order.
+        ObliviousHttpError: if ``encapsulated`` is not a public key, or is one of small order.
     """
 
     __slots__ = ()
@@ -29,7 +29,7 @@ class Receiver(Context):
         super().__init__(derive_shared_secret(agreed, encapsulated, key.public_key), info)
 
     def open(self, sealed: bytes, associated: bytes = b"") -> bytes:
-        """Return the next message; ObliviousHttpError if it is not what was sealed."""
+        """Return the next message; ObliviousHttpError if it was altered."""
         message = open_sealed(self._aead, self._nonce(), sealed, associated)
         self._sequence += 1
         return message
@@ -41,7 +41,7 @@ class ResponseSealer(Exchange):
     __slots__ = ()
 
     def seal(self, response: bytes, *, nonce: bytes | None = None) -> bytes:
-        """Return the encapsulated response, of 32 bytes more; the nonce is random, but in tests."""
+        """Return the encapsulated response, 32 bytes longer; its nonce is random, but for tests."""
         nonce = os.urandom(RESPONSE_NONCE_BYTES) if nonce is None else nonce
         aead, aead_nonce = self._keys(nonce)
         return nonce + aead.encrypt(aead_nonce, response, None)
@@ -50,15 +50,15 @@ class ResponseSealer(Exchange):
 def open_request(
     keys: Mapping[int, PrivateKey], encapsulated: bytes
 ) -> tuple[bytes, ResponseSealer]:
-    """Return the binary request, and who seals its response.
+    """Return the binary request, and the sealer of its response.
 
     Args:
         keys: The private keys by their identifiers.
         encapsulated: What the relay passed on.
 
     Raises:
-        ObliviousHttpError: if it is no encapsulated request, is for another key or other
-            algorithms, or was altered.
+        ObliviousHttpError: if it is not an encapsulated request, is for a different key or
+            different algorithms, or was altered.
     """
     header = encapsulated[:HEADER_BYTES]
     enc = encapsulated[HEADER_BYTES : HEADER_BYTES + KEY_BYTES]

@@ -1,4 +1,4 @@
-"""Intake: what is taken, and for how long. Pure: bytes, a clock and the surveys in, reports out."""
+"""Intake: the reports that are accepted, and for how long. Pure: bytes, a clock and surveys in."""
 
 from deniable.intake.judge import KnownSurvey, judge_report
 from deniable.intake.life import Action, Due, due, finished

@@ -13,13 +13,13 @@ from deniable.messages.ed25519 import Verify, verify
 from deniable.stores.values import RECEIPT_KEY_BYTES, Receipt
 
 KnownSurvey = Callable[[bytes], Manifest | None]
-"""Looks up a published survey by its id."""
+"""A lookup of a published survey by its id."""
 
 
 def judge_report(
     envelope: bytes, now: float, known_survey: KnownSurvey, verify: Verify = verify
 ) -> Receipt:
-    """Judge one element of an upload; return what the store is to keep of it, verified.
+    """Judge one element of an upload; return its verified receipt, for the store.
 
     Raises:
         Refusal: malformed, bad-key, unknown-survey, out-of-domain, too-early, epoch-closed,
@@ -40,7 +40,7 @@ def check_report(
 ) -> bytes | None:
     """Check a report against the survey that it names, in the protocol's order.
 
-    The report was read and its key checked. What is returned is the id of the issuer that
+    The report was read and its key checked. The result is the id of the issuer that
     vouches for the device, None in an open survey.
 
     Raises:

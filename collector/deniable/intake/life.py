@@ -1,4 +1,4 @@
-"""The life of a survey: what its schedule asks for that is not done yet. Pure.
+"""The life of a survey: the actions that its schedule still requires. Pure.
 
 Open → grace → sealed → a day later pruned → when all its epochs are sealed, ended.
 
@@ -35,7 +35,7 @@ from deniable.messages import Manifest, Schedule
 from deniable.stores.values import KEPT_SECONDS
 
 BELIEVED_SECONDS: Final = 7 * 86_400
-"""How late upkeep may come. A week, so that nobody is asked because of some days off."""
+"""How late upkeep may come: a week, so that some days off do not make it ask the operator."""
 
 
 class Action(StrEnum):
@@ -49,14 +49,14 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """One thing to do with a survey, or with one epoch of it."""
+    """One action due to a survey, or to one epoch of it."""
 
     action: Action
     epoch: int | None = None
 
 
 class StandingSeal(Protocol):
-    """The part of a seal that matters here."""
+    """A seal, as far as it matters here."""
 
     @property
     def epoch(self) -> int:
@@ -78,10 +78,10 @@ def due(
     newest: int | None,
     now: float,
 ) -> list[Due]:
-    """Return the actions that are due to a survey, in the order in which they are to be done.
+    """Return the actions that are due to a survey, in their order.
 
-    It took reports until ``ended_at``, and ``newest`` is the newest epoch with a counted one; None
-    where there is no such thing. Times are Unix seconds.
+    It accepted reports until ``ended_at``, and ``newest`` is the newest epoch with a counted one;
+    each is None if there is none. Times are Unix seconds.
     """
     schedule = manifest.schedule
     standing = {seal.epoch: seal for seal in seals}

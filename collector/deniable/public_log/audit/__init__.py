@@ -1,4 +1,4 @@
-"""Auditing a public log: its history whole, what changed, and whether anybody was deceived.
+"""The audit of a public log: its whole history, its changes, and whether anybody was deceived.
 
 What is checked is pure (``entries``, ``checks``): bytes, keys and a time in, findings out. Files
 and sockets are at the rim (``visiting``).

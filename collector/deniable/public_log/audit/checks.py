@@ -1,4 +1,4 @@
-"""The audit of a log that was downloaded: pure, of bytes, keys and a time."""
+"""The audit of a downloaded log. Pure: bytes, keys and a time in, findings out."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -42,10 +42,10 @@ class Audit:
     """The result of an audit.
 
     Attributes:
-        tree: of the entries, or the hashes of those that are withheld, by its levels.
-        whole: whether that makes the root that the log signed.
+        tree: of the entries, or the hashes of withheld ones, by its levels.
+        whole: whether that gives the root that the log signed.
         cosigned: when the policy's witnesses cosigned the checkpoint.
-        extends: whether the log extends the one of the last visit, for sure.
+        extends: whether the log certainly extends the one of the last visit.
     """
 
     downloaded: Downloaded
@@ -60,13 +60,13 @@ class Audit:
 
     @property
     def to_be_remembered(self) -> bool:
-        """Return whether the next visit is to be compared with this one, and not with the last."""
+        """Return whether the next visit should be compared with this one instead of the last."""
         forged = any(caution.code == "forged-checkpoint" for caution in self.findings)
         return self.whole and not forged and (self.extends or self.trust.remembered is None)
 
     @property
     def worst(self) -> Level:
-        """Return how grave the gravest finding is."""
+        """Return the level of the gravest finding."""
         levels = {caution.level for caution in self.findings}
         return next((level for level in Level if level in levels), Level.NOTE)
 
@@ -74,7 +74,7 @@ class Audit:
 def face_findings(
     result: Audit, other: SignedCheckpoint, hashes: Sequence[bytes]
 ) -> Iterator[Caution]:
-    """Judge whether another checkpoint of the log, which is no longer, is of the same history."""
+    """Judge whether another checkpoint of the log, of at most its size, is of the same history."""
     own = result.downloaded.checkpoint
     if other.checkpoint.size == own.checkpoint.size:
         same, needed = other.checkpoint.root == own.checkpoint.root, tuple[bytes, ...]()
@@ -100,7 +100,7 @@ def verify_signed(signed: SignedCheckpoint, log_key: VerifierKey | None) -> None
     """Check that the log signed a checkpoint.
 
     Raises:
-        TransparencyLogError: if it did not, or nobody knows its key.
+        TransparencyLogError: if it did not, or its key is unknown.
     """
     if log_key is None:
         raise TransparencyLogError("no key of the log is known")
@@ -119,7 +119,7 @@ def audit(
     replies: Replies = NO_REPLIES,
     history: History | None = None,
 ) -> Audit:
-    """Return the audit of a log, and of what a collector and witnesses say beside it."""
+    """Return the audit of a log, and of the statements of a collector and witnesses."""
     history = history or History.read(downloaded.envelopes, trust.authority)
     result = Audit(downloaded, trust, history)
     hashes = _leaf_hashes(downloaded)
@@ -139,7 +139,7 @@ def audit(
 
 
 def _leaf_hashes(downloaded: Downloaded) -> list[bytes]:
-    """Return the hashes of all entries, of those withheld from their tiles, or else none."""
+    """Return the hashes of all entries (of withheld ones from their tiles), or else none."""
     hashes = []
     size = downloaded.checkpoint.checkpoint.size
     for index, entry in enumerate(downloaded.entries):
@@ -186,7 +186,7 @@ def _signatures(result: Audit, now: float) -> Iterator[Caution]:
 
 
 def _files(result: Audit, hashes: Sequence[bytes]) -> Iterator[Caution]:
-    """Judge whether the files are those of the tree whose root was signed."""
+    """Judge whether the files belong to the tree whose root was signed."""
     downloaded = result.downloaded
     for path, reason in downloaded.missing.items():
         yield finding("incomplete", path=path, reason=reason)
@@ -206,7 +206,7 @@ def _files(result: Audit, hashes: Sequence[bytes]) -> Iterator[Caution]:
 
 
 def _last_visit(result: Audit, hashes: Sequence[bytes]) -> Iterator[Caution]:
-    """Judge whether the log extends that of the last visit."""
+    """Judge whether the log extends the one of the last visit."""
     before = result.trust.remembered
     if before is None:
         return
@@ -238,7 +238,7 @@ def _witnesses(result: Audit, replies: Replies, hashes: Sequence[bytes]) -> Iter
 
 
 def offer_findings(result: Audit, offered: Offered, hashes: Sequence[bytes]) -> Iterator[Caution]:
-    """Judge a collector's offer: whether the log has it, and whether its proofs hold."""
+    """Judge a collector's offer: whether the log has it, and whether its proofs are valid."""
     history, signer = result.history, offered.signer
     if signer is not None and history.handed and signer not in history.chain:
         yield finding("other-authority", signer=signer.hex())
@@ -282,7 +282,7 @@ def offer_findings(result: Audit, offered: Offered, hashes: Sequence[bytes]) -> 
 
 
 def _check_proof(trust: Trust, envelope: bytes, proof: LogProof) -> None:
-    """Check a proof as devices do; of no policy, that the log signed it."""
+    """Check a proof as devices do; without a policy, only that the log signed it."""
     if trust.policy is not None:
         trust.policy.check(log_entry(envelope), proof)
         return

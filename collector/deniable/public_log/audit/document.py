@@ -1,4 +1,4 @@
-"""The document of an audit: the log's history whole, in plain words, and what was found."""
+"""The document of an audit: the log's whole history in plain words, and the findings."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -34,7 +34,7 @@ _UNCHECKED: Final = {
     "undated": "when manifests were published",
     "uncompared": "all issuer keys",
 }
-"""By the codes of their findings."""
+"""What was not checked, by the codes of the findings that say so."""
 
 _LEGEND: Final = (
     "! weakens the privacy of those who answer, - another change; !! proven to be wrong, "
@@ -71,7 +71,7 @@ def audit_document(audit: Audit, now: float) -> Document:
 
 
 def _sentence(audit: Audit) -> str:
-    """Return the result in a sentence, with what was not looked at, or had to be believed."""
+    """Return the result in a sentence, with what was not checked or had to be believed."""
     sentence = _SENTENCES[audit.worst]
     codes = {caution.code for caution in audit.findings}
     unchecked = [what for code, what in _UNCHECKED.items() if code in codes]

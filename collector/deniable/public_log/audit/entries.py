@@ -1,6 +1,6 @@
 """Entries of a public log: manifests, hand-overs of the authority's key, and gateway keys.
 
-Which of them an entry is follows from its form, and from the context under which a key of the
+An entry's kind follows from its form, and from the context under which a key of the
 authority signed it.
 """
 
@@ -32,14 +32,14 @@ from deniable.reading import NotReached
 
 @dataclass(frozen=True, slots=True)
 class Downloaded:
-    """A log as it was served.
+    """A log as served.
 
     Attributes:
-        tiles: of hashes, by their paths; those that could not be had are among the missing.
+        tiles: of hashes, by their paths; those that could not be fetched are in ``missing``.
         entries: in their order; None where a bundle is missing or cannot be read.
         envelopes: what the entries stand for: themselves, but of envelopes that are too long.
-        missing: why a file could not be had, by its path.
-        damaged: why a file cannot be read, by its path.
+        missing: the reason why a file could not be fetched, by its path.
+        damaged: the reason why a file cannot be read, by its path.
     """
 
     checkpoint: SignedCheckpoint
@@ -56,7 +56,7 @@ class Offered:
 
     Attributes:
         signer: the key that signs now, as the collector says; None if it was not asked.
-        signed: envelopes with their proofs, by what they are.
+        signed: envelopes with their proofs, by their descriptions.
         listed: the ids of all surveys that it says it published, by the names it was asked for.
     """
 
@@ -67,11 +67,11 @@ class Offered:
 
 @dataclass(frozen=True, slots=True)
 class Replies:
-    """The answers of the policy's witnesses, by their names, to which log each of them knows.
+    """The answers of the policy's witnesses, by name: the log that each of them knows.
 
     Attributes:
         seen: the newest checkpoint that a witness cosigned.
-        silent: why another's is not known.
+        silent: the reason why a witness's checkpoint is unknown.
     """
 
     seen: Mapping[str, SignedCheckpoint] = field(default_factory=dict)
@@ -79,21 +79,21 @@ class Replies:
 
 
 NO_REPLIES: Final = Replies()
-"""Of a policy without witnesses that can be asked, or of none."""
+"""The replies without a policy, or if none of its witnesses can be asked."""
 
 
 Visits = tuple[tuple[int, int, int], ...]
-"""Sizes that the log had, growing, each with the first and the last visit that saw it."""
+"""Rising sizes of the log, each with the first and the last visit that saw it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trust:
     """Keys and checkpoints that an audit does not question.
 
-    Without a key of the log nobody knows whether it signed its checkpoint.
+    Without a key of the log it is unknown whether the log signed its checkpoint.
 
     Attributes:
-        acknowledged: hashes of leaves up to which crowds were looked into.
+        acknowledged: hashes of leaves up to which crowds were examined.
     """
 
     log_key: VerifierKey | None
@@ -106,7 +106,7 @@ class Trust:
 
 @dataclass(frozen=True, slots=True)
 class TwoFaces:
-    """Two checkpoints that one log signed and that cannot both be of one history: the proof.
+    """The proof: two checkpoints that one log signed and that cannot both be of one history.
 
     The hashes are those of the longer one's entries, where the shorter is not its beginning: they
     make the root of the one, and the first of them do not make that of the other.
@@ -124,9 +124,9 @@ _MOST_CHECKS: Final = 60_000
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An entry of a log, opened, or a fault of it; neither if it is withheld.
+    """An opened entry of a log, or its fault; neither if it is withheld.
 
-    Nor if it might be sound by a hand-over that is withheld.
+    Neither, also, if a withheld hand-over might make it valid.
     """
 
     index: int
@@ -137,13 +137,13 @@ class Entry:
 
     @property
     def leaf(self) -> bytes:
-        """Return the hash by which the log's tree has it."""
+        """Return its hash in the log's tree."""
         return leaf_hash(log_entry(self.envelope))
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A manifest where the log first has it, and the entries that sign it anew."""
+    """A manifest at its first entry, and the entries that sign it again."""
 
     entry: Entry
     manifest: Manifest
@@ -152,12 +152,12 @@ class Version:
 
 @dataclass(frozen=True)
 class History:
-    """The history that a log has, under the authority that is trusted.
+    """A log's history under the trusted authority.
 
     Attributes:
         chain: the authority's keys, the one that signs now last.
-        fork: why its hand-overs are not sound; empty if they are.
-        handed: whether it has all hand-overs: no entry is withheld but envelopes that are too long.
+        fork: the reason why its hand-overs are invalid; empty if they are valid.
+        handed: whether it has all hand-overs: only envelopes that are too long are withheld.
     """
 
     entries: tuple[Entry, ...]
@@ -189,13 +189,13 @@ class History:
 
     @property
     def strange(self) -> bool:
-        """Return whether the authority signed nothing of what can be read."""
+        """Return whether the authority signed none of the readable entries."""
         faulty = any(entry.fault for entry in self.entries)
         return faulty and not any(entry.message for entry in self.entries)
 
     @cached_property
     def versions(self) -> dict[str, list[Version]]:
-        """Return the manifests by name, in the order in which the log first has them."""
+        """Return the manifests by name, in the order of their first entries."""
         by_name: dict[str, dict[bytes, list[Entry]]] = {}
         for entry in self.entries:
             if isinstance(manifest := entry.message, Manifest):
@@ -219,7 +219,7 @@ def _version(first: Entry, *again: Entry) -> Version:
 
 
 def _rotation(envelope: bytes) -> Rotation | Refusal | None:
-    """Return the hand-over of keys that an envelope is, or why it is none; None of another."""
+    """Return an envelope's hand-over of keys, or why it is invalid; None for another kind."""
     if not envelope.startswith(_THREE):
         return None
     try:
@@ -258,7 +258,7 @@ def _chain(authority: bytes, rotations: Iterable[Rotation]) -> tuple[tuple[bytes
 
 
 class _Opening:
-    """Opens entries, by the key first that signed the one before, with a bound for hostile logs."""
+    """An opener of entries: the previous entry's key first, with a bound for hostile logs."""
 
     def __init__(self, chain: Sequence[bytes], handed: bool) -> None:
         self._chain = chain
@@ -269,7 +269,7 @@ class _Opening:
     def entry(
         self, index: int, envelope: bytes | None, rotation: Rotation | Refusal | None
     ) -> Entry:
-        """Return an entry, opened, of what its envelope is as a hand-over."""
+        """Return an opened entry, given its envelope's hand-over."""
         if envelope is None or large_digest(envelope):
             return Entry(index, envelope or b"", None)
         try:

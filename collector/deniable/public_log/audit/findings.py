@@ -1,4 +1,4 @@
-"""Findings of an audit: one table, of what each is called, how grave it is, and its words.
+"""Findings of an audit: one table of their codes, levels and sentences.
 
 Alerts are proven by what was signed, or by what is served beside it. Warnings are suspicions:
 they have innocent causes, too.
@@ -175,17 +175,17 @@ FINDINGS: Final[Mapping[str, tuple[Level, str]]] = {
         "This is a copy in a directory: what a collector offers beside it was not checked.",
     ),
 }
-"""By code: how grave a finding is, and its sentence."""
+"""By code: the level of a finding, and its sentence."""
 
 
 STATUSES: Final = {Level.NOTE: 0, Level.ALERT: 1, Level.WARNING: 3}
-"""What the command ends with, by its gravest finding."""
+"""The command's exit statuses, by its gravest finding."""
 
 _MARKS: Final = {Level.ALERT: "!! ", Level.WARNING: "? ", Level.NOTE: ""}
 
 
 class Finding(Caution):
-    """A caution whose mark tells a suspicion from what is weaker in a survey."""
+    """A caution whose mark distinguishes a suspicion from a weakness of a survey."""
 
     __slots__ = ()
 
@@ -195,12 +195,12 @@ class Finding(Caution):
 
 
 def finding(code: str, **parts: object) -> Finding:
-    """Return a finding of the table, with what its sentence names; hidden characters are marked."""
+    """Return a finding of the table, with its sentence filled in; hidden characters are marked."""
     level, text = FINDINGS[code]
     return Finding(code, level, text.format_map({key: plain(part) for key, part in parts.items()}))
 
 
 def plain(part: object) -> str:
-    """Return a stranger's text as it can be printed: in one line, without hidden characters."""
+    """Return a stranger's text made printable: in one line, without hidden characters."""
     text = f"{part:,}" if type(part) is int else str(part)
     return "".join(c if c.isprintable() else "\ufffd" for c in text)

@@ -1,4 +1,4 @@
-"""Checks of a log's history by itself: who signed what, how surveys follow, what marks devices.
+"""Checks of a log's history by itself: its signers, the order of surveys, marks of devices.
 
 A log shows whatever is made for few devices, and makes no devices equal. What is found of that has
 innocent causes, too: whoever has looked into it acknowledges the leaf that is named. The log has no
@@ -20,16 +20,16 @@ from deniable.public_log.audit.findings import finding
 from deniable.publishing.blind_keys import ListedKeys
 
 _MOST_ALIVE: Final = 2
-"""Lists of gateway keys, what is used and what follows it: more at once are a crowd."""
+"""Lists of gateway keys, the one in use and the next: more at once are a crowd."""
 _MOST_RUNNING: Final = 4
-"""Manifests, what runs, two changes of it and what follows: more at once are a crowd."""
+"""Manifests, the running one, two changes of it and the next: more at once are a crowd."""
 _LAST_EPOCHS: Final = 8
-"""Epochs before its end in which a manifest is taken to have run."""
+"""Epochs before its end in which a manifest is assumed to have run."""
 _UNTOLD: Final = "perhaps within one epoch (no remembered visit separates them)"
 _MOST_COMPARED: Final = 1_024
-"""Issuer keys, of a log's first, that are searched for common factors."""
+"""The number of a log's first issuer keys that are searched for common factors."""
 _NEIGHBOURS: Final = 32
-"""Entries before one that are looked at for what was published with it."""
+"""Entries before one that are searched for others published with it."""
 
 
 def history_findings(history: History, origin: str) -> Iterator[Caution]:
@@ -55,7 +55,7 @@ def _entries(history: History) -> Iterator[Caution]:
 
 
 def _former_keys(history: History) -> Iterator[Caution]:
-    """Judge whether a key that had handed over signed anything that was not logged before."""
+    """Judge whether a key signed anything new after it had handed over."""
     handed: dict[bytes, int] = {}
     said: set[bytes] = set()
     for entry in history.entries:
@@ -71,7 +71,7 @@ def _former_keys(history: History) -> Iterator[Caution]:
 
 
 def _origin(history: History, origin: str) -> Iterator[Caution]:
-    """Judge whether the log has the name of a collector that its surveys are for."""
+    """Judge whether the log has the name of a collector of its surveys."""
     surveys = [version.manifest for vs in history.versions.values() for version in vs]
     if surveys and origin not in {log_origin(survey.origin) for survey in surveys}:
         yield finding("other-origin", origin=origin)
@@ -111,7 +111,7 @@ def _gateway_sequences(history: History) -> Iterator[Caution]:
 
 
 def crowd_findings(history: History, trust: Trust, now: float) -> Iterator[Caution]:
-    """Yield the findings about what may mark devices, and what was not looked at for them."""
+    """Yield the findings about possible marks of devices, and about what was not checked."""
     listed = ListedKeys(_MOST_COMPARED)
     for code, entry, parts in (
         *_crowds(history, trust.visits, now),
@@ -177,9 +177,9 @@ def _alike(history: History) -> Iterator[tuple[str, list[Version]]]:
 
 
 def _claimed(history: History, now: float) -> Visits:
-    """Return the sizes that the log had at the times which its gateway keys bear, as if visited.
+    """Return the log's sizes at the times of its gateway keys, as if visited.
 
-    Whoever signs them can lie, so that they tell what came together, and never what did not.
+    Their signer can lie, so they can show what came together, but never what did not.
     """
     claimed: list[tuple[int, int, int]] = []
     for entry in history.entries:
@@ -191,7 +191,7 @@ def _claimed(history: History, now: float) -> Visits:
 
 
 def _sure(group: Sequence[Version], visits: Visits, now: float) -> Iterator[list[Version]]:
-    """Yield manifests of which each overlaps one that surely came less than an epoch before."""
+    """Yield manifests that overlap one that surely came less than an epoch before."""
     times = [_published(version, visits, now) for version in group]
     chain_of: list[list[Version]] = []
     for place, version in enumerate(group):
@@ -219,7 +219,7 @@ def _possible(group: Sequence[Version], visits: Visits, now: float) -> Iterator[
 
 
 def _published(version: Version, visits: Visits, now: float) -> tuple[float, float]:
-    """Return the times between which a manifest was published."""
+    """Return the times after and before which a manifest was published."""
     place = bisect_right(visits, version.entry.index, key=itemgetter(0))
     after = visits[place - 1][2] if place else -inf
     return after, visits[place][1] if place < len(visits) else now
@@ -259,7 +259,7 @@ def _at_once(versions: Sequence[Version], now: float) -> Iterator[list[Version]]
 
 
 def _gateway_crowds(history: History, now: float) -> Iterator[_Found]:
-    """Find gateway keys of which more were in use at once than one and what follows it.
+    """Find gateway keys of which more than one and its successor were in use at once.
 
     A list is in use from the time that its sequence is until a newer one is there and all surveys
     are over that were published before that: apps bundle them together.
@@ -290,7 +290,7 @@ def _gateway_crowds(history: History, now: float) -> Iterator[_Found]:
 
 
 def _issuer_keys(history: History, listed: ListedKeys) -> Iterator[_Found]:
-    """Find manifests of blind issuers that ``publish`` would refuse beside those before."""
+    """Find manifests of blind issuers that ``publish`` would refuse after the earlier ones."""
     versions = (version for versions in history.versions.values() for version in versions)
     for version in sorted(versions, key=lambda version: version.entry.index):
         try:

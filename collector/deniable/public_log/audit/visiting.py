@@ -1,10 +1,10 @@
 """A visit: to a collector with its log, to the witnesses, and to an app's bundle; and its files.
 
-L1. What is fetched of a log follows from the size in the checkpoint, which is bounded; so are the
+L1. The files fetched from a log follow from the checkpoint's size, which is bounded; so are the
     bytes of each file, of all files together, and the time.
 L2. A file that is withheld, in whichever way, keeps no other from being read.
-V1. What the collector offers is fetched before the log, so that what is published meanwhile is
-    hidden nowhere.
+V1. The collector's offer is fetched before the log, so that nothing published meanwhile seems
+    hidden.
 V2. It is asked for every name that it lists, that the log has, or that an app's bundle has.
 """
 
@@ -68,7 +68,7 @@ _MOST_ENVELOPE_BYTES: Final = MAX_MANIFEST_BYTES + 1_024
 
 
 Read = Callable[[str, int], bytes]
-"""Returns a log's file by its path, of so many bytes at most; else raises ReadingError."""
+"""A reader of a log's file by its path and its greatest size; it raises ReadingError."""
 
 
 def read_file(directory: Path, path: str, most: int) -> bytes:
@@ -87,7 +87,7 @@ def read_checkpoint(read: Read) -> SignedCheckpoint:
     """Return the checkpoint of a log.
 
     Raises:
-        ReadingError: if it cannot be had, or is none.
+        ReadingError: if it cannot be fetched, or is invalid.
     """
     try:
         return SignedCheckpoint.parse(read(CHECKPOINT_PATH, MAX_CHECKPOINT_BYTES))
@@ -101,7 +101,7 @@ def read_checkpoint(read: Read) -> SignedCheckpoint:
 
 
 def download(read: Read, checkpoint: SignedCheckpoint) -> Downloaded:
-    """Return the files of a log that a checkpoint's size says there are.
+    """Return the files of a log of a checkpoint's size.
 
     Raises:
         ReadingError: if they are too many.
@@ -160,7 +160,7 @@ _MOST_FILE_BYTES: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """A visit to a log: the keys that it was believed by, and its checkpoint."""
+    """A visit to a log: the keys that were trusted, and its checkpoint."""
 
     log_key: VerifierKey | None
     authority: bytes
@@ -168,7 +168,7 @@ class Visit:
     visits: Visits = ()
 
     def again(self, now: float) -> "Visit":
-        """Return the visit with its own size and time among all that are remembered."""
+        """Return the visit with its own size and time added to the remembered ones."""
         size, at = self.checkpoint.checkpoint.size, int(now)
         before = [visit for visit in self.visits if visit[0] != size]
         first = next((first for known, first, _ in self.visits if known == size), at)
@@ -176,10 +176,10 @@ class Visit:
 
     @classmethod
     def load(cls, file: Path) -> "Visit | None":
-        """Read a file of :meth:`save`; None if there is none yet.
+        """Read a file that :meth:`save` wrote; None if there is none yet.
 
         Raises:
-            ValueError: if it is another file.
+            ValueError: if the file is not one of these.
         """
         try:
             with file.open("rb") as stream:
@@ -217,7 +217,7 @@ class Visit:
 
 
 def write_proof(proof: TwoFaces, log_key: VerifierKey, folder: Path) -> Path:
-    """Write the proof that a log has two faces into a file of its own, unless it is there."""
+    """Write the proof that a log has two faces into a file of its own, unless it exists."""
     sizes = f"{proof.first.checkpoint.size}-{proof.second.checkpoint.size}"
     file = folder / f"two-faces-{sizes}-{proof.first.checkpoint.root.hex()[:8]}.json"
     written = {
@@ -232,10 +232,10 @@ def write_proof(proof: TwoFaces, log_key: VerifierKey, folder: Path) -> Path:
 
 
 def read_leaves(file: Path) -> frozenset[bytes]:
-    """Return the hashes of leaves that a file lists, one in a line; what follows ``#`` is a remark.
+    """Return the hashes of leaves that a file lists, one per line; ``#`` begins a remark.
 
     Raises:
-        ValueError: if a line is no such hash.
+        ValueError: if a line is not a hash.
     """
     with file.open("rb") as stream:
         lines = stream.read(_MOST_FILE_BYTES).decode(errors="replace").splitlines()
@@ -249,7 +249,7 @@ def read_leaves(file: Path) -> frozenset[bytes]:
 _MOST_NAMES: Final = 10_000
 _MOST_SECONDS: Final = 600.0
 _SECONDS: Final = 30.0
-"""Of all together, and of one answer."""
+"""Limits in bytes: of all answers together, and of one."""
 
 
 class LogSite:
@@ -264,7 +264,7 @@ class LogSite:
         return self._get(f"/log/{path}", most)
 
     def signer(self) -> bytes:
-        """Return the key that signs now, as the collector says."""
+        """Return the current signing key, as the collector says."""
         _, tag = self._tagged("/v1/authority", MAX_ROTATIONS_BYTES)
         try:
             key = bytes.fromhex(tag.strip('"'))
@@ -280,7 +280,7 @@ class LogSite:
 
         Args:
             authority: the key whose signatures count.
-            names: of surveys that it is asked for whatever it lists.
+            names: of surveys to ask for, whatever it lists.
         """
         source = HttpSource(self._fetcher.url, authority, seconds=_SECONDS)
         offered = Offered(self.signer(), self._signed((), keys=True))
@@ -304,7 +304,7 @@ class LogSite:
     def _signed(
         self, names: Iterable[str], *, keys: bool = False
     ) -> list[tuple[str, LoggedEnvelope]]:
-        """Return signed envelopes as devices get them."""
+        """Return signed envelopes, fetched as devices do."""
         try:
             return [*(self._keys() if keys else ()), *self._surveys(names)]
         except Refusal as refusal:
@@ -348,7 +348,7 @@ class LogSite:
 
 
 async def ask_witnesses(witnesses: Iterable[Witness], origin: str) -> Replies:
-    """Return the answers of witnesses to what they cosigned last of a log."""
+    """Return the witnesses' answers: the last checkpoint of a log that each cosigned."""
 
     async def ask(witness: Witness) -> SignedCheckpoint | str:
         try:
@@ -367,7 +367,7 @@ async def ask_witnesses(witnesses: Iterable[Witness], origin: str) -> Replies:
 
 
 def bundled(bundle: Bundle) -> list[tuple[str, LoggedEnvelope]]:
-    """Return the signed envelopes of an app's bundle, by what they are."""
+    """Return the signed envelopes of an app's bundle, by their descriptions."""
     proofs = bundle.proofs or (b"",) * len(bundle.manifests)
     signed = [
         (f"a signed survey {manifest.name} in the bundle", LoggedEnvelope(envelope, proof))

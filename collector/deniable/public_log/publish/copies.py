@@ -1,7 +1,7 @@
-"""Copies of a public log: its static files, written, read back from anywhere, and recovered from.
+"""Copies of a public log: its static files, written, read from anywhere, and recovered from.
 
-A copy is believed for what it proves: the log's key signed its checkpoint, and every entry follows
-from that. So it may come from anybody.
+A copy is trusted for what it proves: the log's key signed its checkpoint, and every entry follows
+from that. So anybody may supply it.
 """
 
 from collections.abc import Callable
@@ -34,16 +34,16 @@ _SECONDS: Final = 30.0
 _MOST_BYTES: Final = max(TILE_WIDTH * (MAX_ENTRY_BYTES + 2), MAX_MANIFEST_BYTES + 1_024)
 
 Files = Callable[[str], bytes]
-"""Returns the content of a log's file by its path below the log; OSError if it cannot be had."""
+"""A reader of a log's file by its path below the log; OSError if it cannot be read."""
 
 
 def write_files(log: PublicLog, directory: Path) -> int:
     """Write a log's files into a directory, the checkpoint last; return how many were new.
 
-    Whatever is there already and never changes is left as it is.
+    Existing files that never change are left as they are.
 
     Raises:
-        PublicLogError: if the directory has what the log has not, and may be wanted yet.
+        PublicLogError: if the directory has what the log lacks, and it may still be needed.
     """
     written = 0
     _check_extends(log, directory / CHECKPOINT_PATH)
@@ -59,7 +59,7 @@ def write_files(log: PublicLog, directory: Path) -> int:
 
 
 def _check_extends(log: PublicLog, file: Path) -> None:
-    """Check that a log extends the one whose checkpoint a file holds, if it is there."""
+    """Check that a log extends the one whose checkpoint a file holds, if that exists."""
     try:
         copied = SignedCheckpoint.parse(file.read_bytes())
     except FileNotFoundError:
@@ -98,13 +98,13 @@ def files_at(source: str) -> Files:
 
 
 def read_log(files: Files, key: VerifierKey) -> PublicLog:
-    """Return the log that files hold, once its entries are proven to be the key's.
+    """Return the log in some files, after proving that its entries are the key's.
 
     Tiles of hashes follow from these, and are not read.
 
     Raises:
-        OSError: if a file cannot be had.
-        TransparencyLogError: if one is not what it has to be.
+        OSError: if a file cannot be read.
+        TransparencyLogError: if one is invalid.
     """
     text = files(CHECKPOINT_PATH).decode(errors="replace")
     signed = SignedCheckpoint.parse(text)
@@ -121,14 +121,14 @@ def read_log(files: Files, key: VerifierKey) -> PublicLog:
 async def recover(
     store: Store, origin: str, authority_key: Path, files: Files, witnesses: Witnesses
 ) -> int:
-    """Append to the store's log the entries that a copy has besides; return how many.
+    """Append to the store's log the additional entries of a copy; return their number.
 
-    It gets none but that of this origin, or of the name that the store's log has.
+    The copy must be of this origin's log, or have the name of the store's log.
 
     Raises:
         LogRolledBack: if the store, the record or a witness has more than the copy.
         LogForked: if one of them has something else.
-        TransparencyLogError: if the copy is not sound.
+        TransparencyLogError: if the copy is invalid.
         OSError: if it cannot be read.
     """
     signed = SignedCheckpoint.parse(files(CHECKPOINT_PATH))

@@ -4,13 +4,13 @@ A log consists of static files (C2SP tlog-tiles), which follow from its entries 
 checkpoint alone. So any number of collectors that share a store serve the same.
 
 PublicLogError
-├── LogKeyMissing   the log's private key is not where it is looked for
+├── LogKeyMissing   the log's private key is not in its place
 ├── LogRolledBack   somebody has seen more of the log than the store has
 └── LogForked       two checkpoints that no one log can have
 
 WitnessingError
 ├── NotCosigned     a witness's answer, by the status codes of C2SP tlog-witness
-└── NoAnswer        it was not reached, or what it answered is none of the protocol
+└── NoAnswer        it was not reached, or its answer is not of the protocol
 """
 
 from collections.abc import Iterator
@@ -46,7 +46,7 @@ class LogKeyMissing(PublicLogError):
 
 
 class LogRolledBack(PublicLogError):
-    """A larger log was signed or seen than the store or a copy has."""
+    """A larger log was signed or seen than that of the store or a copy."""
 
     def __init__(self, seen: str, size: int, held: str, held_size: int) -> None:
         super().__init__(
@@ -58,7 +58,7 @@ class LogRolledBack(PublicLogError):
 
 
 class LogForked(PublicLogError):
-    """Two checkpoints, both signed by the log's key, of which neither log is the other's beginning.
+    """Two checkpoints signed by the log's key, neither of which extends the other.
 
     They are kept in a file: the proof that somebody was shown another history.
     """
@@ -83,7 +83,7 @@ class WitnessingError(Exception):
 
 
 class NotCosigned(WitnessingError):
-    """A witness does not cosign; the status says why, and with 409 how large a log it has seen."""
+    """A witness does not cosign; the status gives the reason, and with 409 the size it has seen."""
 
     def __init__(self, status: int, reason: str, size: int | None = None) -> None:
         super().__init__(reason)
@@ -92,7 +92,7 @@ class NotCosigned(WitnessingError):
 
 
 class NoAnswer(WitnessingError):
-    """A witness did not answer, or not as a witness does."""
+    """A witness did not answer, or not by the protocol."""
 
 
 def _in_a_line(checkpoint: str) -> str:
@@ -136,24 +136,24 @@ class PublicLog:
         return envelope in self._places
 
     def extends(self, signed: SignedCheckpoint) -> bool:
-        """Tell whether the log that a checkpoint is of is the beginning of this one."""
+        """Tell whether this log extends that of a checkpoint."""
         checkpoint = signed.checkpoint
         if not 0 < checkpoint.size <= self.size:
             return checkpoint.size == 0 and checkpoint.root == EMPTY_ROOT
         return self._tree(checkpoint.size)[-1] == [checkpoint.root]
 
     def _tree(self, size: int) -> list[list[bytes]]:
-        """Return the levels of the tree of the first so many entries, made once."""
+        """Return the levels of the tree of the first entries, this many; made once."""
         if size not in self._trees:
             self._trees[size] = tree_levels(self.leaf_hashes[:size])
         return self._trees[size]
 
     def proof(self, envelope: bytes) -> bytes:
-        """Return the proof that the log has an envelope, made once; empty if it has not.
+        """Return the proof that the log has an envelope, made once; empty if it does not.
 
-        Also if it is longer than any that a device takes.
+        It is also empty if it would be longer than devices accept.
 
-        By the newest checkpoint that a quorum of witnesses cosigned, if it covers the entry.
+        It uses the newest checkpoint that a quorum of witnesses cosigned, if that covers the entry.
         """
         place = self._places.get(envelope)
         if place is None or self.newest is None:
@@ -194,7 +194,7 @@ class PublicLog:
         return entry_bundle(entries)
 
     def paths(self) -> Iterator[str]:
-        """Yield the paths of all files, what the checkpoint covers before the checkpoint."""
+        """Yield the paths of all files, the checkpoint last."""
         yield from self._large
         for level, index, width in tiles_of(self.size):
             if level == 0:
@@ -219,13 +219,13 @@ def entries_text(entries: int) -> str:
 
 
 def large_digest(entry: bytes) -> bytes:
-    """Return the digest of the envelope that an entry stands for; empty if it is the envelope."""
+    """Return the digest of the envelope that an entry represents; empty if it is the envelope."""
     digest = entry.removeprefix(DIGEST)
     return digest if len(entry) == len(DIGEST) + len(digest) == 35 else b""
 
 
 def large_path(digest: bytes) -> str:
-    """Return the path of an envelope of which the log's entry is the digest."""
+    """Return the path of an envelope whose digest is the log's entry."""
     return f"{_LARGE}{digest.hex()}"
 
 
