@@ -13,15 +13,15 @@ from tempfile import TemporaryFile
 from typing import IO, Any, Final
 
 ANSWER_SECONDS: Final = 60.0
-"""How long a command may take, in real time."""
+"""Seconds that a command may take, in real time."""
 
 
 class AdapterBroke(Exception):
-    """The adapter said that it cannot go on, ended, or did not answer."""
+    """The adapter reported an error, ended, or did not answer."""
 
 
 class _Process:
-    """A process, what it has said so far, and the lock of whoever reads it."""
+    """A process, its output so far, and the lock of its reader."""
 
     def __init__(self, argv: list[str], errors: IO[bytes]) -> None:
         self.reading = threading.RLock()
@@ -72,10 +72,10 @@ class Adapter:
         return said
 
     def command(self, do: str, **fields: Any) -> dict[str, Any]:
-        """Have a command carried out, and return its answer.
+        """Let a command be carried out, and return its answer.
 
         Raises:
-            AdapterBroke: if there is none, or it tells an error.
+            AdapterBroke: if there is none, or it reports an error.
         """
         self.begin(do, **fields)
         answer = self._answer(do)
@@ -84,7 +84,7 @@ class Adapter:
         return answer
 
     def begin(self, do: str, **fields: Any) -> None:
-        """Say a command, and wait for no answer."""
+        """Send a command, without waiting for an answer."""
         process = self._process
         if process is None:
             process = self._start()
@@ -98,7 +98,7 @@ class Adapter:
             raise AdapterBroke(f"{do}: {self._ended()}") from error
 
     def kill(self) -> None:
-        """Kill the process and all that it started, at once, from whatever thread."""
+        """Kill the process and all that it started, at once, from any thread."""
         process, self._process = self._process, None
         if process is not None:
             process.kill()
@@ -144,7 +144,7 @@ class Adapter:
         return answer
 
     def _ended(self) -> str:
-        """Return the last line of what a process that is over said."""
+        """Return the last line of output of a process that ended."""
         self.kill()
         self._errors.seek(0)
         lines = self._errors.read().decode(errors="replace").split("\n")

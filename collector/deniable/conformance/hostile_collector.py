@@ -1,4 +1,4 @@
-"""The hostile collector: its sockets, which note all, and its operator, who follows no rule."""
+"""The hostile collector: sockets that record everything, and an operator who follows no rule."""
 
 import os
 import socketserver
@@ -29,7 +29,7 @@ _MOST_BODY_BYTES: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer, and what stands at its head besides what all have."""
+    """An answer, and its headers besides the common ones."""
 
     status: int = 200
     body: bytes = field(default=b"", repr=False)
@@ -37,11 +37,11 @@ class Answer:
 
 
 CUT: Final = None
-"""In place of an answer: the connection ends without one."""
+"""A marker instead of an answer: the connection ends without one."""
 
 
 class Incoming(NamedTuple):
-    """A request as it came on a connection of this number; headers by lower-case name, in order."""
+    """A received request, with its connection's number; headers by lower-case name, in order."""
 
     connection: int
     method: str
@@ -51,7 +51,7 @@ class Incoming(NamedTuple):
 
 
 class HostileCollector(socketserver.ThreadingTCPServer):
-    """The sockets of a collector; its answers are those of ``respond``, by the time of ``clock``.
+    """The sockets of a collector; ``respond`` makes its answers, and ``clock`` dates them.
 
     Every answer has a cookie and an ETag: no device sends them back. Connections are kept open, so
     that one that is used again is seen to be.
@@ -83,7 +83,7 @@ class HostileCollector(socketserver.ThreadingTCPServer):
         self.server_close()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of a device that hung up, or was killed."""
+        """Ignore a device that hung up, or was killed."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -140,12 +140,12 @@ Reply = Callable[[int], Answer | None]
 
 
 class HostileOperator:
-    """Signs what a scenario wants, and says it.
+    """The operator: signs and serves what a scenario wants.
 
     Attributes:
         log: all that was observed.
-        served: the envelopes of each name, the newest first.
-        uploads, fetches: by a survey's name, what the collector says; else it is honest.
+        served: the envelopes of each name, newest first.
+        uploads, fetches: the collector's answers by a survey's name; for others it is honest.
         prove: returns the log's proof that comes with an envelope.
     """
 
@@ -166,7 +166,7 @@ class HostileOperator:
         raise NotImplementedError
 
     def manifest(self, name: str, **changes: Any) -> Manifest:
-        """Return a manifest that fits the declaration of its name, but for the changes."""
+        """Return a manifest that fits the declaration of its name, except for the changes."""
         schedule = Schedule(self.midnight, DAY, 30, DAY)
         fields: dict[str, Any] = {
             "name": name,
@@ -189,7 +189,7 @@ class HostileOperator:
         return sign_manifest(manifest, self.authority)
 
     def publish(self, *manifests: Manifest) -> None:
-        """Serve these manifests of one name from now on, the newest first."""
+        """Serve these manifests of one name from now on, newest first."""
         self.served[manifests[0].name] = [self.sign(manifest) for manifest in manifests]
 
     def serve(self, name: str, envelope: bytes) -> None:
@@ -219,7 +219,7 @@ class HostileOperator:
 
 
 def declared(name: str, **changes: Any) -> dict[str, Any]:
-    """Return the declaration of a survey, as a bundle has it."""
+    """Return the declaration of a survey, in a bundle's form."""
     question = f"How often: {name}?"
     declaration = {"name": name, "question": question, "categories": list(CATEGORIES)}
     return {**declaration, "max_epsilon": "1", **changes}
@@ -229,17 +229,17 @@ JSON: Final = (("content-type", "application/json"),)
 
 
 def accepted(_: int = 1) -> Answer:
-    """Return the answer that one report was counted."""
+    """Return the answer for one counted report."""
     return Answer(200, UploadAnswer(1, 0).to_json(), JSON)
 
 
 def refused(code: RefusalCode) -> Answer:
-    """Return the answer that one report was refused."""
+    """Return the answer for one refused report."""
     return Answer(200, UploadAnswer(0, 0, ((0, code),)).to_json(), JSON)
 
 
 def problem(code: RefusalCode, *headers: tuple[str, str], status: int | None = None) -> Answer:
-    """Return the answer that the request as a whole was refused."""
+    """Return the answer that refuses the request as a whole."""
     status = status or code.http_status or 400
     body = pack_problem(code, "as the scenario wants", status)
     return Answer(status, body, (("content-type", PROBLEM_JSON), *headers))

@@ -1,4 +1,4 @@
-"""The observations of a scenario, and the acts that convict a device in any: no I/O."""
+"""The observations of a scenario, and the acts that convict a device in any of them: no I/O."""
 
 import re
 from collections import defaultdict
@@ -16,7 +16,7 @@ UPLOAD_PATH = "/v1/reports"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request as it came, and when: by the device's clocks, which stood still meanwhile."""
+    """A received request with its time by the device's clocks, which stood still meanwhile."""
 
     now: float
     elapsed: float
@@ -33,12 +33,12 @@ class Request:
 
     @property
     def is_upload(self) -> bool:
-        """Tell whether this request brings reports."""
+        """Tell whether this request is an upload of reports."""
         return self.method == "POST" and self.path == UPLOAD_PATH
 
     @property
     def survey(self) -> str:
-        """Return the survey's name that a fetch is about; "" of others."""
+        """Return the name of the survey that a fetch is about; "" for other requests."""
         parts = self.path.split("/")
         return parts[3] if self.path.startswith("/v1/surveys/") and len(parts) > 3 else ""
 
@@ -59,7 +59,7 @@ class Call:
 
 
 class Sent(NamedTuple):
-    """A report as it was sent once."""
+    """One send of a report."""
 
     request: Request
     envelope: bytes
@@ -68,7 +68,7 @@ class Sent(NamedTuple):
 
     @property
     def identity(self) -> tuple[str, bytes, int]:
-        """Return device, survey and epoch, for which there is one draw in a life."""
+        """Return device, survey and epoch, which allow one draw in a device's life."""
         report = self.signed.report
         return self.request.device, report.survey_id, report.epoch
 
@@ -91,7 +91,7 @@ class Log:
 
     @property
     def uploads(self) -> list[Request]:
-        """Return the requests that bring reports."""
+        """Return the requests that upload reports."""
         return [request for request in self.requests if request.is_upload]
 
     def sent(self, name: str | None = None, device: str | None = None) -> list[Sent]:
@@ -106,7 +106,7 @@ class Log:
 
 
 def read_upload(request: Request, manifests: Mapping[bytes, Manifest]) -> Iterator[Sent]:
-    """Yield the reports of an upload that can be read, and whose surveys are known."""
+    """Yield the readable reports of an upload, of known surveys."""
     try:
         envelopes = list(split_upload(request.body))
     except Refusal:
@@ -135,7 +135,7 @@ def convictions(log: Log, rule: str, *, steady: bool) -> Iterator[Conviction]:
 
     Args:
         log: what was observed.
-        rule: that a second draw breaks, if it is one of those that forbid it.
+        rule: the one that a second draw breaks, if it forbids that.
         steady: whether the device's clocks ran evenly.
     """
     sent = log.sent()
@@ -149,7 +149,7 @@ def convictions(log: Log, rule: str, *, steady: bool) -> Iterator[Conviction]:
 
 
 def _draws(sent: list[Sent], rule: str) -> Iterator[Conviction]:
-    """Judge that epochs of a name are told of once, in one signed message."""
+    """Judge that each epoch of a name is reported once, in one signed message."""
     envelopes: dict[tuple[str, bytes, int], set[bytes]] = defaultdict(set)
     spans: dict[tuple[str, str], set[tuple[int, int, bytes, int]]] = defaultdict(set)
     for one in sent:

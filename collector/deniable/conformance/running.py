@@ -33,7 +33,7 @@ class Played:
 
     Attributes:
         missing: what the device does not offer, so that it was not played.
-        broken: why it could not be judged.
+        broken: the reason why it could not be judged.
     """
 
     scenario: Scenario
@@ -44,7 +44,7 @@ class Played:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The verdict on one rule, with what was seen or missed."""
+    """The verdict on one rule, with the observations or what was missing."""
 
     rule: str
     verdict: Verdict
@@ -53,10 +53,10 @@ class Judgement:
 
 
 def hello(command: str) -> Mapping[str, Any]:
-    """Return the name and the offers that a device tells.
+    """Return a device's name and offers, as it states them.
 
     Raises:
-        AdapterBroke: if it says nothing.
+        AdapterBroke: if it does not answer.
     """
     with closing(Adapter(command)) as adapter:
         return adapter.hello()
@@ -152,7 +152,7 @@ _COLUMNS = (
 
 
 def verdicts_document(said: Mapping[str, Any], judgements: Sequence[Judgement]) -> Document:
-    """Return the report on a device that said this of itself."""
+    """Return the report on a device with these offers."""
     rows = [
         {
             "rule": judgement.rule,

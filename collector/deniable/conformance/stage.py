@@ -1,4 +1,4 @@
-"""The stage: a device, a hostile collector, the clocks that both go by, and scenarios on it."""
+"""The stage: a device, a hostile collector, the clocks of both, and scenarios on it."""
 
 import shutil
 import threading
@@ -33,7 +33,7 @@ class Unjudgeable(Exception):
 
 
 class Stage(HostileOperator):
-    """The means of a scenario: what the operator, the user, the app and the clocks do.
+    """The means of a scenario: acts of the operator, the user, the app and the clocks.
 
     Attributes:
         now: the device's wall clock.
@@ -92,7 +92,7 @@ class Stage(HostileOperator):
         self.run(120)
 
     def consent(self, value: str = "on") -> None:
-        """Have the user decide."""
+        """Set the user's decision."""
         self._command("consent", value=value)
         (self._consented.add if value == "on" else self._consented.discard)(self.device)
 
@@ -119,7 +119,7 @@ class Stage(HostileOperator):
         self.log.calls.append(Call(self.now, self.device, name, "", None))
 
     def run(self, seconds: float, *, until: Callable[[], bool] = lambda: False) -> bool:
-        """Let time pass, in which the device does what it wants; tell if ``until`` came true."""
+        """Let time pass while the device does what it wants; return whether ``until`` came true."""
         end = self.now + seconds
         for _ in range(_MOST_ROUNDS):
             wake = self._command("run").get("wake")
@@ -146,7 +146,7 @@ class Stage(HostileOperator):
         self.run(self.midnight + day * DAY - self.now)
 
     def deliver(self, name: str) -> None:
-        """Let time pass until the next report of a survey arrives, which it has to."""
+        """Let time pass until the next report of a survey arrives; it must."""
         before = len(self.log.sent(name))
         if not self.run(7200, until=lambda: len(self.log.sent(name)) > before):
             raise Unjudgeable(f"the report of {name!r} did not arrive within 7,200 seconds")
@@ -166,7 +166,7 @@ class Stage(HostileOperator):
         return self.folder / device
 
     def copy_state(self, device: str, other: str) -> None:
-        """Copy a state, all files of it, in place of another."""
+        """Copy all files of a state in place of another."""
         if device in self._consented:
             self._consented.add(other)
         shutil.rmtree(self.state(other), ignore_errors=True)
@@ -181,7 +181,7 @@ class Stage(HostileOperator):
                 file.unlink()
 
     def on_disk(self, *needles: bytes) -> bool:
-        """Tell whether a file of the state holds any of these bytes, as they are or written out."""
+        """Tell whether a file of the state holds any of these bytes, plain or encoded."""
         written = [form for needle in needles for form in written_forms(needle)]
         contents = (file.read_bytes() for file in self.state("a").rglob("*") if file.is_file())
         return any(form in content for content in contents for form in written)
@@ -204,7 +204,7 @@ class Stage(HostileOperator):
             self._during = ""
 
     def observe(self, came: Incoming, *, relayed: bool = False) -> Request:
-        """Note a request."""
+        """Record a request."""
         with self._lock:
             request = Request(
                 self.now,
@@ -225,7 +225,7 @@ class Stage(HostileOperator):
 
 
 def written_forms(needle: bytes) -> Iterator[bytes]:
-    """Yield the bytes as they may stand in a file, wherever they begin in what is encoded."""
+    """Yield the forms of the bytes that a file may hold, at any offset in an encoded text."""
     yield needle
     yield from (needle.hex().encode(), needle.hex().upper().encode())
     yield from (sign.join(b"%d" % byte for byte in needle) for sign in (b",", b", "))
@@ -267,7 +267,7 @@ class Scenario:
     Attributes:
         rules: that it judges; a second draw breaks the first of them.
         title: what happens to the device.
-        needs: keys of a device's offers, or key:value.
+        needs: keys of a device's offers, or texts key:value.
         steady: whether its clocks run evenly, so that days between requests can be told.
     """
 
@@ -278,7 +278,7 @@ class Scenario:
     steady: bool = True
 
     def missing(self, offers: Mapping[str, Any]) -> str:
-        """Return the needs that a device with these offers lacks; "" if there are none."""
+        """Return the needs that a device with these offers does not meet; "" if it meets all."""
 
         def offered(need: str) -> bool:
             key, _, value = need.partition(":")

@@ -1,4 +1,4 @@
-"""The scenarios by topic; importing a room enlists those that are in it."""
+"""The scenarios by topic; importing a module registers those in it."""
 
 from deniable.conformance.scenarios import decisions as decisions
 from deniable.conformance.scenarios import manifests as manifests

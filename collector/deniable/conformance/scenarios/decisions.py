@@ -1,4 +1,4 @@
-"""Decisions and their states: kept whatever is said, and through kills, copies and losses."""
+"""Decisions and their states, kept through any answer, kill, copy and loss."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -118,7 +118,7 @@ def refused_lifetime(stage: Stage) -> Iterator[Conviction]:
 
 
 def _answer_costly(stage: Stage, names: Sequence[str], days: int) -> None:
-    """Answer surveys on so many days, which cost more than a lifetime of epsilon 4 allows."""
+    """Answer surveys on this many days, at a cost beyond a lifetime's epsilon of 4."""
     for name in names:
         stage.publish(stage.manifest(name, schedule=Schedule(stage.midnight, DAY, days, DAY)))
     stage.open([declared(name) for name in names], lifetime_epsilon="4")
@@ -227,7 +227,7 @@ def wavering(stage: Stage) -> Iterator[Conviction]:
 
 _KILLS: Final = 6
 _LONGEST: Final = 0.012
-"""Seconds, in real time, within which a device is killed after it was asked to report."""
+"""Seconds, in real time, after the call of report within which a device is killed."""
 COPY_SECONDS: Final = 3.0
 """Real time before a copy is made: file systems date their files by the second."""
 
@@ -252,7 +252,7 @@ def killed_reporting(stage: Stage) -> Iterator[Conviction]:
 
 @scenario("D5", title="killed once it has reported")
 def killed_reported(stage: Stage) -> Iterator[Conviction]:
-    """A report that was told to be recorded is there after a kill, and arrives."""
+    """A report that was said to be recorded is there after a kill, and arrives."""
     _started(stage)
     stage.must_report(NAME)
     stage.kill()
@@ -266,7 +266,7 @@ def killed_reported(stage: Stage) -> Iterator[Conviction]:
 
 @scenario("D5", title="killed while it sends")
 def killed_sending(stage: Stage) -> Iterator[Conviction]:
-    """Killed when its request has come and before the answer, it sends the same bytes or none."""
+    """Killed between its request and the answer, it sends the same bytes or none."""
     _started(stage)
     for day in range(3):
         stage.run_until_day(day + 0.45)
@@ -349,7 +349,7 @@ def _robbed(stage: Stage, gone: Sequence[str], who: str) -> Iterator[Conviction]
 
 
 def _stranger(stage: Stage, device: str, who: str) -> Iterator[Conviction]:
-    """Judge that a state whose past nobody knows has no consent, no reports and no epoch yet."""
+    """Judge that a state of unknown past has no consent, no reports and no current epoch."""
     requests = [r for r in stage.log.requests if r.device == device and r.now > stage.now - 3600]
     if requests:
         yield Conviction("D5", f"{who} went on with a consent that may have been withdrawn")
@@ -367,7 +367,7 @@ def _decides_nothing(stage: Stage, who: str) -> Iterator[Conviction]:
 
 
 def _later(stage: Stage, devices: Sequence[str]) -> None:
-    """Have each device report in the epoch after the next, as a device of its own."""
+    """Let each device report in the epoch after the next, as a separate device."""
     stage.run_until_day(4.4)
     for device in devices:
         stage.open([declared(NAME)], device)

@@ -1,4 +1,4 @@
-"""Manifests: of a hostile operator, or a forger; that nobody declared, or no witnesses saw."""
+"""Manifests of a hostile operator or a forger, undeclared ones, and ones that no witness saw."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -52,10 +52,10 @@ OTHERWISE: Final[dict[str, tuple[str, Changes]]] = {
         lambda _: {"repeat": Repeat("memoised", 9)},
     ),
 }
-"""By name, which begins with its rule, how a manifest differs from what the app declared."""
+"""Differences of a manifest from the app's declaration, by a name that begins with its rule."""
 
 Forge = Callable[[Stage, Manifest], tuple[bytes, bytes]]
-"""Returns a payload and its signature."""
+"""A function that returns a payload and its signature."""
 
 
 def _lasting(stage: Stage, length: int, grace: int = DAY) -> dict[str, Any]:
@@ -90,7 +90,7 @@ def _larger_s(stage: Stage, manifest: Manifest) -> tuple[bytes, bytes]:
 
 
 def _changed(manifest: Manifest, **fields: object) -> bytes:
-    """Return the payload with fields that no manifest of ours could have."""
+    """Return the payload with fields that no valid manifest could have."""
     return _packed({**_fields(manifest), **fields})
 
 
@@ -128,11 +128,11 @@ FORGED: Final[dict[str, tuple[str, Forge]]] = {
     "decimal": ("whose epsilon is no decimal of the protocol", _with(epsilon="1.0")),
     "longer": ("with bytes after it", lambda s, m: _sign(s, m.payload + b"\xc0")),
 }
-"""By name, how bytes are no manifest, or none that the authority signed."""
+"""Forgeries by name: bytes that are not a manifest, or not one that the authority signed."""
 
 
 def serve_signed(stage: Stage, manifest: Manifest, payload: bytes, signature: bytes) -> None:
-    """Serve a payload under a manifest's name; what is sent under its id is read as of that."""
+    """Serve a payload under a manifest's name; reports with its id are read as that manifest's."""
     stage.log.manifests[sha256(payload).digest()] = manifest
     stage.served[manifest.name] = [_packed([payload, signature])]
 
@@ -146,7 +146,7 @@ def judged(
 ) -> Iterator[Conviction]:
     """Report to surveys that must be refused, beside an honest one that must not.
 
-    ``names`` are theirs, with the rule that refuses each, and how it is wrong.
+    ``names`` has their names, with the rule that refuses each, and its fault.
     """
     stage.publish(stage.manifest(HONEST))
     stage.open([declared(HONEST), *(declared(name, **declares) for name in names)], **opens)
@@ -164,7 +164,7 @@ def judged(
 
 @scenario("works", "report", title="an honest survey")
 def honest(stage: Stage) -> Iterator[Conviction]:
-    """An honest collector is sent the one report of each epoch, once."""
+    """An honest collector gets the one report of each epoch, once."""
     stage.publish(stage.manifest(HONEST))
     stage.begin(HONEST)
     for day in range(3):
@@ -178,7 +178,7 @@ def honest(stage: Stage) -> Iterator[Conviction]:
 
 @scenario("works", title="a newer manifest, for newer apps, beside an older one")
 def several(stage: Stage) -> Iterator[Conviction]:
-    """A device follows the newest manifest that matches its declaration."""
+    """A device uses the newest manifest that matches its declaration."""
     newer = stage.manifest(HONEST, sequence=2, categories=(*CATEGORIES, "hourly"))
     stage.log.never[newer.survey_id] = "D1: with one category more, of a newer manifest"
     stage.publish(newer, stage.manifest(HONEST))
@@ -200,7 +200,7 @@ def otherwise(stage: Stage) -> Iterator[Conviction]:
 
 @scenario("D2", title="forged manifests")
 def forged(stage: Stage) -> Iterator[Conviction]:
-    """The bytes of no manifest, or of none that the authority signed."""
+    """Forged bytes: not a manifest, or not one that the authority signed."""
     for name, (_, forge) in FORGED.items():
         manifest = stage.manifest(name)
         serve_signed(stage, manifest, *forge(stage, manifest))
@@ -216,7 +216,7 @@ def exchanged(stage: Stage) -> Iterator[Conviction]:
 
 @scenario("D2", title="a simulated survey")
 def simulated(stage: Stage) -> Iterator[Conviction]:
-    """A survey that the app declares, but of a name that only simulated devices answer."""
+    """A survey that the app declares, with a name that only simulated devices answer."""
     name = "simulated-asked"
     stage.publish(stage.manifest(name))
     yield from judged(stage, {name: ("D2", "that is simulated, for no device")})
@@ -224,14 +224,14 @@ def simulated(stage: Stage) -> Iterator[Conviction]:
 
 @scenario("D2", title="a kind that the app did not declare", needs=("kinds:matrix",))
 def undeclared_kind(stage: Stage) -> Iterator[Conviction]:
-    """A kind that betrays more of an answer to whoever asks of far ones."""
+    """A kind that reveals more about an answer to a question about distant ones."""
     stage.publish(stage.manifest("matrix", specification=_matrix(2)))
     yield from judged(stage, {"matrix": ("D2", "by a kind that the app did not declare")})
 
 
 @scenario("D2", title="weights beyond the declared epsilon", needs=("kinds:matrix",))
 def uncertified(stage: Stage) -> Iterator[Conviction]:
-    """A kind that carries integers of its own, which leak more than the manifest says."""
+    """A kind with integers of its own, which leak more than the manifest says."""
     leaking = stage.manifest("leaking", epsilon="4", specification=_matrix(18))
     serve_signed(stage, leaking, *_sign(stage, _changed(leaking, epsilon="1")))
     wrong = {"leaking": ("D2", "though its weights exceed the epsilon that it declares")}
@@ -246,7 +246,7 @@ def _matrix(odds: int) -> Specification:
 
 @scenario("D2", title="an older manifest, and another of the same number", needs=("fetches",))
 def rolled_back(stage: Stage) -> Iterator[Conviction]:
-    """Once the manifest that was followed is over, one from before it, and one beside it."""
+    """After the end of the manifest in use, an older one, and another of its sequence."""
     followed = {"sequence": 5, "schedule": Schedule(stage.midnight, DAY, 2, DAY)}
     others = [stage.manifest("older", sequence=4), stage.manifest("beside", sequence=5)]
     for other in others:
@@ -269,7 +269,7 @@ PINNED, QUORUM = 3, 2
 
 
 class _WitnessedLog:
-    """A log of all that a scenario serves, with its witnesses."""
+    """A log, with witnesses, of all that a scenario serves."""
 
     def __init__(self, stage: Stage) -> None:
         self.origin = log_origin(stage.origin)
@@ -298,7 +298,7 @@ class _WitnessedLog:
         cosigners: Sequence[SigningKey] | None = None,
         index: int | None = None,
     ) -> bytes:
-        """Return the proof that an envelope is in the log, honest but for what is given."""
+        """Return the proof that an envelope is in the log, honest except for the given changes."""
         at = len(self.leaves) if index is None else index
         self.leaves.append(leaf_hash(log_entry(envelope)))
         checkpoint = Checkpoint(self.origin, len(self.leaves), root_hash(self.leaves))
@@ -322,7 +322,7 @@ UNSEEN: Final[dict[str, tuple[str, Prove]]] = {
     "other-key": ("of a log with another key", lambda log, e: log.proof(e, signer=log.stranger)),
     "other-entry": ("with the proof of another entry", lambda log, e: log.proof(e, index=0)),
 }
-"""By a survey's name, how its proof does not show that a quorum of witnesses has seen it."""
+"""Faults by a survey's name: its proof does not show that a quorum of witnesses saw it."""
 
 
 @scenario("log", title="manifests that no quorum of witnesses saw", needs=("log_policy", "fetches"))

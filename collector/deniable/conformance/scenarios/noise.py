@@ -1,4 +1,4 @@
-"""Draws: whether responses follow the matrix, and nothing else of a report tells its answer.
+"""Draws: responses must follow the matrix, and nothing else in a report may reveal its answer.
 
 Answers are dealt to reports at random, so many of each. Whatever splits the reports of a right
 device into classes was then settled without the deal: how many reports of a class have one answer
@@ -24,14 +24,14 @@ from deniable.planning.calibration import calibrated
 _MODULI: Final = (2, 3, 4, 5, 7, 10, 60)
 _UNITS: Final = (("minute", 1 / 60), ("second", 1), ("millisecond", 1000))
 _WATCHED: Final = 2
-"""The first and second sends of a report are looked at; of later ones there is the number."""
+"""The sends of a report that are examined: the first and second; later ones are only counted."""
 
 Traits = Mapping[str, Sequence[Hashable]]
-"""By the name of what is seen, its value of each report."""
+"""The values of a trait, one per report, by its name."""
 
 
 class RevealingClass(NamedTuple):
-    """A class of reports by which their answers can be one."""
+    """A class of reports that reveals their answers."""
 
     trait: str
     answer: int
@@ -46,7 +46,7 @@ def traits(reports: Sequence[Sequence[Sent]], answers: int, *, sizes: bool) -> d
     Args:
         reports: of one call each, or of calls at one time of day.
         answers: how many there are: numbers are taken modulo that, too.
-        sizes: whether the length of a body says nothing of the response in it.
+        sizes: whether the length of a body reveals nothing about its response.
     """
     seen: dict[str, list[int]] = {"number of sends": [len(sends) for sends in reports]}
     for place in range(_WATCHED):
@@ -96,14 +96,14 @@ def _times(times: Sequence[float], answers: int) -> Iterator[tuple[str, list[int
 
 
 def _parts(values: Sequence[float], parts: int) -> list[int]:
-    """Return which of so many equal parts, from the lowest up, each value is in."""
+    """Return the part of each value, of this many equal parts, from the lowest up."""
     ranked = sorted(range(len(values)), key=values.__getitem__)
     part = {index: rank * parts // len(ranked) for rank, index in enumerate(ranked)}
     return [part[index] for index in range(len(values))]
 
 
 def _order(sends: Sequence[Sent | None]) -> list[int]:
-    """Return each report's place in the order in which those of its device left."""
+    """Return each report's place in its device's order of sending."""
     of_device: dict[str, list[tuple[float, int]]] = defaultdict(list)
     for index, sent in enumerate(sends):
         if sent is not None:
@@ -127,12 +127,12 @@ def _numbered(values: Sequence[Hashable]) -> list[int]:
 
 
 def telling(seen: Traits, dealt: Sequence[int], false_alarm: float) -> Iterator[RevealingClass]:
-    """Yield the class, if any, by which an answer is told most surely.
+    """Yield the class, if any, that reveals an answer most surely.
 
     Args:
         seen: what splits the reports into classes.
         dealt: the answer of each report, dealt at random.
-        false_alarm: the probability at most that a right device is convicted.
+        false_alarm: the greatest probability of convicting a correct device.
     """
     many = Counter(dealt)
     classes = [
@@ -168,7 +168,7 @@ def _classes(values: Sequence[Hashable]) -> list[list[int]]:
 
 @cache
 def hypergeometric_tail(count: int, size: int, share: int, dealt: int) -> float:
-    """Return the probability at most of a count so far out, on either side, in a class.
+    """Return an upper bound of the probability of a count this extreme, on either side, in a class.
 
     Args:
         count: how many of the class have an answer.
@@ -182,22 +182,22 @@ def hypergeometric_tail(count: int, size: int, share: int, dealt: int) -> float:
 
 
 FALSE_ALARM: Final = 1e-6
-"""The probability at most that a right device is convicted of its noise; and again of a trait."""
+"""The greatest probability of convicting a correct device of its noise; and again of a trait."""
 SURVEYS: Final = 20
 """Of a device, at most."""
 _BYTE: Final = 128
-"""Responses below it are as long as each other in a report."""
+"""Responses below it have the same length in a report."""
 
 _ROW: Final = tuple(share << 59 for share in (11, 8, 8, 5))
 _UNEQUAL: Final = tuple(_ROW[-x:] + _ROW[:-x] for x in range(4))
 
 
 class Draws(NamedTuple):
-    """A survey that is drawn often.
+    """A survey with many draws.
 
     Attributes:
         reports: of each answer; of each end, if there are more answers than reports.
-        others: reports of random answers between the ends.
+        others: number of reports of random answers between the ends.
         cut: of how many reports first sends have no answer, so that there are second ones.
     """
 
@@ -226,11 +226,11 @@ DRAWS: Final = {
     "affine and a thousand answers": Draws("affine", {"q": 11, "m": 3, "s": 2}, 1000, "1", 20, 20),
     "matrix": Draws("matrix", {"matrix": _UNEQUAL}, 4, "1", 20),
 }
-"""By title, what is drawn."""
+"""The surveys that are drawn, by title."""
 
 
 def binomial_tail(count: int, draws: int, chance: float) -> float:
-    """Return the probability at most of a count so far out, on either side, of a binomial."""
+    """Return an upper bound of a binomial's probability of a count this extreme, on either side."""
     below = _at_most(count, draws, chance)
     above = _at_most(draws - count, draws, 1 - chance)
     return min(1.0, 2 * min(below, above))
@@ -270,14 +270,14 @@ def _judged(what: Draws) -> Play:
 
 
 def _group(what: Draws, answer: int) -> int:
-    """Return the number of what is judged together: an answer, or all between the ends."""
+    """Return the number of a group that is judged together: an answer, or all between the ends."""
     return answer if not what.others else (answer > 0) + (answer == what.size - 1)
 
 
 def _reported(
     stage: Stage, what: Draws, specification: Specification, dealt: Sequence[int]
 ) -> tuple[list[str], list[str]]:
-    """Have each answer reported in a survey of its own; return the outcomes and the names."""
+    """Let each answer be reported in a survey of its own; return the outcomes and the names."""
     categories = tuple(f"answer-{number}" for number in range(what.size))
     more: dict[str, Any] = {"max_epsilon": what.epsilon}
     if what.kind == "matrix":

@@ -1,4 +1,4 @@
-"""Requests: what they show and share, which answers count, and what is erased after them."""
+"""Requests: what they reveal and share, the answers that count, and the erasure after them."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -49,7 +49,7 @@ def nothing_yet(stage: Stage) -> Iterator[Conviction]:
 
 @scenario("D6", "D7", title="before the user has agreed")
 def before_consent(stage: Stage) -> Iterator[Conviction]:
-    """Without consent nothing is recorded or looked up, and after it nothing of before is sent."""
+    """Without consent nothing is recorded or fetched, and after it nothing from before is sent."""
     stage.publish(stage.manifest(NAME))
     stage.open([declared(NAME)])
     stage.run(3600)
@@ -114,7 +114,7 @@ def connections(stage: Stage) -> Iterator[Conviction]:
 
 @scenario("D7", title="starts of an app with a report that is overdue")
 def overdue(stage: Stage) -> Iterator[Conviction]:
-    """A report leaves after a random time of running, whose rest short sessions use up."""
+    """A report leaves after a random running time, which short sessions use up."""
     stage.publish(stage.manifest(NAME))
     at_once, delays, undelivered = 0, [], 0
     for number in range(_DEVICES):
@@ -163,12 +163,12 @@ CHANGES: Final[dict[str, tuple[dict[str, Any], dict[str, Any]]]] = {
     "kept": ({"max_kept_epsilon": "1"}, {}),
     "longer": ({"max_grace_seconds": 91 * 86_400}, {}),
 }
-"""By a survey's name, what an update of the app declares otherwise, and its manifest with it."""
+"""Changes by a survey's name: those of the app's update, and its manifest's."""
 
 
 @scenario("D12", title="an update that asks for more", needs=("covers",))
 def update(stage: Stage) -> Iterator[Conviction]:
-    """A survey that the user was not shown waits until asked; those that were covered go on."""
+    """A survey that the user was not shown waits for consent; those that were covered continue."""
     keeps = "memoised" in stage.offers.get("repeat", ())
     changes = {name: CHANGES[name] for name in CHANGES if keeps or name != "kept"}
     names = [UNCHANGED, "lowered", *changes]
@@ -251,7 +251,7 @@ NONSENSE: Final[dict[str, Answer | None]] = {
     "other-status": problem(RefusalCode.MALFORMED, status=502),
     "gone": Answer(410, b"", ()),
 }
-"""What is said to uploads that no device may take for a word of the collector on its report."""
+"""Answers to uploads that no device may treat as the collector's verdict on its report."""
 
 WAITS: Final[dict[str, tuple[str, float, float]]] = {
     "zero": ("0", 60, 3600),
@@ -264,7 +264,7 @@ WAITS: Final[dict[str, tuple[str, float, float]]] = {
     "garbage": ("soon", 1, 3600),
     "date": ("Fri, 31 Dec 2100 23:59:59 GMT", 1, 3600),
 }
-"""By name a Retry-After, and the seconds within which the second send comes, by D8."""
+"""A Retry-After by name, and the seconds within which the second send comes, by D8."""
 
 
 @scenario("D8", title="answers that no collector gives")
@@ -291,7 +291,7 @@ def nonsense(stage: Stage) -> Iterator[Conviction]:
 
 @scenario("D8", title="Retry-After")
 def retry_after(stage: Stage) -> Iterator[Conviction]:
-    """A wait that is asked for is rounded up to a minute, ten or an hour, and capped there."""
+    """A requested wait is rounded up to a minute, ten minutes or an hour, its greatest value."""
     for name, (text, _, _) in WAITS.items():
         stage.publish(stage.manifest(name))
         wait = problem(_LIMITED, ("retry-after", text))
@@ -320,12 +320,12 @@ FETCHED: Final[dict[str, Answer | None]] = {
     "at-once": problem(_LIMITED, ("retry-after", "0")),
     "heavy": Answer(200, bytes(300_000), (("content-type", "application/msgpack"),)),
 }
-"""By a survey's name, what is said whenever its manifests are fetched."""
+"""Answers to every fetch of a survey's manifests, by its name."""
 
 
 @scenario("D10", title="a month of fetches", needs=("fetches",))
 def month(stage: Stage) -> Iterator[Conviction]:
-    """Once a day, or eight times at most, whatever is said and however often the app starts."""
+    """Once a day, or at most eight times, whatever the answers and however often the app starts."""
     names = ["served", *FETCHED]
     long = Schedule(stage.midnight, DAY, 60, DAY)
     stage.publish(stage.manifest("served", schedule=long))
@@ -352,7 +352,7 @@ def month(stage: Stage) -> Iterator[Conviction]:
 
 @scenario("D9", title="delivered, and past its grace", needs=("erases",))
 def erased(stage: Stage) -> Iterator[Conviction]:
-    """No file has a report's bytes once it is of no more use: refused, accepted or withdrawn."""
+    """No file has a report's bytes once it is of no use: refused, accepted or withdrawn."""
     names = ("refused", "accepted", "withdrawn")
     for name in names:
         grace = 60 * DAY if name == "withdrawn" else DAY

@@ -53,7 +53,7 @@ NAME: Final = "asked"
 
 
 class _Relay:
-    """A relay with the collector's gateway behind it; it says ``answers`` itself, if any."""
+    """A relay with the collector's gateway behind it; it gives ``answers`` itself, if any."""
 
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
@@ -119,7 +119,7 @@ def _gone_round(stage: Stage, relay: _Relay) -> Iterator[Conviction]:
 
 @scenario("D13", title="a relay that works", needs=("relay",))
 def working(stage: Stage) -> Iterator[Conviction]:
-    """Fetches and reports come by the relay, sealed, and of one size."""
+    """Fetches and reports come through the relay, sealed, and of one size."""
     with closing(_Relay(stage)) as relay:
         _open(stage, relay.settings)
         stage.deliver(NAME)
@@ -133,7 +133,7 @@ def working(stage: Stage) -> Iterator[Conviction]:
 
 @scenario("D13", title="a relay that fails", needs=("relay",))
 def failing(stage: Stage) -> Iterator[Conviction]:
-    """Nothing is sent another way, whatever the relay itself says, and the report waits."""
+    """Nothing is sent by another route, whatever the relay itself says, and the report waits."""
     with closing(_Relay(stage)) as relay:
         taken = Answer(200, b'{"accepted": 1, "duplicates": 0, "refused": []}')
         said = (problem(RefusalCode.MALFORMED), Answer(502), taken, CUT)
@@ -169,9 +169,9 @@ def given_up(stage: Stage) -> Iterator[Conviction]:
 NAMES: Final = ("first", "second", "third")
 EPOCHS: Final = 4
 DEVICES: Final = 24
-"""Each draws in two epochs: a right one never draws a survey with a chance of 4e-9."""
+"""Devices, each with two epochs: if correct, they never draw a survey with probability 4e-9."""
 _RESTARTS: Final = 4
-"""Who draws again at a start asks for one survey all the same with a chance of 2e-8."""
+"""Starts: a device that draws again at each still asks for one survey with probability 2e-8."""
 _HALF: Final = DAY // 2
 _SECOND: Final = 1.0
 
@@ -242,7 +242,7 @@ def _modulus(key: RSAPrivateNumbers) -> bytes:
 
 @scenario("blind", title="many draws of a blind survey", needs=("enrolment:blind",))
 def drawn(stage: Stage) -> Iterator[Conviction]:
-    """Each survey is as likely as another, whatever was answered first, and drawn before."""
+    """Each survey is as likely as any other, whatever was answered first or drawn before."""
     random = SystemRandom()
     came: dict[str, list[bool]] = {f"survey {name!r}": [] for name in NAMES}
     of_first, of_answer, of_before, late = [], [], [], []

@@ -48,12 +48,12 @@ from deniable.stores import LogExtension, Store
 
 
 def log_key_file(authority_key: Path) -> Path:
-    """Return where the log's key is put: ``…-log.pem`` beside ``…-authority.pem``."""
+    """Return the path of the log's key: ``…-log.pem`` beside ``…-authority.pem``."""
     return authority_key.with_name(f"{_stem(authority_key)}-log.pem")
 
 
 def record_file(key_file: Path, origin: str) -> Path:
-    """Return where the record of a log is: ``…-log.HOST.checkpoint`` beside its key."""
+    """Return the path of a log's record: ``…-log.HOST.checkpoint`` beside its key."""
     host = re.sub(r"[^A-Za-z0-9.-]", "_", origin.removesuffix("/log"))
     return key_file.with_name(f"{key_file.stem}.{host}.checkpoint")
 
@@ -61,11 +61,11 @@ def record_file(key_file: Path, origin: str) -> Path:
 def find_log_key(authority_key: Path, newest: SignedCheckpoint | None) -> tuple[Path, SigningKey]:
     """Return the key that signed the log's newest checkpoint, and its file.
 
-    A log that has none yet gets a key, unless there is one.
+    A log without a key gets one, unless a file of one exists.
 
     Raises:
         KeyFileError: if a key cannot be read or made.
-        LogKeyMissing: if none beside the authority's is the one.
+        LogKeyMissing: if no key beside the authority's is this one.
     """
     usual = log_key_file(authority_key)
     if newest is None:
@@ -97,10 +97,10 @@ def signed_by(signed: SignedCheckpoint, key: SigningKey) -> bool:
 
 
 def read_record(key_file: Path, origin: str) -> SignedCheckpoint | None:
-    """Return the last checkpoint of a log that was signed, None if none was.
+    """Return the last signed checkpoint of a log; None if there is none.
 
     Raises:
-        PublicLogError: if the file holds something else.
+        PublicLogError: if the file is not such a record.
     """
     file = record_file(key_file, origin)
     try:
@@ -122,7 +122,7 @@ def write_record(
 ) -> None:
     """Remember, durably and at once, a checkpoint that was committed, unless more is remembered.
 
-    Also if it is remembered already: so before anything is published it shows whether it can be.
+    It writes even if it is remembered already, to find out before publishing whether it can.
 
     Args:
         key_file: The log's private key, which lies beside.
@@ -149,8 +149,8 @@ def write_record(
 def keep_record(authority_key: Path, log: PublicLog) -> None:
     """Bring the record up to what the store has, if the log's key is here.
 
-    It is behind where a publishing was broken off, or another machine published. Where there is
-    none, the next publisher writes it, once witnesses have seen no more.
+    It lags where a publication was cut off, or another machine published. Where there is none,
+    the next publisher writes it, if no witness has seen more.
     """
     if log.newest is None:
         return
@@ -162,7 +162,7 @@ def keep_record(authority_key: Path, log: PublicLog) -> None:
 
 
 def keep_fork(key_file: Path, ours: SignedCheckpoint, theirs: SignedCheckpoint) -> Path:
-    """Keep two checkpoints that no one log can have; return the file."""
+    """Keep two checkpoints that one log cannot both have; return the file."""
     file = record_file(key_file, ours.checkpoint.origin).with_suffix(".fork")
     replace_file(file, f"{ours.text}\n{theirs.text}".encode())
     return file
@@ -207,16 +207,16 @@ class Publisher:
         witnesses: Witnesses,
         known: Sequence[bytes] = (),
     ) -> "Publisher":
-        """Return a publisher, once it is sure that the store has all that was ever signed.
+        """Return a publisher, after checking that the store has all that was ever signed.
 
         Args:
-            store: Where the log is.
-            log: The log as it was read from there.
+            store: The store of the log.
+            log: The log as read from there.
             origin: The log's from now on. If it had another, its entries stay, and it goes on
                 under this one.
             authority_key: The file beside which the log's key is, or is made.
-            witnesses: Who is asked what they have seen.
-            known: All envelopes that belong into the log, perhaps in it already.
+            witnesses: Those that are asked what they have seen.
+            known: All envelopes that belong in the log; it may have them already.
 
         Raises:
             LogRolledBack: if somebody has seen more.
@@ -256,21 +256,21 @@ class Publisher:
         return sign_checkpoint(Checkpoint(self._origin, size, root), self._key)
 
     async def committed(self) -> list[Answer]:
-        """Record the committed checkpoint, and have it cosigned; return the witnesses' answers."""
+        """Record the committed checkpoint, and have it cosigned; return the witnesses' replies."""
         if self._signed is None:
             return []
         self.remember(PublicLog(await self._store.log()))
         return await cosign(self._store, self._witnesses)
 
     def remember(self, log: PublicLog) -> None:
-        """Bring the record up to a log that was committed, were it the empty one."""
+        """Bring the record up to a log that was committed, even an empty one."""
         write_record(self.key_file, self._newest(log), log.extends)
 
     async def check_seen(self) -> None:
         """Check that the log extends the record, and what each witness has seen.
 
         Raises:
-            LogRolledBack: if it has not all of that.
+            LogRolledBack: if it lacks some of that.
             LogForked: if it has something else.
         """
         record = read_record(self.key_file, self._origin)
@@ -292,7 +292,7 @@ class Publisher:
             raise LogForked(ours.text, seen.text, keep_fork(self.key_file, ours, seen))
 
     def _newest(self, log: PublicLog) -> SignedCheckpoint:
-        """Return a log's newest checkpoint, under the name that it has from now on."""
+        """Return a log's newest checkpoint, under its name from now on."""
         newest = log.newest
         if newest is not None and newest.checkpoint.origin == self._origin:
             return newest
@@ -316,7 +316,7 @@ class Publisher:
             )
 
     async def _seen_by(self, answer: Answer) -> SignedCheckpoint | None:
-        """Return the newest checkpoint that a witness has seen of this log, if it tells."""
+        """Return the newest checkpoint of this log that a witness has seen, if it shows one."""
         assert answer.witness.url is not None
         try:
             seen = await newest_checkpoint(answer.witness.url, self._origin)
@@ -328,14 +328,14 @@ class Publisher:
 
 
 async def replace_key(store: Store, authority_key: Path, witnesses: Witnesses) -> Publisher:
-    """Sign the log's newest checkpoint with a new key, its former one being lost.
+    """Sign the log's newest checkpoint with a new key, after the loss of the former one.
 
     Entries and tree stay, so that whoever trusts both keys sees one log. A key that signed nothing
     of it is taken, where the former one was: a replacement that was broken off left it.
 
     Raises:
-        PublicLogError: if there is no log, or not as it was left.
-        KeyFileError: if the former key's file is there, or none can be made.
+        PublicLogError: if there is no log, or it is not as it was left.
+        KeyFileError: if the former key's file exists, or a new one cannot be made.
     """
     log = PublicLog(await store.log())
     if log.newest is None:

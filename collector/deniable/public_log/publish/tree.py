@@ -22,7 +22,7 @@ TILE_WIDTH: Final = 256
 
 TILE_HEIGHT: Final = 8
 MAX_ENTRY_BYTES: Final = 65_535
-"""The most that an entry's length in a bundle can say."""
+"""The greatest length of an entry in a bundle."""
 
 _MAX_LEVEL: Final = 63
 _PATH: Final = re.compile(
@@ -45,7 +45,7 @@ def root_hash(leaf_hashes: Sequence[bytes]) -> bytes:
 
 
 def first_root(levels: Sequence[Sequence[bytes]], size: int) -> bytes:
-    """Return the root of the first so many leaves of a tree, of which some nodes are kept."""
+    """Return the root of the first leaves, this many, of a tree of which some nodes are kept."""
     root = b""
     for level, hashes in enumerate(levels):
         if size >> level & 1:
@@ -55,7 +55,7 @@ def first_root(levels: Sequence[Sequence[bytes]], size: int) -> bytes:
 
 
 def siblings(levels: Sequence[Sequence[bytes]], level: int, index: int) -> tuple[bytes, ...]:
-    """Return the siblings of a node and of those above it, which lead from it to the root."""
+    """Return the siblings of a node and of its ancestors, which lead from it to the root."""
     path = []
     for hashes in levels[level:]:
         if index ^ 1 < len(hashes):
@@ -100,7 +100,7 @@ def read_tile_path(path: str) -> tuple[int | None, int, int]:
 
 
 def tiles_of(size: int) -> Iterator[tuple[int, int, int]]:
-    """Yield level, index and width of each tile of a log of so many entries, the leaves' first.
+    """Yield level, index and width of each tile of a log of this many entries, the leaves' first.
 
     Its bundles of entries have the indices and widths of the tiles of level 0.
     """
@@ -114,7 +114,7 @@ def tiles_of(size: int) -> Iterator[tuple[int, int, int]]:
 def hash_tile(
     leaf_hashes: Sequence[bytes], level: int, index: int, width: int = TILE_WIDTH
 ) -> bytes:
-    """Return a tile's content: the roots of so many complete subtrees beside each other.
+    """Return a tile's content: the roots of adjacent complete subtrees.
 
     Raises:
         TransparencyLogError: if the log of these leaves is too small for it.
@@ -128,7 +128,7 @@ def hash_tile(
 
 
 def entry_bundle(entries: Sequence[bytes]) -> bytes:
-    """Return a bundle's content: each entry behind its length.
+    """Return a bundle's content: each entry after its length.
 
     Raises:
         TransparencyLogError: if an entry has more than 65,535 bytes.

@@ -28,7 +28,7 @@ from deniable.public_log.publish.tree import siblings, tree_levels
 from deniable.stores import Store
 
 _SIZE_TYPE: Final = "text/x.tlog.size"
-"""The media type of the size that a witness has seen, where it was another than the old one."""
+"""The media type of the size that a witness has seen, if it differs from the old one."""
 
 _SECONDS: Final = 15.0
 _ATTEMPTS: Final = 3  # a first guess, the size that it names, and one more if it grew meanwhile
@@ -52,11 +52,11 @@ async def submit(
         signed: The checkpoint, signed by the log.
         path_from: Returns the consistency path from an older size to the checkpoint's.
         old_size: What the witness has probably seen; it corrects a wrong guess.
-        seconds: The most that one request takes.
+        seconds: The time limit of one request.
 
     Raises:
         NotCosigned: if it refuses; with a ``size`` above the checkpoint's it has seen a larger log.
-        NoAnswer: if it was not reached, or its answer is no witness's.
+        NoAnswer: if it was not reached, or did not answer by the protocol.
     """
     for _ in range(_ATTEMPTS):
         body = submission(old_size, path_from(old_size), signed).encode()
@@ -84,10 +84,10 @@ def submission(old_size: int, path: Sequence[bytes], signed: SignedCheckpoint) -
 
 
 async def newest_checkpoint(url: str, origin: str) -> SignedCheckpoint | None:
-    """Return the newest checkpoint of a log that a witness cosigned, not verified; None if none is.
+    """Return the newest checkpoint of a log that a witness cosigned, unverified; None if none.
 
     Raises:
-        NoAnswer: if it was not reached, or its answer is no witness's.
+        NoAnswer: if it was not reached, or did not answer by the protocol.
     """
     named = sha256(origin.encode()).hexdigest()
     status, _, answer = await _exchange(f"{_prefix(url)}/{named}/checkpoint", _SECONDS)
@@ -168,12 +168,12 @@ def _reason(status: int, answer: bytes) -> str:
 
 
 ASKING_SECONDS = 10.0
-"""The most that one request to a witness takes."""
+"""The time limit of one request to a witness, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Witnesses:
-    """Witnesses: more than half must cosign a checkpoint, so that two quorums share one."""
+    """Witnesses, of which more than half must cosign a checkpoint, so that two quorums share one."""
 
     witnesses: tuple[Witness, ...] = ()
 
@@ -203,7 +203,7 @@ class Answer:
 
     @property
     def claims_more(self) -> bool:
-        """Tell whether the witness says that it has seen what the log does not extend."""
+        """Tell whether the witness claims to have seen a log that this one does not extend."""
         refused = self.refusal
         return isinstance(refused, NotCosigned) and (
             refused.size is not None or refused.status == HTTPStatus.UNPROCESSABLE_ENTITY
@@ -259,7 +259,7 @@ async def cosign(store: Store, witnesses: Witnesses) -> list[Answer]:
 
 
 def consistency_path(leaf_hashes: Sequence[bytes], old_size: int) -> tuple[bytes, ...]:
-    """Return the path that shows the tree of the first ``old_size`` leaves to be its beginning.
+    """Return the path that proves that the tree extends the one of its first ``old_size`` leaves.
 
     It is empty for an empty old tree and for one of the same size.
     """
