@@ -173,7 +173,7 @@ ASKING_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Witnesses:
-    """Witnesses, of which more than half must cosign a checkpoint, so that two quorums share one."""
+    """Witnesses, of which more than half must cosign, so that two quorums always share one."""
 
     witnesses: tuple[Witness, ...] = ()
 
