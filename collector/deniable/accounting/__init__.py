@@ -2,7 +2,7 @@
 
 And what their histogram reveals of each, by the privacy blanket.
 
-A parameter that is a float raises TypeError, one outside its domain InvalidPrivacyParameter; less
+A parameter that is a float raises TypeError, one outside its domain InvalidPrivacyParameter. Fewer
 than one report or row raises ValueError.
 """
 

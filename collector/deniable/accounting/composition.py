@@ -1,8 +1,8 @@
 """Composition: what several guarantees amount to together, from their epsilon and delta alone.
 
 Reports of one person add up, and so do the rows of a group: one person's answers to several
-questions, or people whose answers depend on one another. Whoever knows the mechanisms and not only
-their guarantees composes a :class:`~deniable.accounting.PrivacyLoss` instead: never worse, and for
+questions, or people whose answers depend on one another. If you know the mechanisms and not only
+their guarantees, compose a :class:`~deniable.accounting.PrivacyLoss` instead: never worse, and for
 more than two categories better.
 
 Every epsilon that is returned is rounded up to 12 decimal places, and no delta is too small.
@@ -52,7 +52,7 @@ def basic_composition(parts: Iterable[tuple[Number, Number]]) -> Guarantee:
 
 
 def advanced_composition(epsilon: Number, delta: Number, times: int, slack: Number) -> Guarantee:
-    """Return the guarantee of ``times`` (epsilon, delta)-private reports for ``slack`` more delta.
+    """Return the guarantee of ``times`` (epsilon, delta)-private reports at ``slack`` more delta.
 
     Dwork, Rothblum and Vadhan 2010, Theorem III.3.
     """
@@ -114,8 +114,8 @@ def epsilon_each(
 ) -> Decimal:
     """Return the largest epsilon of one report, in millionths, that keeps all together in bounds.
 
-    Rounded down: the composition of what is returned has been computed, and is at most the total;
-    so has that of a millionth more, and is above it, unless a report's epsilon would exceed 40.
+    Rounded down: the composition of the result was computed, and is at most the total. That of a
+    millionth more was computed too, and is above it, unless a report's epsilon would exceed 40.
     ``together`` gives the epsilon of all reports for a report's own; it rises. The search begins at
     the guess, such as the total over the number of reports.
     """

@@ -66,7 +66,7 @@ def _packed(weights: list[int], slot: int) -> int:
 
 
 def _log(atom: Atom) -> float:
-    """Return ln(p/q) about: good enough to start a search, never to decide one."""
+    """Return approximately ln(p/q): good enough to start a search, never to decide one."""
     p, q = atom
     if p < q:
         return -_log((q, p))
@@ -115,7 +115,7 @@ def placed(atoms: Iterable[Atom], base: Fraction) -> tuple[list[int], list[int]]
 
 
 def fitting_base(losses: Sequence[tuple[Sequence[Atom], int]], steps: int) -> Fraction:
-    """Return a base on which the losses, each so many times, span about so many lattice points.
+    """Return a base on which the repeated losses span about this many lattice points.
 
     They take at least two points for each report.
     """
@@ -220,9 +220,9 @@ def _lower_powers(base: Fraction, low: int, high: int) -> tuple[int, list[int]]:
 
 
 Pair = tuple[int, tuple[Atom, ...]]
-"""Two laws P and Q, told apart by nothing but the likelihood ratio: the grid, and by falling ratio
-the masses that they give to its responses. Where Q never gives one, the ratio is infinite: that
-mass is what the p lack of the grid."""
+"""Two laws P and Q by likelihood ratios: the grid, and by falling ratio the masses that they give
+to the responses. If Q never gives a response, the ratio is infinite: that mass is the part of the
+grid that the p lack."""
 
 _EXACT_BITS: Final = 1 << 22
 
@@ -248,7 +248,7 @@ def merged(grid: int, atoms: Iterable[Atom]) -> Pair:
 
 
 def pair_apart(apart: Iterable[Apart]) -> Pair:
-    """Return the pair of two rows that differ so, both ways round."""
+    """Return the pair of two rows with these differences, in both directions."""
     grid = math.lcm(*(mass.denominator for more, less, _ in apart for mass in (more, less)))
     masses = [(int(more * grid), int(less * grid)) for more, less, _ in apart]
     rest = grid - sum(map(sum, masses))
@@ -307,7 +307,7 @@ def _upper_hull(points: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def composed_pairs(parts: Sequence[tuple[Pair, int]], steps: int) -> Pair:
-    """Return the pair of independent responses together, each part so many times (at least once).
+    """Return the pair of independent responses together, each part this many times (at least once).
 
     Exact while it fits 2^22 bits, else on a lattice of about so many steps, and certified to
     dominate the exact one.

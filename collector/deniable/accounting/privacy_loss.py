@@ -40,10 +40,10 @@ from deniable.mechanisms import (
 
 _PLACES: Final = 12
 DEFAULT_STEPS: Final = 1 << 14
-"""How many lattice points a composition may span that is too large to be exact."""
+"""The most lattice points of a composition that is too large to be exact."""
 
 MAX_TOTAL_EPSILON: Final = 10_000
-"""Largest epsilon, of several reports together, that is taken."""
+"""The largest accepted epsilon of several reports together."""
 
 
 def total_epsilon(value: Number) -> Fraction:
@@ -83,7 +83,7 @@ def epsilon_ceiling(epsilon: Fraction) -> Decimal:
 
 @dataclass(frozen=True)
 class PrivacyLoss(Privacy):
-    """The privacy loss of a pair of laws, or of whatever that pair dominates.
+    """The privacy loss of a pair of laws, or of anything that the pair dominates.
 
     Atoms are pairs (p, q) of positive integers, by falling ratio p/q: the masses, over the grid,
     that the first and the second law give to the responses of that likelihood ratio.
@@ -123,7 +123,7 @@ class PrivacyLoss(Privacy):
     def of_design(
         cls, responses: int, supporting: int, separating: int, odds: Fraction
     ) -> "PrivacyLoss":
-        """Return the loss of any two rows of a block design, where all pairs are alike.
+        """Return the loss of any two rows of a block design, all of whose pairs are alike.
 
         So many of the responses support an answer, and ``separating`` of them not the other one; a
         response that supports the answer is sent at these odds to one that does not.
@@ -220,5 +220,5 @@ class PrivacyLoss(Privacy):
         return self.of_reports([(self, 1), (other, 1)], steps=steps)
 
     def repeat(self, times: int, *, steps: int = DEFAULT_STEPS) -> "PrivacyLoss":
-        """Return the loss of so many independent reports; see :meth:`of_reports`."""
+        """Return the loss of this many independent reports; see :meth:`of_reports`."""
         return self.of_reports([(self, times)], steps=steps)

@@ -1,4 +1,4 @@
-"""Shuffled reports: what their histogram tells of any one of them, by the privacy blanket.
+"""Shuffled reports: what their histogram reveals about one of them, by the privacy blanket.
 
 Whatever the answer, a response is drawn with probability gamma = sum_y w(y) from one and the same
 law, w(y)/gamma with w(y) = min_x P(x, y): so many of n honest reports say nothing, and each of the
@@ -48,9 +48,9 @@ from deniable.mechanisms.privacy import column_extremes
 Floats = NDArray[np.float64]
 
 MOST_REPORTS: Final = 10**8
-"""More reports hide no less: they are taken for so many."""
+"""More reports hide at least as much: they count as this many."""
 _MOST_PAIRED: Final = 32
-"""Rows that are compared pair by pair; of more, what gamma and the odds allow bounds it."""
+"""The most rows that are compared pair by pair; for more, gamma and the odds give a bound."""
 _POINTS: Final = 1 << 17
 _DEVIATIONS: Final = 9.0
 _FINEST: Final = 256
@@ -61,10 +61,10 @@ _UNIT: Final = 10**12
 
 
 def shuffled_delta(mechanism: Mechanism, reports: int, epsilon: Number) -> Fraction:
-    """Return an upper bound of the delta of one of so many honest reports in their histogram.
+    """Return an upper bound of the delta of one of this many honest reports in their histogram.
 
     Raises:
-        ValueError: for less than one report, or a mechanism that is not pure.
+        ValueError: for fewer than one report, or a mechanism that is not pure.
     """
     level, _, laws = _parameters(mechanism)
     n = _counted(reports)
@@ -74,7 +74,7 @@ def shuffled_delta(mechanism: Mechanism, reports: int, epsilon: Number) -> Fract
 
 
 def shuffled_epsilon(mechanism: Mechanism, reports: int, delta: Number) -> Decimal:
-    """Return an epsilon that holds with this delta, some .1 % of itself above the least.
+    """Return an epsilon that holds with this delta, about 0.1 % above the least.
 
     Never above the mechanism's own. ValueError as of :func:`shuffled_delta`.
     """
@@ -110,7 +110,7 @@ def _epsilon(mechanism: Mechanism, n: int, target: float) -> Decimal:
     most = float(level)
 
     def excess(epsilon: float) -> float:
-        """Return ln(delta/target), cut where it is of no use any more."""
+        """Return ln(delta/target), cut off where it is no longer useful."""
         return math.log(max(_delta(laws, n, epsilon), target * 1e-9) / target)
 
     if excess(0.0) <= 0:
@@ -145,7 +145,7 @@ def _counted(reports: int) -> int:
 
 
 Laws = tuple[Floats, Floats, Floats]
-"""The masses w(y), U and V of some pairs of answers: a row a pair."""
+"""The masses w(y), U and V of some pairs of answers, one row per pair."""
 
 
 @lru_cache(maxsize=32)
@@ -161,7 +161,7 @@ def _parameters(mechanism: Mechanism) -> tuple[Fraction, float, Laws]:
 
 
 def _pairs(mechanism: Mechanism) -> Iterator[tuple[Floats, Floats, Floats]]:
-    """Yield the masses w, and U and V, of pairs of answers that no other pair exceeds."""
+    """Yield the masses w, U and V of pairs of answers that no other pair exceeds."""
     privacy = mechanism.privacy
     if isinstance(privacy, TwoValuedPrivacy):
         # Of K responses r support x, and c of these not x': K q + (d - q) r = 1, w = q everywhere.
@@ -290,7 +290,7 @@ def _growth(law: Floats, values: Floats, theta: float) -> float:
 
 
 def _tilt(law: Floats, values: Floats) -> float:
-    """Return about the theta at which M(theta) is least: that of the tilted law's mean 0."""
+    """Return about the theta at which M(theta) is least: there the tilted law has mean 0."""
     low, high = 0.0, 1 / float(values[-1])
 
     def mean(theta: float) -> float:

@@ -1,7 +1,7 @@
 """Audit: the paper's theorems as exact functions, and privacy decided without rounding.
 
 A parameter that is a float raises TypeError, one outside its domain InvalidPrivacyParameter. Only
-what compares all rows of a matrix imports numpy.
+the comparison of all rows of a matrix imports numpy.
 """
 
 from deniable.accounting import epsilon_each as epsilon_each

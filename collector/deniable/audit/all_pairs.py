@@ -1,7 +1,7 @@
-"""All pairs, looked at in numpy: of rows, of a design's categories, and of kept responses.
+"""All pairs, compared in numpy: of rows, of a design's categories, and of kept responses.
 
-Floats only rule pairs out: what they say is an upper bound with a proof, and every pair that it
-does not rule out is for integers to judge. Work is k^2 |Y|, in blocks that stay in the cache.
+Floats only rule pairs out: they give an upper bound with a proof, and integers judge every pair
+that it does not rule out. Work is k^2 |Y|, in blocks that stay in the cache.
 
 The bound. Let u = 2^-53 and p, p' two probabilities, correctly rounded to floats; T the true term
 (p - E p')_+. The odds are lowered to E (1 - 8u), so that after two roundings of them, one of p' and
@@ -98,7 +98,7 @@ class PairBounds:
 
 
 class BoundsAtOdds:
-    """The largest bound of each row at some odds, and which pairs it leaves."""
+    """The largest bound of each row at some odds, and the pairs that it leaves."""
 
     def __init__(self, bounds: PairBounds, odds: Fraction, rows: Indices, largest: Floats) -> None:
         self._bounds, self._odds, self._rows, self._largest = bounds, odds, rows, largest
@@ -109,7 +109,7 @@ class BoundsAtOdds:
         return Fraction(float(self._largest.max()))
 
     def rows(self, needed: Fraction) -> Indices:
-        """Return the rows with a pair that may need so much delta."""
+        """Return the rows with a pair that may need this much delta."""
         return self._rows[self._largest >= _rounded_down(needed)]
 
     def likely(self) -> Pair:
@@ -118,7 +118,7 @@ class BoundsAtOdds:
         return row, int(self._bounds.of_row(self._odds, row).argmax())
 
     def possible(self, needed: Fraction) -> Iterator[Pair]:
-        """Yield in order all pairs that may need so much delta."""
+        """Yield, in order, all pairs that may need this much delta."""
         for row in self.rows(needed):
             bounds = self._bounds.of_row(self._odds, row)
             for other in np.flatnonzero(bounds >= _rounded_down(needed)):
@@ -136,7 +136,7 @@ def _rounded_down(value: Fraction) -> float:
 
 
 _MOST_LISTED: Final = 1 << 18
-"""Entries of the rows that are listed, at about a microsecond each."""
+"""The most entries of rows that are listed, at about a microsecond each."""
 _MOST_COUNTED: Final = 1 << 25
 """Entries of the rows that are counted through, those of their counts taken 16 times."""
 _TRIED: Final = 1 << 12
@@ -151,15 +151,15 @@ class NoDesign(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Incidences:
-    """Incidences of a design that were counted, and are as stated.
+    """Incidences of a design, counted and found as stated.
 
     Attributes:
         responses: K, of which each supports a set of categories.
-        replication: r, the number of responses that support a category.
+        replication: r, the number of responses that support each category.
         together: t, the number that support any two.
         listed: whether all rows were listed, entry by entry.
         counted: how many categories were counted, each with all others; all if it was possible.
-        pairs: how many pairs of categories these are.
+        pairs: the number of pairs of categories that these are.
     """
 
     responses: int
@@ -171,7 +171,7 @@ class Incidences:
 
 
 def incidences(mechanism: BlockMechanism) -> Incidences:
-    """Count how many responses support each category and each two, for as many as takes seconds.
+    """Count the responses that support each category and each two, for as many as takes seconds.
 
     All rows are listed up to 2^18 entries. Above, categories at equal distances are counted with
     all others. NoDesign if a count is not as it should be.
@@ -199,7 +199,7 @@ def incidences(mechanism: BlockMechanism) -> Incidences:
 
 
 Counts = Iterator[tuple[NDArray[np.int_], Held, NDArray[np.int64]]]
-"""Categories; which responses support each; how many support it and each category of all."""
+"""Categories, the responses that support each, and the numbers that also support each other one."""
 
 
 def _listed(mechanism: BlockMechanism, chosen: NDArray[np.int_]) -> Counts:
@@ -234,9 +234,10 @@ affine ones whose blocks are not closed under x -> -x they differ in the third d
 
 
 def linking_probability(mechanism: TwoRound) -> float:
-    """Return the probability of telling two reports of one kept response from two of two.
+    """Return the probability of distinguishing two reports of one kept response from two of two.
 
-    Of the best guess, where either is as likely and each point is kept as often; 1/2 is chance.
+    It is that of the best guess, if both are equally likely and each point is kept as often; 1/2 is
+    chance.
     """
     from deniable.estimates.decoders.designs import design_decoder
 

@@ -109,7 +109,7 @@ def _finding(
 
 
 def _set(subject: AuditSubject, witness: Witness) -> str:
-    """Return the witness's responses: some by their names, or a design's by what they support."""
+    """Return the witness's responses: some by name, or a design's by their categories."""
     if subject.design is not None:
         one, other = (subject.categories[x] for x in (witness.category, witness.other))
         return f'the {len(witness.responses):,} responses that support "{one}" and not "{other}"'

@@ -44,11 +44,11 @@ class InvalidMatrix(ValueError):
 
 
 class NotOnGrid(ValueError):
-    """The probabilities are no multiples of 2^-64, so one 64-bit word cannot sample from them."""
+    """The probabilities are not multiples of 2^-64, so one 64-bit word cannot sample from them."""
 
 
 class MatrixTooLarge(ValueError):
-    """The matrix has more entries, or more pairs of rows, than this comparison can go through."""
+    """The matrix has more entries, or more pairs of rows, than this comparison can handle."""
 
 
 class SolutionMatrix:
@@ -164,7 +164,7 @@ class SolutionMatrix:
     def randomise(self, answer: int, draw: Draw = os_random_word) -> int:
         """Return a response drawn from the answer's row, exactly, with one 64-bit word.
 
-        Raises NotOnGrid if the grid is no power of two up to 2^64; round with :meth:`certified`.
+        Raises NotOnGrid if the grid is not a power of two up to 2^64; round with :meth:`certified`.
         """
         row = self._rows[self._index(answer)]
         if self.grid & (self.grid - 1) or self.grid > 1 << _WORD:
@@ -194,7 +194,7 @@ class SolutionMatrix:
         )
 
     def mixed(self, other: "SolutionMatrix", share: Number) -> "SolutionMatrix":
-        """Return the matrix of using ``other`` with probability ``share``, else this one."""
+        """Return the matrix that uses ``other`` with probability ``share``, else this one."""
         part = exact_number("share", share)
         if not 0 <= part <= 1:
             raise InvalidMatrix(None, "the share must be in [0, 1]")
@@ -265,11 +265,11 @@ Weights = Sequence[int]
 
 _PRECISION = 160
 _MOST_NOISE = Fraction(1, 10**9)
-"""The share that may pay for the rows themselves: no estimate ever shows it."""
+"""The share that may pay for the rows themselves: too small for any estimate to show."""
 
 
 def common_denominator(denominators: Iterable[int], most_bits: int) -> int | None:
-    """Return the least common multiple, or None if it has more bits: found out before it grows."""
+    """Return the least common multiple, or None if it has too many bits, before it grows."""
     common = 1
     for denominator in set(denominators):
         common = lcm(common, denominator)
@@ -281,8 +281,8 @@ def common_denominator(denominators: Iterable[int], most_bits: int) -> int | Non
 def largest_remainder(weights: Weights, grid: int) -> list[int]:
     """Return integers in proportion to the weights that sum to ``grid``, each within 1 of it.
 
-    What rounding down leaves over goes, one each, to the largest remainders; of equal ones to the
-    first.
+    The units that rounding down leaves over go to the largest remainders, one each; of equal ones,
+    to the first.
     """
     total = sum(weights)
     rounded = [weight * grid // total for weight in weights]
@@ -341,7 +341,7 @@ def certified_rows(
 
 
 def _excess(rows: Sequence[Weights], odds: Fraction, delta: Fraction) -> Fraction:
-    """Return how far integer rows of one sum are from private; at most 0 if they are.
+    """Return the distance of integer rows of one sum from privacy; at most 0 if they are private.
 
     The largest w - E z, or at delta > 0 the largest sum of these, less delta; odds = E = u/v.
     """

@@ -102,7 +102,7 @@ def delta_of_exponent(categories: int, exponent_odds: Number, odds: Number) -> F
 
 
 def error_of_exponent(categories: int, exponent_odds: Number) -> Fraction:
-    """Return the exponential mechanism's error, 1/(1 + e^theta/m) a row (Theorems 5 and 9)."""
+    """Return the exponential mechanism's error, 1/(1 + e^theta/m) per row (Theorems 5 and 9)."""
     m = _others(categories)
     return m / (_odds("exponent_odds", exponent_odds) + m)
 
@@ -175,7 +175,7 @@ def odds_of_lie(categories: int, lie: Number, delta: Number) -> Fraction:
 
 
 def least_error(categories: int, odds: Number, delta: Number) -> Fraction:
-    """Return m (1 - delta)/(E + m): no (epsilon, delta)-private mechanism errs less, a row.
+    """Return m (1 - delta)/(E + m): no (epsilon, delta)-private mechanism errs less per row.
 
     It bounds the largest error over the databases, and also the average with all databases equally
     likely, for *every* mechanism D^n -> D^n, not only for products. For the largest error only the
@@ -194,7 +194,7 @@ def greatest_trace(categories: int, odds: Number, delta: Number) -> Fraction:
 
 
 def odds_of_error(categories: int, error: Number, delta: Number) -> Fraction:
-    """Return the smallest odds at which some mechanism errs no more than this, above 0, a row."""
+    """Return the smallest odds at which some mechanism errs no more than this (above 0) per row."""
     m = _others(categories)
     most = exact_number("error", error)
     if not 0 <= most <= 1:
@@ -211,7 +211,7 @@ _NOT_SQUARE: Final = "only a square matrix, whose responses are its categories, 
 
 @dataclass(frozen=True, slots=True)
 class Lie:
-    """The probability of a lie beside the least possible, or why either is missing."""
+    """The probability of a lie and the least possible, or why either is missing."""
 
     value: Fraction | None
     optimum: Fraction | None
@@ -229,7 +229,7 @@ class Lie:
 
 
 def largest_lie(matrix: Mechanism, odds: Fraction | None, delta: Fraction) -> Lie:
-    """Compare the probability of a lie, for the category that it is largest for (Theorem 10)."""
+    """Compare the largest probability of a lie over the categories (Theorem 10)."""
     k = matrix.categories
     # A matrix with responses of its own has no truth to tell, even if they are as many.
     if k != matrix.responses or getattr(matrix, "truth", k) is None:

@@ -6,8 +6,8 @@ all sets S of responses, E = e^epsilon. Theorem 2 leaves one set a pair: with
     phi(E) = sum_y (P_xy - E P_x'y)_+          (convex, decreasing, piecewise linear in E),
 
 the tight delta at E is the largest phi(E) over all ordered pairs, and the tight E at delta is the
-smallest at which no phi exceeds delta. The witness is that pair with the set of the responses that
-x makes more than E times as likely as x' does: one subtraction shows that nothing smaller holds.
+smallest at which no phi exceeds delta. The witness is that pair, with the set of responses that x
+makes more than E times as likely as x' does: one subtraction shows that nothing smaller holds.
 
 Which pair is the worst is decided in integers. Floats (:mod:`deniable.audit.all_pairs`) only
 rule out pairs that provably are not. If more pairs come as close to the worst as floats can tell
@@ -69,7 +69,7 @@ class Witness:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A guarantee that a matrix gives, and why it gives no better one.
+    """A guarantee of a matrix, and the reason why it gives no better one.
 
     Attributes:
         odds: e^epsilon; None if no finite one holds with this delta (or, if not exact, is shown).
@@ -168,7 +168,7 @@ class PrivacyCurve:
     """Delta as a function of e^epsilon, linear between its points (odds, delta), odds from 1 on.
 
     They are all the breakpoints if it is exact, else some; the true curve is convex, so that it
-    lies nowhere above the lines between them. Behind the last, delta does not fall any more.
+    lies nowhere above the lines between them. After the last, delta no longer falls.
     """
 
     points: tuple[tuple[Fraction, Fraction], ...]
@@ -213,7 +213,7 @@ def privacy_curve(matrix: Mechanism, epsilons: Iterable[Number] | None = None) -
 _Pair = tuple[int, int]
 
 _MOST_EXACT: Final = 1 << 22
-"""How many entries are looked at in integers, at about a quarter of a microsecond each."""
+"""The most entries compared in integers, at about a quarter of a microsecond each."""
 
 
 def pure_level(matrix: Mechanism) -> Finding:
@@ -285,7 +285,7 @@ def tight_epsilon(matrix: Mechanism, delta: Number) -> Finding:
 
 
 def _told_epsilon(matrix: Mechanism, slack: Fraction) -> Finding:
-    """Return the smallest odds where any two rows show all, by the first two."""
+    """Return the smallest odds where any two rows show all, by the parts in which they differ."""
     apart = matrix.privacy.apart or ()
     falling = sorted(apart, key=lambda part: part.more / part.less, reverse=True)
     grid = lcm(*(mass.denominator for part in falling for mass in part[:2]))
@@ -302,7 +302,7 @@ def _first_pair(
     high: Sequence[int],
     low: Sequence[int],
 ) -> Finding:
-    """Return the first pair, with its first column, where x is as high and x' as low as that."""
+    """Return the first pair, with its first column, where x is this high and x' this low."""
     for category in range(matrix.categories):
         one = matrix.row(category)
         if there := [y for y in columns if one[y] >= high[y]]:
@@ -392,7 +392,7 @@ def _odds_enough(
 
 
 def _pair_odds(matrix: Rows, pair: _Pair, slack: Fraction) -> Fraction:
-    """Return the smallest odds at which this pair needs no more than the slack, if any are."""
+    """Return the smallest odds at which this pair needs no more than the slack; None if none do."""
     one, other = map(matrix.row, pair)
     certain = sum(w for w, z in zip(one, other, strict=True) if z == 0)
     # Ratios of 1 and less never enter: E >= 1.

@@ -1,4 +1,4 @@
-"""Results as documents: what every surface shows of a result, whatever it is about."""
+"""Results as documents: the content that every surface shows, whatever a result is about."""
 
 from deniable.documents.document import CAUTION as CAUTION
 from deniable.documents.document import Caution as Caution

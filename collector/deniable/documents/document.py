@@ -1,4 +1,4 @@
-"""A document: what a result says on whatever surface, with its cautions, each worded once."""
+"""A document: the content of a result on any surface, with its cautions, each worded once."""
 
 import math
 import re
@@ -13,7 +13,7 @@ Result = TypeVar("Result")
 
 
 class Level(StrEnum):
-    """How much a caution changes what may be done with a result.
+    """The weight of a caution: how much it limits the use of a result.
 
     Surfaces with room for a sentence or two, such as a chart, leave out the notes.
     """
@@ -40,13 +40,13 @@ class Caution:
 
     @property
     def brief(self) -> bool:
-        """Return whether the caution stands wherever the result does, even in a single sentence."""
+        """Return whether the caution accompanies the result everywhere, even in one sentence."""
         return self.level is not Level.NOTE
 
 
 @dataclass(frozen=True, slots=True)
 class Rule(Generic[Result]):
-    """A line of a table of cautions: ``text`` is empty of results for which it does not hold."""
+    """A line of a table of cautions: ``text`` returns "" for results to which it does not apply."""
 
     code: str
     level: Level
@@ -54,13 +54,13 @@ class Rule(Generic[Result]):
 
 
 def cautions_of(rules: Iterable[Rule[Result]], result: Result) -> tuple[Caution, ...]:
-    """Return the cautions that hold, in the order of their table: alerts stand first there."""
+    """Return the cautions that apply, in the order of their table: alerts come first."""
     texts = ((rule, rule.text(result)) for rule in rules)
     return tuple(Caution(rule.code, rule.level, text) for rule, text in texts if text)
 
 
 def with_cautions(text: str, cautions: Iterable[Caution]) -> str:
-    """Return a sentence with the cautions behind it that stand wherever the result does."""
+    """Return a sentence followed by the cautions that accompany the result everywhere."""
     return " ".join((text, *(caution.text for caution in cautions if caution.brief)))
 
 
@@ -70,7 +70,7 @@ def caution_maps(cautions: Iterable[Caution]) -> list[dict[str, str]]:
 
 
 def caution_codes(cautions: Iterable[Caution]) -> str:
-    """Return the codes of cautions, for a cell."""
+    """Return the codes of cautions as the text of a cell."""
     return " ".join(caution.code for caution in cautions)
 
 
@@ -93,7 +93,7 @@ _BEYOND = 10**308
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A fact: a labelled text for people, unless it is empty, and a value for programs.
+    """A fact: a labelled text for people (none if empty), and a value for programs.
 
     Attributes:
         details: more labels and texts, which belong to it.
@@ -109,25 +109,25 @@ class Fact:
 
 
 ColumnKind = Literal["text", "name", "number", "exact", "share", "points"]
-"""What the values of a column are: shares are written in percent, their differences in points.
+"""The type of a column's values: shares are written in percent, their differences in points.
 
 Only a text is broken into lines; an exact number has all its digits.
 """
 
 Shape = Literal["value", "interval", "bar"]
-"""How a column shows a row: its value, the ends ``low`` and ``high`` of its interval, or a bar."""
+"""A column's view of a row: its value, the ends ``low`` and ``high`` of its interval, or a bar."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table: for programs by its key, for people below its title.
+    """A column of a table, which programs know by its key and people by its title.
 
     Attributes:
-        key: empty if people alone see the column.
-        title: None if programs alone see it.
+        key: empty if only people see the column.
+        title: None if only programs see it.
         width: the key of a row's typical interval width, to which its numbers are rounded.
         signed: whether positive numbers have a sign.
-        cell: the text of a row for people, where it is not that of the value.
+        cell: the text of a row for people, if it is not that of the value.
     """
 
     key: str
@@ -139,7 +139,7 @@ class Column:
     cell: Callable[[Mapping[str, Any]], str] | None = None
 
     def texts(self, rows: Sequence[Mapping[str, Any]]) -> list[str]:
-        """Return its cells; shares, and points, are alike: by the typical width of them all."""
+        """Return its cells; shares and points are rounded alike, by their typical width."""
         widths = sorted(
             row[self.width]
             for row in rows
@@ -169,7 +169,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows by the keys of its columns; programs see them in a document if it has a key itself.
+    """Rows by the keys of the columns; programs see a document's table if it has a key.
 
     A row's ``caution``, if it has one, is a level.
     """
@@ -185,7 +185,7 @@ class Table:
         return [column for column in self.columns if column.title is not None]
 
     def records(self) -> list[dict[str, Any]]:
-        """Return the rows for programs, with those values that they have columns for."""
+        """Return the rows for programs, with the values that have columns."""
         keys = [column.key for column in self.columns]
         return [{key: row[key] for key in keys if key in row} for row in self.rows]
 
@@ -196,8 +196,8 @@ class Document:
 
     Attributes:
         sentence: the result in one sentence, which can be published by itself.
-        chart: the drawing of a width, as SVG.
-        values: more values, for programs alone.
+        chart: a function from a width to an SVG drawing.
+        values: more values, only for programs.
     """
 
     facts: Sequence[Fact] = ()
@@ -211,7 +211,7 @@ class Document:
 
 
 def level_text(level: float) -> str:
-    """Return a probability in percent, to twelve digits, or more where these would say 100 %."""
+    """Return a probability in percent, to twelve digits, or more if these would give 100 %."""
     text = f"{100 * level:.12g}"
     return f"{Decimal(str(level)).scaleb(2) if text == '100' and level != 1 else text} %"
 
@@ -237,7 +237,7 @@ def bound_text(most: float) -> str:
 def number_text(
     number: float | None, width: float = math.inf, sign: str = "", *, kind: ColumnKind = "number"
 ) -> str:
-    """Return a number to the second digit of its interval's width: more of them are noise.
+    """Return a number, rounded to the second digit of its interval's width: more would be noise.
 
     Percentages have a decimal at least. A whole number is in thousands, one whose interval nobody
     knows has six digits, or a decimal of percent, and none is "-".
@@ -268,7 +268,7 @@ def decimals(width: float, least: int) -> int:
 
 
 def upper_text(value: Fraction | Decimal, digits: int = 3) -> str:
-    """Return an epsilon, a delta or odds to so many significant digits, rounded up."""
+    """Return an epsilon, a delta or odds to this many significant digits, rounded up."""
     if value == Decimal("Infinity"):
         return "infinite"
     exact = Fraction(value)

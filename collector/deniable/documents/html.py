@@ -16,10 +16,10 @@ _STYLE: Final = (
     ".facts div { display: block; } dt, dd { display: inline; margin: 0 0.5em 0 0; } "
     "dt, .note { color: #666; } .alert { color: #b00020; font-weight: bold; }"
 )
-"""Of a page by itself: anyone who ignores it can read it, too."""
+"""The style of a standalone page, which is readable without it."""
 _ROLE = ' role="alert"'
 _LIMITATIONS: Final = 3
-"""So many cautions stand below a figure even where none is a warning."""
+"""The number of cautions shown below a figure even if none is a warning."""
 # Control, format and line-separator characters reorder or hide what is read, and XML has no place
 # for most of them; surrogates and characters that will never be assigned it refuses.
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Cn", "Cs", "Zl", "Zp"})
@@ -46,7 +46,7 @@ def document_html(
 ) -> str:
     """Return the parts of a document, with its chart as markup.
 
-    Tables unfold, if ``folded``. Below a sentence, so does all but the first limitations. A
+    Tables unfold, if ``folded``. Below a sentence, all but the first limitations unfold, too. A
     ``heading`` makes the markup of a title or a label, for pages that explain its words.
     """
     tables = "".join(table_html(table, heading) for table in document.tables)
@@ -84,7 +84,7 @@ def document_html(
 
 
 def documents_page(documents: Sequence[Document], title: str) -> str:
-    """Return documents as a page by itself: without scripts, pictures, and what is elsewhere."""
+    """Return documents as a standalone page: without scripts, pictures and external files."""
     sections = "".join(
         f"<section>\n<h2>{escape(document.heading)}</h2>\n{document_html(document)}</section>\n"
         for document in documents
@@ -98,7 +98,7 @@ def documents_page(documents: Sequence[Document], title: str) -> str:
 
 
 def cautions_html(cautions: Iterable[Caution]) -> str:
-    """Return a paragraph a caution, of its level's class, with its code for programs."""
+    """Return a paragraph for each caution, with its level's class and, for programs, its code."""
     return "".join(
         f'<p class="{caution.level}"{_ROLE * (caution.level is Level.ALERT)} '
         f'data-caution="{escape(caution.code)}">{escape(caution.text)}</p>\n'
@@ -107,7 +107,7 @@ def cautions_html(cautions: Iterable[Caution]) -> str:
 
 
 def table_html(table: Table, heading: Callable[[str], str] = escape) -> str:
-    """Return a table, if it has rows; each bears its values in full precision, for programs."""
+    """Return a table, if it has rows; each has its values in full precision, for programs."""
     if not table.rows:
         return ""
     columns = [column for column in table.titled if column.shape != "bar"]

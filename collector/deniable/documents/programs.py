@@ -21,9 +21,9 @@ DECIMAL: Final[Json] = {"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?$"}
 
 
 class Field(NamedTuple):
-    """One member of an object, or one column of a table; optional if left out where it is null.
+    """A member of an object, or a column of a table; optional if it is omitted where null.
 
-    It shows the attribute of its name, or another, by its dotted path, or what the source makes.
+    It shows the attribute with its name, one at a dotted path, or the source's result.
     """
 
     name: str
@@ -44,7 +44,7 @@ Fields = tuple[Field, ...]
 
 
 def plain_value(value: Any) -> Any:
-    """Return a value as JSON has it: arrays as lists, what is infinite as None."""
+    """Return a value in JSON's form: arrays as lists, infinite numbers as None."""
     if hasattr(value, "tolist"):
         return [plain_value(entry) for entry in value.tolist()]
     if isinstance(value, tuple):
@@ -76,7 +76,7 @@ def array_of(items: Json, **more: object) -> Json:
 
 
 def or_null(schema: Json, **more: object) -> Json:
-    """Return the schema of what may be null."""
+    """Return the schema of a value that may be null."""
     return {"anyOf": [schema, {"type": "null"}], **more}
 
 
@@ -86,7 +86,7 @@ def one_of(*texts: str) -> Json:
 
 
 def document_json(document: Document) -> str:
-    """Return an object with all that has a key, and the cautions; what is infinite is null."""
+    """Return an object of all parts with a key, and the cautions; infinite numbers are null."""
     keyed: dict[Any, Any] = {fact.key: fact.value for fact in document.facts}
     keyed.update(document.values)
     keyed.update((table.key, table.records()) for table in document.tables)
@@ -95,7 +95,7 @@ def document_json(document: Document) -> str:
 
 
 def table_json(table: Table) -> str:
-    """Return an array of a table's rows; what is infinite is null."""
+    """Return an array of a table's rows; infinite numbers are null."""
     return _finite(table.records())
 
 
@@ -118,8 +118,8 @@ def rows_csv(
 ) -> str:
     """Return a line of keys and one for each row, quoted as RFC 4180 has it, in lines of Unix.
 
-    What a row does not have is ``shared`` by all rows; what is infinite or None is empty. A truth
-    value is 1 or 0.
+    Values that rows lack are in ``shared``, for all rows. Infinite numbers and None are empty; a
+    truth value is 1 or 0.
     """
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")

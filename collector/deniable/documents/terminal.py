@@ -18,8 +18,8 @@ BARS: Final = "Bars: solid to the low end, half-tone to the estimate, light to t
 def bar(value: float, low: float, high: float, width: int = 30, scale: float = 1.0) -> str:
     """Draw a value as a bar and its interval as the bar's shades.
 
-    Solid up to the interval's low end, half-tone up to the value, light up to the high end. The
-    width is that of ``scale``; what is beyond [0, scale] is drawn at its ends.
+    It is solid up to the interval's low end, half-tone up to the value, light up to the high end.
+    The width is that of ``scale``; values beyond [0, scale] are drawn at its ends.
     """
     ends = (min(low, value), value, max(high, value))
     solid, half, light = (round(width * min(max(x / scale, 0.0), 1.0)) for x in ends)
@@ -28,7 +28,7 @@ def bar(value: float, low: float, high: float, width: int = 30, scale: float = 1
 
 _STYLES: Final[dict[object, str]] = {Level.ALERT: "bold red", Level.WARNING: "yellow"}
 _NARROWEST_TEXT: Final = 12
-"""The width down to which texts are broken; with less room, a table becomes a list."""
+"""The least width to which texts are broken; with less room, a table becomes a list."""
 _NARROWEST_BAR, _WIDEST_BAR, _WIDEST_LABEL = 8, 30, 40
 
 
@@ -82,7 +82,7 @@ def print_document(document: Document, screen: "Console") -> None:
 
 
 def facts_text(facts: Iterable[Fact], width: int, indent: int = 0) -> str:
-    """Return labels and texts, which begin at ``indent``, or where the longest label leaves room.
+    """Return labels and texts; the texts begin at ``indent``, or after the longest label.
 
     A text that is too long is broken at its spaces, unless they are non-breaking.
     """
@@ -102,7 +102,7 @@ def facts_text(facts: Iterable[Fact], width: int, indent: int = 0) -> str:
 
 
 def table_width(table: Table, narrowest: int | None = None) -> int:
-    """Return the width of a table without bars, its texts whole or broken down to the narrowest."""
+    """Return the width of a table without bars, with its texts whole or as narrow as possible."""
     from rich.cells import cell_len
 
     width = -2
@@ -116,12 +116,12 @@ def table_width(table: Table, narrowest: int | None = None) -> int:
 
 
 def _texts(table: Table) -> list[tuple[Column, list[str]]]:
-    """Return the columns that people see, but for bars, with their cells."""
+    """Return the columns that people see, except bars, with their cells."""
     return [(column, column.texts(table.rows)) for column in table.titled if not _is_bar(column)]
 
 
 def _layout(table: Table, width: int) -> list[tuple[Column, list[str]]]:
-    """Return the columns of a table with their cells, and its bars as wide as there is room."""
+    """Return the columns of a table with their cells, and its bars as wide as possible."""
     texts = _texts(table)
     if bar_width := _bar_width(texts, width):
         texts += [

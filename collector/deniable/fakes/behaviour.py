@@ -1,6 +1,6 @@
 """The behaviour of the fake collector: its keys, log and receipts, and faults on request.
 
-Faults are the codes of the protocol's table, about one report (``Refused``) or a whole request
+Faults are the codes of the protocol's table, for one report (``Refused``) or a whole request
 (``Problem``), and what D8 calls anything else (``Misbehaviour``): one of each kind that an app can
 tell apart. All that a device must live through is what ``deniable conformance`` tries.
 """
@@ -47,7 +47,7 @@ _WITNESSES: Final = ("one.example", "two.example", "three.example")
 
 @dataclass(frozen=True, slots=True)
 class ReceivedReport:
-    """A report that the collector took."""
+    """A report that the collector accepted."""
 
     survey: str  # the survey's name
     epoch: int
@@ -55,7 +55,7 @@ class ReceivedReport:
 
 
 class FakeLog:
-    """The public log of a collector, with three witnesses: it appends what it proves."""
+    """The public log of a collector, with three witnesses; it appends each entry that it proves."""
 
     def __init__(self, collector: str, now: Callable[[], float]) -> None:
         self.cosigning = len(_WITNESSES)  # how many of the witnesses cosign
@@ -80,7 +80,7 @@ class FakeLog:
         return pack_logged(envelope, self.proof(envelope))
 
     def proof(self, envelope: bytes) -> bytes:
-        """Return the proof that an envelope is in the log, as those that cosign now have seen."""
+        """Return the proof that an envelope is in the log, by the witnesses that cosign now."""
         leaf = leaf_hash(log_entry(envelope))
         if leaf not in self._leaves:
             self._leaves.append(leaf)
@@ -95,7 +95,7 @@ class FakeLog:
 
 
 class FakeAuthority:
-    """A key of its own, every manifest that it ever signed, and the log of all that it signs."""
+    """An authority: a key of its own, every manifest that it signed, and the log of all of it."""
 
     def __init__(self, log: FakeLog) -> None:
         self.log = log
@@ -111,7 +111,7 @@ class FakeAuthority:
         return self.sign(manifest)
 
     def sign(self, manifest: Manifest) -> bytes:
-        """Return a manifest's envelope; a device may follow it from now on."""
+        """Return a manifest's envelope; a device may use it from now on."""
         self.signed[manifest.survey_id] = manifest
         return sign_manifest(manifest, self._key)
 
@@ -128,7 +128,7 @@ class FakeAuthority:
 
 
 class Receipts:
-    """The reports that were taken, as they came: the first of each identity wins.
+    """The accepted reports, as they came: the first of each identity wins.
 
     The checks are the collector's own, in the protocol's order.
     """
@@ -139,7 +139,7 @@ class Receipts:
         self.taken: list[ReceivedReport] = []
 
     def upload(self, body: bytes, now: float) -> UploadAnswer:
-        """Judge and take what an upload holds.
+        """Judge and accept the reports of an upload.
 
         Raises:
             Refusal: too-large or malformed, for the body as a whole.
@@ -157,7 +157,7 @@ class Receipts:
         return UploadAnswer(accepted, duplicates, tuple(refused))
 
     def add(self, envelope: bytes, now: float) -> bool:
-        """Judge and take one report; return whether it is new.
+        """Judge and accept one report; return whether it is new.
 
         Raises:
             Refusal: with the code of the first check that it fails.
@@ -180,7 +180,7 @@ class Receipts:
 
 
 Route = Literal["uploads", "manifests"]
-"""The requests at which a misbehaviour happens: for reports, or for surveys."""
+"""The requests at which a misbehaviour happens: uploads of reports, or fetches of surveys."""
 
 _UPLOADS: Final[frozenset[Route]] = frozenset({"uploads"})
 _MANIFESTS: Final[frozenset[Route]] = frozenset({"manifests"})
@@ -220,7 +220,7 @@ class Problem:
     """A problem document about the whole request; nothing was stored.
 
     Raises:
-        ValueError: for a code that speaks of one report only.
+        ValueError: for a code that applies only to one report.
     """
 
     routes: ClassVar = _ANY
@@ -239,7 +239,7 @@ AnyMisbehaviour = Misbehaviour | Refused | Problem
 
 
 def misleading_answer(misbehaviour: AnyMisbehaviour, sent: int) -> HttpAnswer | None:
-    """Return the answer that a misbehaviour gives to so many reports; None if it gives none."""
+    """Return the answer of a misbehaviour to this many reports; None if it gives none."""
     if isinstance(misbehaviour, Misbehaviour):
         return _FIXED.get(misbehaviour)
     if isinstance(misbehaviour, Refused):

@@ -1,4 +1,4 @@
-"""A collector inside a test: on a real socket, with real signatures, and bad manners on request."""
+"""A collector inside a test: on a real socket, with real signatures, and with faults on request."""
 
 import os
 import re
@@ -50,8 +50,8 @@ _MEDIA_TYPE: Final = "application/msgpack"
 class FakeCollector(LoopbackDouble):
     """An in-process collector on an ephemeral port of 127.0.0.1, for tests of an app.
 
-    It has an authority of its own, and takes and refuses reports as docs/protocol.md says, until it
-    is told to misbehave. Use it as a context manager::
+    It has an authority of its own, and accepts and refuses reports as docs/protocol.md says, until
+    it is made to misbehave. Use it as a context manager::
 
         with FakeCollector() as collector:
             collector.publish(THEME)
@@ -152,7 +152,7 @@ class FakeCollector(LoopbackDouble):
     def misbehave(
         self, misbehaviour: AnyMisbehaviour, *, times: int = 1, on: Route | None = None
     ) -> None:
-        """Misbehave at the next requests to which this can happen, after what was asked before.
+        """Misbehave at the next requests where this can happen, after earlier misbehaviours.
 
         With ``on``, only at uploads, or only at fetches of manifests.
         """
@@ -163,12 +163,12 @@ class FakeCollector(LoopbackDouble):
 
     @property
     def reports(self) -> tuple[ReceivedReport, ...]:
-        """Return the reports that were taken, each once, in the order in which they came."""
+        """Return the accepted reports, each once, in the order in which they came."""
         with self._changed:
             return tuple(self._receipts.taken)
 
     def counts(self, survey: str) -> Mapping[str, int]:
-        """Return how many reports name each response of a survey's manifests, the newest first."""
+        """Return the reports' counts of each response of a survey's manifests, newest first."""
         with self._changed:
             counted = Counter(report.response for report in self.reports if report.survey == survey)
             published = self._authority.published.get(survey)
@@ -181,7 +181,7 @@ class FakeCollector(LoopbackDouble):
             return dict.fromkeys(chain(*named), 0) | counted
 
     def await_reports(self, count: int, timeout: float = 10.0) -> tuple[ReceivedReport, ...]:
-        """Return the reports as soon as there are so many; raise ``TimeoutError`` if too late."""
+        """Return the reports once there are this many; raise ``TimeoutError`` if too late."""
         with self._changed:
             if not self._changed.wait_for(lambda: len(self._receipts.taken) >= count, timeout):
                 came = len(self._receipts.taken)
@@ -207,7 +207,7 @@ class FakeCollector(LoopbackDouble):
     def _answer(
         self, request: ReceivedRequest, misbehaviour: AnyMisbehaviour | None
     ) -> HttpAnswer | None:
-        """Return the answer to a request, and take what it brings; None if none is sent."""
+        """Return the answer to a request, and accept its reports; None if no answer is sent."""
         if misbehaviour is None:
             return self._honest_answer(request)
         if misbehaviour is Misbehaviour.CUT_AFTER_STORING:
@@ -224,7 +224,7 @@ class FakeCollector(LoopbackDouble):
                 pass
 
     def _honest_answer(self, request: ReceivedRequest) -> HttpAnswer:
-        """Return the answer of a collector that behaves; a request of no route is not-found."""
+        """Return the answer of a collector that behaves; an unknown route is not-found."""
         try:
             if (request.method, request.path) == ("POST", "/v1/reports"):
                 return self._take(request)
@@ -250,7 +250,7 @@ class FakeCollector(LoopbackDouble):
         return HttpAnswer(200, {"content-type": "application/json"}, taken.to_json())
 
     def _manifests(self, name: str) -> HttpAnswer:
-        """Return all manifests of a name that have not ended, the newest first."""
+        """Return all manifests of a name that have not ended, newest first."""
         envelopes = [
             self._authority.sign(manifest)
             for manifest in self._authority.published.get(name, [])
@@ -272,7 +272,7 @@ class FakeCollector(LoopbackDouble):
 
 
 def _from(first: int, enrolment: Enrolment) -> Enrolment:
-    """Return the enrolment of a manifest whose epochs begin with this number."""
+    """Return the enrolment of a manifest whose first epoch has this number."""
     return replace(enrolment, first=first) if enrolment.mode == "blind" else enrolment
 
 

@@ -1,4 +1,4 @@
-"""An issuer and a relay inside a test, and the gateway of the collector behind the relay."""
+"""An issuer and a relay inside a test, and the gateway of the relay's collector."""
 
 import http.client
 import os
@@ -67,7 +67,7 @@ class FakeIssuer:
         self.vouches = True  # else it answers None
 
     def __call__(self, request: EnrolmentRequest) -> bytes | None:
-        """Answer for the only account that there is, unless :meth:`account` made others."""
+        """Answer for the only account, unless :meth:`account` made others."""
         return self._answer("", request)
 
     def account(self, name: str) -> Enrol:
@@ -86,7 +86,7 @@ class FakeIssuer:
             return tuple(self._requests)
 
     def await_requests(self, count: int, timeout: float = 10.0) -> tuple[EnrolmentRequest, ...]:
-        """Return the requests as soon as there are so many; raise ``TimeoutError`` if too late."""
+        """Return the requests once there are this many; raise ``TimeoutError`` if too late."""
         with self._changed:
             if not self._changed.wait_for(lambda: len(self._requests) >= count, timeout):
                 raise TimeoutError(
@@ -151,9 +151,9 @@ class FakeGateway:
         self.configuration = KeyConfiguration(1, self._key.public_key)
 
     def open(self, request: ReceivedRequest) -> tuple[ReceivedRequest, Seal]:
-        """Return the request to answer, and what makes its answer of the collector's.
+        """Return the inner request, and the function that makes its answer from the collector's.
 
-        What came by no relay is answered as it is; what does not open, not at all.
+        A request without a relay is answered as it is; one that does not open is not answered.
         """
         if (request.method, request.path) != ("POST", GATEWAY_PATH):
             return request, lambda answer: answer

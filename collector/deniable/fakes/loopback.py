@@ -19,7 +19,7 @@ _MOST_BODY_BYTES: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class ReceivedRequest:
-    """A request as it came."""
+    """A received request."""
 
     method: str
     path: str  # from the root of the origin
@@ -62,9 +62,9 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class LoopbackServer(socketserver.ThreadingTCPServer):
-    """Hands each request and its socket to a function, on a daemon thread a connection.
+    """A server that hands each request and its socket to a function, on one thread per connection.
 
-    The function writes what it likes; its ``OSError`` means that the other side hung up.
+    The function may write anything; its ``OSError`` means that the other side hung up.
     """
 
     daemon_threads = True
@@ -84,7 +84,7 @@ class LoopbackServer(socketserver.ThreadingTCPServer):
         return f"http://127.0.0.1:{self.server_address[1]}"
 
     def start(self) -> None:
-        """Serve on a thread, unless it does so already."""
+        """Serve on a thread, unless one does already."""
         if self._thread is None and not self.stopped.is_set():
             self._thread = threading.Thread(
                 target=self.serve_forever, args=(_POLL_SECONDS,), name="fake-collector", daemon=True
@@ -106,26 +106,26 @@ class LoopbackServer(socketserver.ThreadingTCPServer):
             self._changed.wait_for(lambda: not self._open, _CLOSE_SECONDS)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Note a connection before its thread starts."""
+        """Record a connection before its thread starts."""
         with self._changed:
             self._open.add(request)
         super().process_request(request, client_address)
 
     def shutdown_request(self, request: Any) -> None:
-        """Note that a connection is over, at the end of its thread."""
+        """Record that a connection is over, at the end of its thread."""
         super().shutdown_request(request)
         with self._changed:
             self._open.discard(request)
             self._changed.notify_all()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of a device that hung up."""
+        """Ignore a device that hung up."""
         if not isinstance(sys.exception(), OSError):
             super().handle_error(request, client_address)
 
 
 class LoopbackDouble:
-    """A double that is served on an ephemeral port of 127.0.0.1 while it is entered."""
+    """A test double, served on an ephemeral port of 127.0.0.1 while it is entered."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition(threading.RLock())

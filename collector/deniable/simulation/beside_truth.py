@@ -1,4 +1,4 @@
-"""Estimates from simulated counts, beside the truth that they were drawn of."""
+"""Estimates from simulated counts, beside the truth from which these were drawn."""
 
 import math
 from typing import Any, Final, NamedTuple
@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 
 
 class RunFigures(NamedTuple):
-    """The figures of a histogram, each a number a figure.
+    """The figures of a histogram, with one number for each figure.
 
     They are shares; or a mean, the quartiles and the shares of groups.
     """
@@ -31,9 +31,9 @@ class RunFigures(NamedTuple):
 
 
 def figures(manifest: Manifest, counts: NDArray[np.int64], level: float) -> RunFigures:
-    """Return the figures that a histogram of these counts has.
+    """Return the figures of a histogram of these counts.
 
-    Of groups of values whose ends are blurred, with the interval of that share.
+    If the ends of groups of values are blurred, the interval is that of the blurred share.
     """
     mechanism = manifest.mechanism
     decoder = decoder_of(mechanism)
@@ -59,7 +59,7 @@ def figures(manifest: Manifest, counts: NDArray[np.int64], level: float) -> RunF
 def shown_figures(
     manifest: Manifest, counts: NDArray[np.int64], level: float
 ) -> tuple[View, RunFigures] | None:
-    """Return the shares as people see them first, as of a histogram; None of numbers.
+    """Return a histogram's shares as people see them first; None for numbers.
 
     Their intervals hold for all rows at once.
     """
@@ -77,9 +77,9 @@ def shown_figures(
 
 
 def true_figures(manifest: Manifest, truth: Floats, devices: int) -> dict[str, float]:
-    """Return the names of these figures of so many devices, and what they would be without noise.
+    """Return the names of these figures for this many devices, and their values without noise.
 
-    All groups of a numeric survey follow from how many devices there are, and their blur does.
+    A numeric survey's groups, and their blur, follow from the number of devices.
     """
     if manifest.values is None:
         return dict(zip(manifest.categories, truth.tolist(), strict=True))
@@ -109,7 +109,7 @@ def simulation_document(
     counts: NDArray[np.int64],
     level: float,
 ) -> Document:
-    """Return the document of the counts of so many devices."""
+    """Return the document of the counts of this many devices."""
     drawn, truth = figures(manifest, counts, level), true_figures(manifest, reports.truth, devices)
     name, numeric = simulated_name(manifest.name), manifest.values is not None
     in_values = {"mean", *QUARTILES.values()} if numeric else set()

@@ -1,4 +1,4 @@
-"""Randomising many answers at once, exact to the same integers as a device, and their reports."""
+"""Many answers randomised at once, with the same integers as on a device, and their reports."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -29,7 +29,7 @@ class Words(Protocol):
 class CipherWords:
     """Cryptographic words: AES-256 in counter mode, keyed once from the operating system.
 
-    The key lives as long as this object; nobody can tell the words from uniform ones without it.
+    The key lives as long as this object; without it, nobody can distinguish the words from uniform.
     """
 
     def __init__(self) -> None:
@@ -66,17 +66,17 @@ class SimulatedWords:
 # multinomial with lambda: as quickly drawn for 10^9 devices as for a thousand.
 
 _CHUNK_OF_DEVICES = 1 << 16
-"""Devices that are drawn from one state of the generator, whether they are asked for or not."""
+"""Devices that are drawn together from one state of the generator, needed or not."""
 
 
 @dataclass(frozen=True, eq=False)
 class SimulatedReports:
-    """Reports of simulated devices with one truth: the same ones for the same seed.
+    """Reports of simulated devices with one truth: the same seed gives the same reports.
 
     Attributes:
         mechanism: what the devices would sample from.
-        truth: how frequent each answer is: of several questions, within each of them.
-        seed: all that the reports depend on besides.
+        truth: the share of each answer: of several questions, within each of them.
+        seed: the only other thing on which the reports depend.
     """
 
     mechanism: Mechanism
@@ -89,7 +89,7 @@ class SimulatedReports:
         object.__setattr__(self, "_law", law / law.sum())
 
     def counts(self, devices: int, run: int = 0) -> NDArray[np.int64]:
-        """Return how often each response comes from so many devices, in one of many runs."""
+        """Return the count of each response from this many devices, in one of many runs."""
         generator = np.random.default_rng([self.seed, 0, run])
         return generator.multinomial(devices, self._law)
 
@@ -114,7 +114,7 @@ class SimulatedReports:
 
 
 _CHUNK = 1 << 16
-"""Words at a time: half a MiB stays in the cache."""
+"""Words at a time: half a MiB, which stays in the cache."""
 
 _GRID = 1 << 64
 
@@ -123,13 +123,13 @@ Block = NDArray[np.uint64]
 
 
 def randomise_many(mechanism: Mechanism, answers: ArrayLike, words: Words | None = None) -> Indices:
-    """Return one response an answer, each with the exact probabilities of the matrix.
+    """Return one response per answer, each with the exact probabilities of the matrix.
 
-    The words, cryptographic by default, give what they give on a device, for every kind that
-    devices know. Answers are indices of categories, of any integer type and shape: TypeError and
-    IndexError for others. Responses have the same shape and type, or the next type that holds them
-    all. The mechanism is on the 2^64 grid, as surveys use it, a block design, or two rounds of
-    such: ValueError otherwise.
+    Each word, cryptographic by default, gives the same response as on a device, for every kind
+    that devices know. Answers are indices of categories, of any integer type and shape: TypeError
+    and IndexError for others. Responses have the same shape and type, or the next type that holds
+    them all. The mechanism is on the 2^64 grid, as surveys use it, a block design, or two rounds
+    of such: ValueError otherwise.
     """
     truth = np.asarray(answers)
     if truth.dtype.kind not in "iu":
@@ -145,7 +145,7 @@ def randomise_many(mechanism: Mechanism, answers: ArrayLike, words: Words | None
 
 @singledispatch
 def _drawn(mechanism: Mechanism, truth: Indices, source: Words) -> Indices:
-    """Return responses by looking the words up in the rows: right for every matrix.
+    """Return responses by looking the words up in the rows; this works for every matrix.
 
     The response is the first whose boundary in the answer's row is above the word. All words are
     drawn at once, so that each row is made once, for all who give its answer.
@@ -238,7 +238,7 @@ def _by_parts(
 
 
 def _below_bound(bound: int, size: int, source: Words) -> Block:
-    """Return so many integers uniform in [0, bound), of the last bits of words, as on a device."""
+    """Return uniform integers in [0, bound) from the last bits of words, as on a device."""
     mask = np.uint64((1 << (bound - 1).bit_length()) - 1)
     drawn = np.zeros(size, dtype=np.uint64)
     undrawn = np.arange(size if bound > 1 else 0)  # one by itself takes no word
@@ -253,7 +253,7 @@ def _below_bound(bound: int, size: int, source: Words) -> Block:
 def _in_chunks(
     truth: Indices, source: Words, sample: Callable[[Indices, Block], Indices], words_each: int = 1
 ) -> Indices:
-    """Return the responses that ``sample`` makes of answers and words, which it may overwrite."""
+    """Return the responses of ``sample`` to answers and words, which it may overwrite."""
     responses = np.empty_like(truth)
     step = _CHUNK // words_each
     words = np.empty(words_each * min(step, truth.size), dtype=np.uint64)
@@ -271,12 +271,12 @@ def _check_grid(mechanism: Mechanism) -> None:
 
 
 def _boundaries(weights: Sequence[int]) -> Block:
-    """Return where each response's words end, but for the last one's, at 2^64."""
+    """Return the end of each response's words, except the last one's, which is 2^64."""
     ends = list(accumulate(weights[:-1]))
     # Responses of no weight at the end have their boundaries at 2^64 too, which no word reaches.
     return np.array([end for end in ends if end < _GRID], dtype=np.uint64)
 
 
 def _below(boundaries: Block, words: Block) -> NDArray[np.int64]:
-    """Return how many boundaries are not above each word."""
+    """Return the number of boundaries that are not above each word."""
     return np.asarray(np.searchsorted(boundaries, words, side="right"), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Block designs in bulk: what a device makes of its three words, for many answers at once."""
+"""Block designs in bulk: a device's use of its three words, for many answers at once."""
 
 from collections.abc import Callable
 from functools import singledispatch
@@ -16,14 +16,14 @@ from deniable.mechanisms.difference_set import DifferenceSet
 from deniable.mechanisms.subset import Subset
 
 WORDS: Final = 3
-"""Random words an answer."""
+"""Random words per answer."""
 
 Indices = NDArray[np.integer]
 Integers = NDArray[np.int64]
 Block = NDArray[np.uint64]
 
 Turn = Callable[[Integers, Integers, Indices], Integers]
-"""Base blocks, the positions that come to lie at the answers, and the answers: to responses."""
+"""A function of base blocks, the positions that fall on the answers, and the answers: responses."""
 
 
 def sampler(mechanism: TurnedDesign) -> Callable[[Indices, Block], Integers]:
@@ -46,7 +46,7 @@ def sampler(mechanism: TurnedDesign) -> Callable[[Indices, Block], Integers]:
 
 
 def base_blocks(design: Design, high: Block, low: Block) -> Integers:
-    """Return floor(w K / 2^128), w being the 128 bits of each pair of words."""
+    """Return floor(w K / 2^128), where w is the 128 bits of each pair of words."""
     bases = design.responses  # below 2^32, so that its products with half a word fit one
     blocks = (high >> 32) * bases
     blocks += (high & 0xFFFFFFFF) * bases >> 32
@@ -59,7 +59,7 @@ def base_blocks(design: Design, high: Block, low: Block) -> Integers:
 
 @singledispatch
 def turner(design: Design) -> Turn:
-    """Return ``design.turned`` for many at once; this one is right for every design, and slow."""
+    """Return ``design.turned`` for many at once; this one suits every design, and is slow."""
 
     def turned(base: Integers, position: Integers, category: Indices) -> Integers:
         triples = zip(base.tolist(), position.tolist(), category.tolist(), strict=True)

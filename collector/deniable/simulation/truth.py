@@ -1,4 +1,4 @@
-"""A simulated truth: how frequent each answer is, as somebody writes it."""
+"""A simulated truth: the share of each answer, as somebody writes it."""
 
 import csv
 import io
@@ -18,23 +18,23 @@ Floats = NDArray[np.float64]
 SHAPES: Final = ("uniform", "zipf")
 
 _MOST: Final = 1e18
-"""Of these, as many as there are answers can be added up."""
+"""Numbers up to this can be added up, as many as there are answers."""
 
 _SLACK: Final = 1e-6
-"""By how much shares that were rounded may miss 1."""
+"""The greatest distance of the sum of rounded shares from 1."""
 
 
 class UnknownTruth(ValueError):
-    """The text is no truth of this survey; the message says what would be one."""
+    """The text is not a truth of this survey; the message says what would be."""
 
 
 def read_truth(text: str, answers: Sequence[str], questions: Sequence[slice] = ()) -> Floats:
-    """Return each answer's share: they sum to 1, or of several questions to 1 for each.
+    """Return each answer's share: they sum to 1, or to 1 for each of several questions.
 
     Args:
         text: ``uniform``; ``zipf``, the i-th answer 1/i times as frequent as the first; the name of
             a JSON file with a map, or of a CSV file with rows of answer and number; or such a map
-            itself, as in ``good=0.3, very good=20%``. What is not named shares what is left evenly.
+            itself, as in ``good=0.3, very good=20%``. Unnamed answers share the rest evenly.
             Numbers of more than 1 in all are counts, of which the others have none, unless one is
             in percent.
         answers: what can be answered.
@@ -81,11 +81,11 @@ def _shares(named: Mapping[int, float], size: int) -> Floats:
 
 
 class _Map(list[tuple[str, object]]):
-    """A JSON map as it stands in its file, with what is repeated."""
+    """A JSON map as it stands in its file, with repeated keys."""
 
 
 def _pairs(text: str, answers: Sequence[str]) -> Sequence[tuple[str, object]]:
-    """Return answers and what is written for each, as they stand in a file or in the text."""
+    """Return answers and the text for each, as they stand in a file or in the text."""
     path = Path(text)
     suffix = path.suffix.lower()
     if suffix in _READERS:
@@ -135,7 +135,7 @@ def _numbers(pairs: Sequence[tuple[str, object]]) -> dict[str, float]:
 
 
 def _number(written: object) -> float | None:
-    """Return a number that is not negative; None for what is none."""
+    """Return a number that is not negative; None for anything else."""
     text = str(written).strip()
     number = read_number(text.removesuffix("%").rstrip())
     if number is None or not 0 <= number <= _MOST:
