@@ -71,7 +71,10 @@ def test_epochs_are_asked_for_by_a_text_that_names_them(
 @pytest.mark.parametrize(
     ("schedule", "epochs", "period", "progress"),
     [
-        (DAYS, [3], "5 November 2026", "Day 26 of 30, collecting until 1 December 2026"),
+        (
+            *(DAYS, [3], "5 November 2026"),
+            "Day 26 of 30, collecting until 1 December 2026, final on 2 December 2026",
+        ),
         (DAYS, [3, 9], "5 November 2026 and 11 November 2026", None),
         (WEEKS, [1], "11–17 November 2026", "Week 4 of 8, collecting until 30 December 2026"),
         (WEEKS, [2, 3], "18 November – 1 December 2026", None),

@@ -29,6 +29,7 @@ from deniable.planning.specification import AUTO, LEVELS, answered_best, specifi
 from deniable.planning.words import MOST_EPSILON, TOGETHER, largest_share_text
 from deniable.planning.words import terms as terms_of
 from deniable.reading import Pace, Step, date_text
+from deniable.reading.epochs import unit_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,7 +299,8 @@ class Plan:
             return "The survey is over, and no epoch has figures." if pace.over else coming
         first, last = pace.steps[0], pace.steps[-1]
         half = "± " if self.accuracy.level is not None else "a standard error of "
-        wanted, end = half + self.figure.amount(self.accuracy.size), ""
+        goal, end = half + self.figure.amount(self.accuracy.size), ""
+        wanted, unit = goal, unit_text(self.manifest.schedule)
         lead = f"The survey is over, with {first.reports:,.0f} reports. "
         if not pace.over and first == last:
             since = date_text(first.at - self.manifest.schedule.grace_seconds - 1)
@@ -313,18 +315,31 @@ class Plan:
             if at not in {first.at, None}:
                 return f"{wanted} is reached on about {date_text(at)}"
             steps = pace.steps if at is None else [first]
+            counted = f"{first.reports:,.0f} reports"
+            if first.epochs > 1:
+                counted = f"all closed {_plural(unit)} together"
             reach = half + self.figure.amount(min(self._size(step, same=same) for step in steps))
             if at is None:
                 return f"only {reach} is reached{end}"
-            return f"{wanted} is reached already: {first.reports:,.0f} reports reach {reach}"
+            return f"{wanted} is reached already: {counted} reach {reach}"
 
         others, same = clause(of_others, same=False), clause(of_same, same=True)
         if last.epochs == 1:
             return f"{lead}{same[0].upper()}{same[1:]}."
         if others == same or of_others == of_same is not None:
-            return f"{lead}Even if the same devices report each time, {same}."
-        others = f"If each report is of another device, {others}"
-        return f"{lead}{others}. If the same devices report each time, {same}."
+            text = f"{lead}Even if the same devices report each time, {same}."
+        else:
+            others = f"If each report is of another device, {others}"
+            text = f"{lead}{others}. If the same devices report each time, {same}."
+        if not pace.rate:
+            return text
+        size = self._size(Step(first.at, 1, pace.rate), same=True)
+        alone = f"{half}{self.figure.amount(size)}"
+        text += f" One {unit} alone ({pace.rate:,.0f} reports) reaches {alone}"
+        if size > self.accuracy.size:
+            needed = self.reports(self.ways[0])
+            text += f"; for {goal}, a {unit} needs {needed:,} reports"
+        return f"{text}."
 
     @property
     def odds(self) -> Fraction:
@@ -340,6 +355,12 @@ class Plan:
     def reached(self, reports: int) -> float:
         """Return the accuracy that so many reports reach, in the survey's own way."""
         return self.accuracy.reached(self.ways[0].variance, reports)
+
+
+def _plural(unit: str) -> str:
+    """Return the plural of an epoch's name: "weeks", or such as "periods of 3 hours"."""
+    noun, _, length = unit.partition(" ")
+    return f"{noun}s {length}".rstrip()
 
 
 def _exact_text(accuracy: Accuracy, size: str) -> str:

@@ -171,7 +171,7 @@ def when_text(period: str) -> str:
 
 
 def standing_text(schedule: Schedule, now: float, ended_at: int | None = None) -> str:
-    """Return where a survey is in its life, such as "Week 4 of 8, collecting until 5 December".
+    """Return where a survey is in its life, such as "Week 4 of 8, collecting until 5 December, …".
 
     It took reports until ``ended_at``, if somebody ended it before its time.
     """
@@ -185,8 +185,9 @@ def standing_text(schedule: Schedule, now: float, ended_at: int | None = None) -
         until = date_text(closes, time=True)
         return f"Ended on {date_text(schedule.end - 1)}; late answers count until {until}"
     epoch, unit = schedule.epoch_at(now) or 0, unit_text(schedule).capitalize()
-    until = date_text(schedule.end - 1)
-    return f"{unit} {epoch + 1} of {schedule.epochs}, collecting until {until}"
+    until, final = date_text(schedule.end - 1), date_text(closes)
+    ends = f"collecting until {until}" + f", final on {final}" * (final != until)
+    return f"{unit} {epoch + 1} of {schedule.epochs}, {ends}"
 
 
 def date_text(instant: int, *, time: bool = False) -> str:
