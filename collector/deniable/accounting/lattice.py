@@ -5,8 +5,8 @@ to all responses of one likelihood ratio p/q. Randomised response and block desi
 r, 1 and 1/r, so they lie on a lattice as they are. Any other atoms are spread onto one:
 
 1. An atom between two lattice points is split in two, one on either side, with the same p and the
-   same q in total. Whoever sees the two merged sees the atom, so they never tell the answers apart
-   less well (post-processing).
+   same q in total. Merging the two gives the atom again, so they distinguish the answers at least
+   as well (post-processing).
 2. Masses are rounded to 2^-128 by rounding the cumulative masses down: no mass is lost, and what
    moves goes to a larger ratio.
 

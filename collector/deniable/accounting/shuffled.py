@@ -61,7 +61,7 @@ _UNIT: Final = 10**12
 
 
 def shuffled_delta(mechanism: Mechanism, reports: int, epsilon: Number) -> Fraction:
-    """Return an upper bound of the delta of one of this many honest reports in their histogram.
+    """Return an upper bound of the delta of a report among this many honest ones in a histogram.
 
     Raises:
         ValueError: for fewer than one report, or a mechanism that is not pure.

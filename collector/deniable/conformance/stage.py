@@ -82,7 +82,7 @@ class Stage(HostileOperator):
         self._open = True
 
     def reopen(self, surveys: Sequence[Mapping[str, Any]] | None = None, **more: Any) -> None:
-        """End the app and start it anew on the same state."""
+        """End the app and start it again on the same state."""
         self.open(self._last if surveys is None else surveys, self.device, **more)
 
     def begin(self, *names: str, device: str = "a", **more: Any) -> None:

@@ -71,8 +71,8 @@ async def shown_counts(
 ) -> list[EpochCounts]:
     """Return the counts of those of the epochs that have figures; of the newest by default.
 
-    Manifests of the same name are never pooled. Since ``relayed_from`` reports are taken only by
-    way of relays, which is told of epochs none of whose reports can have come before.
+    Manifests of the same name are never pooled. From ``relayed_from`` on, reports are accepted only
+    through relays; this is stated for epochs none of whose reports can have come before.
     """
     newest = await store.newest_epoch(manifest.survey_id)
     if newest is None:

@@ -41,8 +41,8 @@ def _ask(config: Config) -> tuple[int, dict[str, Any]]:
     """Return the status and the JSON object with which the collector answers, within SECONDS.
 
     What the settings say of address, port and TLS holds; the certificate is not checked, being for
-    the origin's name. A connection that is cut is made anew: its worker stood still and was taken
-    off the port, and another answers.
+    the origin's name. A connection that is cut is made again: its worker hung and was taken off the
+    port, and another answers.
     """
     connect: Callable[..., http.client.HTTPConnection] = http.client.HTTPConnection
     if config.tls_certificate is not None:

@@ -28,7 +28,7 @@ _HOLDER: Final = b"deniable/issuance-blind-holder/v1\0"
 
 
 class BlindIssuer(AccountIssuer):
-    """Vouches for devices by tokens that it cannot recognise; safe to share between threads.
+    """An issuer that vouches by tokens that it cannot recognise; safe to share between threads.
 
     Args:
         name: the host name by which surveys, histograms and ``distrust-issuer`` know it.

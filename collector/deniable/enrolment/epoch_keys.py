@@ -1,6 +1,6 @@
 """A blind issuer's private keys of one survey name: a file for each epoch, erased when it is over.
 
-K1. A key is made once. Whoever makes keys again after a crash takes those that are there already.
+K1. A key is made once. Making keys again after a crash reuses the existing ones.
 K2. Files and directory are readable by their owner only, and are durable before a public half is
     written down.
 K3. What is erased was overwritten in place, and is gone from the directory, before that is said.
@@ -142,7 +142,7 @@ class PublicKeys:
         except OSError as error:
             raise KeyFileError(f"{file}: {error.strerror}") from error
         except (ValueError, TypeError, KeyError, RecursionError) as error:
-            raise KeyFileError(f"{file} is not what `deniable issuer keys` writes") from error
+            raise KeyFileError(f"{file} was not written by `deniable issuer keys`") from error
         sizes = {len(modulus) for modulus in moduli}
         if type(first) is not int or first < 0 or sizes != {MODULUS_BYTES}:
             raise KeyFileError(f"{file} does not list keys of 2,048 bits by their epochs")

@@ -39,7 +39,7 @@ _HOLDER: Final = b"deniable/issuance-holder/v1\0"
 
 
 class Issuer(AccountIssuer):
-    """Vouches for devices by certificates; safe to share between threads.
+    """An issuer that vouches for devices by certificates; safe to share between threads.
 
     Args:
         key: the issuer's own; its public half stands in the surveys.

@@ -93,9 +93,9 @@ class FakeCollector(LoopbackDouble):
     ) -> bytes:
         """Sign a manifest of this survey and offer it until its last epoch is over.
 
-        What was published before under the name goes on beside it. The first begins now, with epoch
-        0; one that follows it begins, as with ``deniable survey publish``, when the newest one's
-        current epoch ends, and goes on with its numbers, of which no device decides one twice. With
+        Earlier manifests of the name continue beside it. The first begins now, with epoch 0; one
+        that follows it begins, as with ``deniable survey publish``, when the newest one's current
+        epoch ends, and goes on with its numbers, of which no device decides one twice. With
         ``start``, epoch 0 begins then, and a device may have to wait for a number.
 
         Whatever the device should refuse can be published too: another question

@@ -22,8 +22,8 @@ collector's. Let n be the newest epoch with a counted report. Then
 A clock that is ahead by more than BELIEVED_SECONDS, an epoch, its grace and EARLY_SECONDS is behind
 that time for every epoch that has begun: it seals nothing of what is open, and ends nothing. One
 that is ahead by less seals as much too early. Neither keeps one that is right from going on. This
-rests on devices whose clocks are not wrong in the same way: whoever reports from the future through
-such a collector bears its clock out.
+relies on devices whose clocks are not wrong in the same way: a report from the future through such
+a collector would confirm its clock.
 """
 
 from collections.abc import Iterable

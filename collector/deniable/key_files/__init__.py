@@ -1,4 +1,4 @@
-"""Private files, durable and for their owner only; signing keys stand in some of them, as PEM."""
+"""Private files, durable and for their owner only; some hold signing keys, as PEM."""
 
 import os
 import secrets

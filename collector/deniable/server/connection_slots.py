@@ -162,7 +162,7 @@ class ConnectionSlots:
         self._waiting.pop(holder, None)
 
     def waits(self, holder: SlotHolder) -> None:
-        """Note that its answer begins: from now on, it keeps us waiting."""
+        """Note that its answer begins: from now on, the client keeps us waiting."""
         if holder in self._callers:
             self._waiting[holder] = None
             self._waiting.move_to_end(holder)

@@ -1,7 +1,7 @@
 """The framing of requests: heads and chunks, taken from a connection's received bytes. Pure.
 
-No head goes on to aiohttp before it has come whole, and none that two readers could take for
-something else (RFC 9112, sections 2 to 7).
+No head is passed to aiohttp before it is complete, nor one that two readers could understand
+differently (RFC 9112, sections 2 to 7).
 """
 
 import re

@@ -1,11 +1,11 @@
 """Gauges, measured on request, and estimates of closed epochs for Prometheus.
 
 Gauges are absolute, the same whichever worker answers. No value is of one survey's reports as they
-come. What cannot be told, such as the end of a certificate where there is none, has no sample.
+come. An unknown value, such as the end of a certificate where there is none, has no sample.
 
 Estimates are of the surveys that a setting names, and no others. They are made beside the requests,
-once an epoch, so that a scrape costs nothing. Of an open epoch nothing is told: who scrapes every
-few seconds would see what single reports change.
+once an epoch, so that a scrape costs nothing. Nothing about an open epoch is shown: frequent
+scrapes would reveal what single reports change.
 """
 
 import asyncio

@@ -1,9 +1,9 @@
 """Logs of the collector, and their form: configured here and nowhere else.
 
 L1. A line holds no address, no key and nothing of a request.
-L2. Of an exception, its types and places in the code are told, never its text: that may repeat
+L2. Of an exception, its types and places in the code are logged, never its text: that may repeat
     what was sent.
-L3. Of what other libraries say, only the sentence as it stands in their code is told.
+L3. Of other libraries' messages, only the sentence as it stands in their code is logged.
 L4. In the format json, every line of a running collector is one object: also what nobody caught.
 """
 

@@ -1,9 +1,9 @@
 """Meters of the collector, by Prometheus' own library.
 
-Several workers keep theirs in files, each under its number: whoever is asked adds them up, and who
-is started in the place of a dead worker goes on counting where that one ended. No series is of one
-survey's reports as they come: its figures would then be shown report by report. Those of closed
-epochs are, if settings say (``gauges.py``).
+Several workers keep theirs in files, each under its number. The worker that is asked adds them up,
+and the successor of a dead worker continues its counts. No series is of one survey's reports as
+they come: its figures would then be shown report by report. Those of closed epochs are, if settings
+say (``gauges.py``).
 """
 
 import os

@@ -133,5 +133,5 @@ class SenderLimits:
 
 
 def buckets(rate: float, least: float) -> TokenBuckets:
-    """Return buckets that hold what flows in within ten seconds, and so much at least."""
+    """Return buckets that hold ten seconds' inflow, and at least this much."""
     return TokenBuckets(rate, max(rate * _BURST_SECONDS, least), monotonic)

@@ -45,7 +45,7 @@ async def serve(
 ) -> None:
     """Serve until SIGTERM or SIGINT; then finish what was begun, and close the store.
 
-    With TLS, SIGHUP has the certificate read anew; without, it is as good as SIGTERM. The address
+    With TLS, SIGHUP makes it read the certificate again; without, it acts like SIGTERM. The address
     is announced once requests are taken. Other processes may share the port (SO_REUSEPORT), and one
     of them be handed the sockets over on which they are; that the other end of the descriptor
     ``until_closed`` is closed is as good as SIGTERM; and ``leads`` tells whether it is this process

@@ -4,7 +4,7 @@ Any number of collectors may do so on one store: whatever one of them did is don
 it twice is to do it once. What could not be done is due again the next time.
 
 Nothing is done by a clock that differs from the store's own, and nothing that the reports do not
-bear out (:mod:`deniable.intake.life`).
+confirm (:mod:`deniable.intake.life`).
 """
 
 import asyncio
@@ -44,7 +44,7 @@ class Upkeep:
         self._reported: set[tuple[bytes, int]] = set()
 
     async def run(self, seconds: float, leads: Callable[[], bool] = lambda: True) -> None:
-        """Seal, prune and end surveys, about so many seconds apart, until cancelled; 0 is never.
+        """Seal, prune and end surveys, about this many seconds apart, until cancelled; 0 means never.
 
         The first time only after as long: a machine that has just started may not know the time
         yet, and what is sealed is sealed for good. Collectors that start together drift apart.

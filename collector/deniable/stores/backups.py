@@ -168,8 +168,8 @@ async def move(source: Store, target: Store, to: str) -> None:
     Raises:
         NotEmpty: if the new store holds something that is not from an earlier such move.
         StoreMoved: if the old one was moved to another place.
-        StoreError: if it was not done. The old store accepts reports again, unless it cannot be
-            told whether the new one was filled.
+        StoreError: if it failed. The old store accepts reports again, unless it is unknown whether
+            the new one was filled.
     """
     try:
         async with aclosing(_fenced(source, to)) as chunks:

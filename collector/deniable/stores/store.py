@@ -15,7 +15,7 @@ S7. An ended survey takes nothing, and what a distrusted issuer vouches for is n
     read in the transaction of the insert.
 S8. A store that was moved away takes nothing: every write reads that in its own transaction. What
     was committed before is all there is to copy. It shows no figures either, wherever they would
-    be read, since they go on elsewhere: StoreMoved tells where.
+    be read, since they continue elsewhere: StoreMoved names the place.
 """
 
 from abc import ABC, abstractmethod
@@ -65,8 +65,8 @@ class Store(ABC):
     ) -> Result:
         """Follow a rule in a transaction that writes, durably also if nothing changes (S1).
 
-        It begins anew each time that the transaction is tried; what is not repeatable is not done
-        again once it may have been committed. A store that was moved away is written to only
+        The rule starts again with each attempt of the transaction; a rule that is not repeatable is
+        not retried once it may have been committed. A store that was moved away is written to only
         ``though_moved`` (S8).
         """
 
@@ -301,7 +301,7 @@ class Store(ABC):
         """Mark the store as moved; from this commit on every write raises StoreMoved.
 
         That includes ``ping``; and so does whatever reads figures. What was committed before is in
-        ``rows()``. Operators are told where ``to``; doing it again for the same place changes
+        ``rows()``. Operators learn the new place, ``to``; doing it again for the same place changes
         nothing.
 
         Raises:

@@ -53,7 +53,7 @@ def again(stage: Stage) -> Iterator[Conviction]:
 
 @scenario("D3", title="a successor in the middle of an epoch", needs=("fetches",))
 def successor(stage: Stage) -> Iterator[Conviction]:
-    """A manifest that begins while an epoch goes on, which was decided under the one before."""
+    """A manifest that begins during an epoch that was decided under the one before."""
     _started(stage, schedule=Schedule(stage.midnight, 2 * DAY, 10, DAY))
     stage.must_report(NAME)
     stage.deliver(NAME)

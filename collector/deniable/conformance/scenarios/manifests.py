@@ -219,7 +219,7 @@ def simulated(stage: Stage) -> Iterator[Conviction]:
     """A survey that the app declares, with a name that only simulated devices answer."""
     name = "simulated-asked"
     stage.publish(stage.manifest(name))
-    yield from judged(stage, {name: ("D2", "that is simulated, for no device")})
+    yield from judged(stage, {name: ("D2", "that is simulated, and for no device")})
 
 
 @scenario("D2", title="a kind that the app did not declare", needs=("kinds:matrix",))

@@ -1,7 +1,7 @@
 """Checks of a log's history by itself: its signers, the order of surveys, marks of devices.
 
-A log shows whatever is made for few devices, and makes no devices equal. What is found of that has
-innocent causes, too: whoever has looked into it acknowledges the leaf that is named. The log has no
+A log shows whatever is made for few devices, and makes no devices equal. Such findings have
+innocent causes, too: after examining one, you acknowledge the leaf that it names. The log has no
 times: when an entry was published is known by the visits that are remembered.
 """
 

@@ -2,7 +2,7 @@
 
 L1. The files fetched from a log follow from the checkpoint's size, which is bounded; so are the
     bytes of each file, of all files together, and the time.
-L2. A file that is withheld, in whichever way, keeps no other from being read.
+L2. A file that is withheld, in any way, does not stop the others from being read.
 V1. The collector's offer is fetched before the log, so that nothing published meanwhile seems
     hidden.
 V2. It is asked for every name that it lists, that the log has, or that an app's bundle has.

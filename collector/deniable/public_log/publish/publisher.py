@@ -4,8 +4,8 @@ P1. What is signed extends the record beside the log's key, the store's newest c
     newest of every witness that answers. Else nothing is signed. A witness that only claims to have
     seen more does not hinder that, unless too few are left who do not.
 P2. A checkpoint leaves the publisher by the commit that stores its entries, and only then is the
-    record written and a witness told. So whatever is broken off, no second checkpoint of a size
-    follows: an uncommitted one was seen by nobody, and a committed one is extended.
+    record written and a witness told. So, wherever it is interrupted, no second checkpoint of a
+    size follows: an uncommitted one was seen by nobody, and a committed one is extended.
 P3. Of publishers at once, one commits: the others' entries would not follow the log's end.
 
 The log's private key and the record of the last checkpoint that it signed lie beside the
@@ -220,7 +220,7 @@ class Publisher:
 
         Raises:
             LogRolledBack: if somebody has seen more.
-            LogForked: if somebody has seen something else.
+            LogForked: if somebody has seen a different history.
         """
         key = find_log_key(authority_key, log.newest)
         publisher = cls(store, log, origin, key, witnesses, known)
@@ -271,7 +271,7 @@ class Publisher:
 
         Raises:
             LogRolledBack: if it lacks some of that.
-            LogForked: if it has something else.
+            LogForked: if it has a different history.
         """
         record = read_record(self.key_file, self._origin)
         if record is not None:
@@ -330,7 +330,7 @@ class Publisher:
 async def replace_key(store: Store, authority_key: Path, witnesses: Witnesses) -> Publisher:
     """Sign the log's newest checkpoint with a new key, after the loss of the former one.
 
-    Entries and tree stay, so that whoever trusts both keys sees one log. A key that signed nothing
+    Entries and tree stay, so anybody who trusts both keys sees one log. A key that signed nothing
     of it is taken, where the former one was: a replacement that was broken off left it.
 
     Raises:

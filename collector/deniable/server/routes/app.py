@@ -52,8 +52,8 @@ class CrossOrigin:
 
     None by default. Pages of ``cross_origins`` may read what anyone may read of public surveys.
     Pages of ``upload_origins`` may be devices: upload a report, and ask what devices ask, at the
-    paths ``of_devices``. Neither ever with a token or a cookie. It keeps nobody else away, who has
-    no browser between: it says whose pages may have their visitors' browsers do so.
+    paths ``of_devices``. Neither ever with a token or a cookie. It does not stop clients other than
+    browsers: it says whose pages may use their visitors' browsers for this.
     """
 
     def __init__(

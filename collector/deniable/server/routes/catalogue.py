@@ -1,7 +1,7 @@
-"""The published surveys, as the server holds them in memory, read anew when needed.
+"""The published surveys in the server's memory, read again when needed.
 
-A database that is away keeps nobody waiting: what is known is served as it was last read. Only what
-is not known then is answered with the database's failure, since it may have been published.
+An unavailable database delays nobody: known surveys are served as last read. Only requests for
+unknown ones get the database's failure, since these may have been published.
 """
 
 import asyncio

@@ -44,8 +44,8 @@ class SharedAnswer(Generic[Result]):
         """Return the answer, or raise what asking raised; later callers get the same for a while.
 
         Raises:
-            Unreachable: besides, if there is no answer in time; what is under way is waited for by
-                whoever asks next, and not begun a second time.
+            Unreachable: also if there is no answer in time; the next caller waits for the query
+                under way, and does not begin a second one.
         """
         now = self._clock()
         asking = self._asking
@@ -80,8 +80,8 @@ class Estimating:
 
     A matrix of thousands of categories takes seconds to invert: in a thread, so that uploads get
     their turn; and one at a time, so that many readers take no more than one. Afterwards nothing is
-    made for ``rest`` times as long as that took. What is no older than ``fresh`` seconds is not
-    made again for new reports' sake: many watch the same page. At most so many are kept.
+    made for ``rest`` times as long as that took. Figures up to ``fresh`` seconds old are not made
+    again for new reports: many watch the same page. A limited number is kept.
     """
 
     def __init__(self, rest: float = 0.0, fresh: float = 0.0, most: int = _MOST_KEPT) -> None:
@@ -160,8 +160,7 @@ class Estimating:
 def packed_json(value: object) -> bytes:
     """Return JSON as ``json.dumps`` has it, made piece by piece.
 
-    That function lets nobody else run before its end, in no thread: for 65,536 categories a third
-    of a second.
+    That function blocks all other threads until its end: for 65,536 categories a third of a second.
     """
     return "".join(_pieces(value)).encode()
 

@@ -399,7 +399,7 @@ async def asked_sides(figures: FigureService, request: web.BaseRequest, subject:
     """Return the sides of ``?epoch=`` and ``?against=``, by default the epoch before.
 
     Raises:
-        Refusal: if there is no such survey, whoever asks may not see it, or has named no epochs.
+        Refusal: if there is no such survey, the request may not see it, or names no epochs.
     """
     manifest, text = subject.newest, request.query.get("against", PREVIOUS)
     try:

@@ -1,6 +1,6 @@
 """The routes: one table, from which answers, metrics and ``/openapi.json`` are made.
 
-Finding a route costs a report next to nothing.
+Finding a route takes next to no time.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Connections, a few, to the first host of a URL that answers, made anew when they are lost.
+"""A few connections to the first host of a URL that answers, made again when they are lost.
 
 Work is tried again where that may help, for some seconds from its first failure on: after a
 deadlock or a serialisation failure, while the server restarts, and on a new connection if one was
@@ -234,8 +234,8 @@ class Connections:
     async def held(self) -> AsyncIterator[Connection]:
         """Yield a connection in a transaction, for work that cannot be begun again.
 
-        Whoever holds it puts :func:`translated` around what is asked of the database, so that
-        errors of others are not taken for the database's.
+        The caller puts :func:`translated` around its requests to the database, so that other errors
+        are not mistaken for the database's.
         """
         async with AsyncExitStack() as stack:
             with translated():

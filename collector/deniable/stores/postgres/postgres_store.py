@@ -295,7 +295,7 @@ async def _see_one_moment(connection: Connection) -> None:
     """Begin a transaction that only reads, and sees everything as of one moment.
 
     Nobody prunes meanwhile. The lock comes first: a table that is dropped is gone for older
-    snapshots, too. Whoever takes what is read may be slow with each part.
+    snapshots, too. The reader may be slow with each part.
     """
     await connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
     await connection.execute("LOCK TABLE deniable.receipts IN ACCESS SHARE MODE")

@@ -90,8 +90,8 @@ FORGETFUL: Final = (
 class WatchedSession(Session):
     """A TCP connection that the kernel gives up once its other side is silent for ten seconds.
 
-    A network that forgets a connection says nothing: without this, whoever waits for an answer
-    would learn of it only when the time for the answer is over.
+    A network that forgets a connection says nothing: without this, a waiting caller would learn of
+    it only when the time for the answer is over.
     """
 
     def __init__(self, protocol: Any, transport: Any, *rest: Any) -> None:

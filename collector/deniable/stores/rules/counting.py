@@ -144,7 +144,7 @@ def shown_reports(survey_id: bytes, epoch: int) -> Rule[tuple[int, bool]]:
 def take_step(survey_id: bytes, epoch: int) -> Rule[None]:
     """Show all reports counted so far, unless another reader took the step meanwhile.
 
-    What is shown is never taken back: counts only grow.
+    What was shown stays shown: counts only grow.
     """
     # One reader after the other; nothing that is counted waits for it.
     yield Statement(
@@ -278,8 +278,8 @@ def seal(survey_id: bytes, epoch: int, now: int) -> Rule[tuple[Seal, bool]]:
     """Seal an epoch for good; return the valid seal, and whether it is this one.
 
     The epoch's lock waits for every group that is being stored, and keeps out all others until the
-    commit: what is counted then is what the digest is of (S4). So that they do not wait long, what
-    was counted before is to be folded before, and whoever folds just then is waited for first.
+    commit: what is counted then is what the digest is of (S4). So that they do not wait long,
+    earlier counts should be folded first, and a fold under way is waited for.
     """
     survey, _ = yield from find_survey(survey_id)
     yield from lock(FOLDING)

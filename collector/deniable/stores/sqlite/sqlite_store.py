@@ -33,7 +33,7 @@ _REWRITTEN_AGAIN: Final = 400  # receipts: more than a page of 4,096 bytes has, 
 
 
 def rewrite(survey_id: bytes, epoch: int, after: bytes) -> Rule[bytes | None]:
-    """Store some receipts of a sealed epoch anew, in the order of their keys (S5).
+    """Store some receipts of a sealed epoch again, in the order of their keys (S5).
 
     A page of the file is filled in the order in which its rows come, until SQLite splits or tidies
     it: only the pointers to them are sorted. It costs some 3 microseconds a receipt.
