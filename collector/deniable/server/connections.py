@@ -8,7 +8,7 @@ N1. Every connection is at any time arriving (a head, a body), being answered, o
     these has its end: by a sweep, if nothing else ends it.
 N2. A client that does not read is cut off: waiting bytes never outlive their time or exceed
     the slots' budget; at most a slice of them is in our hands, and some more in the kernel's.
-N3. Every answer is one of ours; anything that cannot be parsed is answered with 400, and is the last.
+N3. Every answer is one of ours; a request that cannot be parsed gets 400, as the last answer.
 N4. Nothing is read after a request whose end is open to doubt (its body had not come when it was
     answered, or came in chunks; CONNECT): what a proxy takes for a body is never a request here.
 """

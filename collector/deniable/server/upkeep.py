@@ -44,7 +44,7 @@ class Upkeep:
         self._reported: set[tuple[bytes, int]] = set()
 
     async def run(self, seconds: float, leads: Callable[[], bool] = lambda: True) -> None:
-        """Seal, prune and end surveys, about this many seconds apart, until cancelled; 0 means never.
+        """Seal, prune and end surveys, about this often (in seconds), until cancelled; 0: never.
 
         The first time only after as long: a machine that has just started may not know the time
         yet, and what is sealed is sealed for good. Collectors that start together drift apart.

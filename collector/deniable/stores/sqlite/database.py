@@ -32,7 +32,7 @@ from deniable.stores.rules.operating import find_survey
 from deniable.stores.values import MIGRATED, StoreError, StoreFull, StoreLocked, UnknownSchema
 
 _NOTHING: Final = {LOCK, counting.FOLD, operating.TOUCH}
-"""SQLite's forms: one writer at a time adds to the counts themselves, and always touches the state."""
+"""One writer at a time adds to the counts themselves, and always touches the state."""
 _FORMS: Final = {
     operating.MARK_MOVED: "UPDATE state SET moved_to = coalesce(moved_to, $1) RETURNING moved_to",
     operating.LIFT_MARK: "UPDATE state SET moved_to = NULL",
