@@ -1,7 +1,7 @@
 """Conformance: a hostile collector takes any device through the protocol's rules D1 to D13.
 
-1. A scenario is what the collector, the user and the clocks do to a device, and which observations
-   convict it. Whatever it plays, its log is judged by what no device ever does.
+1. A scenario is what the collector, the user and the clocks do to a device, and the observations
+   that convict it. Whatever it plays, its log is judged by what no device ever does.
 2. The device is a program of any language, which speaks lines of JSON; the network is real HTTP on
    127.0.0.1. Its clocks are the tester's.
 3. A rule holds if every scenario of it that the device offers to be tested for was played to its

@@ -290,9 +290,9 @@ def _is_loopback(host: str) -> bool:
 _OTHER_FILES = 64
 """Files that a worker opens besides connections: store, logs, pipes, sockets."""
 _UNSYNCHRONISED = 5
-"""What adjtimex(2) returns of a clock that nothing sets: TIME_ERROR."""
+"""The state that adjtimex(2) returns for a clock that nothing sets: TIME_ERROR."""
 _TIMEX_BYTES = 512
-"""More than its structure has on any Linux."""
+"""More bytes than its structure has on any Linux."""
 _ONE_SECOND = 1.0
 
 

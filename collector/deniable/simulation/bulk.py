@@ -148,7 +148,7 @@ def _drawn(mechanism: Mechanism, truth: Indices, source: Words) -> Indices:
     """Return responses by looking the words up in the rows; this works for every matrix.
 
     The response is the first whose boundary in the answer's row is above the word. All words are
-    drawn at once, so that each row is made once, for all who give its answer.
+    drawn at once, so that each row is made once for all its answers.
     """
     _check_grid(mechanism)
     words = np.empty(truth.size, dtype=np.uint64)

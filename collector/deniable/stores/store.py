@@ -6,14 +6,14 @@ S1. What an answer rests on is durable before it is given: when ``add`` returns,
 S2. First write wins: a report's identity is (survey, epoch, key). A repeat with the same response
     is a duplicate, with another a conflict; in index order, also within one batch or commit group.
 S3. A report is counted exactly once, in the transaction that stores its receipt.
-S4. A sealed epoch takes nothing, duplicates included: the seal is read in the same transaction.
+S4. A sealed epoch accepts nothing, duplicates included: the seal is read in the same transaction.
     A seal is final. Its digest is that of the counts, which never change again.
 S5. No column orders the receipts by arrival or links those of one device. What a database's own
     files tell beyond its tables is kept short, and documented (operations/storage.md, postgres.md).
 S6. Receipts are pruned only after their epoch's seal; counts stay.
-S7. An ended survey takes nothing, and what a distrusted issuer vouches for is not taken: both are
+S7. An ended survey accepts nothing, nor what a distrusted issuer vouches for: both are
     read in the transaction of the insert.
-S8. A store that was moved away takes nothing: every write reads that in its own transaction. What
+S8. A store that was moved away accepts nothing: every write reads that in its own transaction. What
     was committed before is all there is to copy. It shows no figures either, wherever they would
     be read, since they continue elsewhere: StoreMoved names the place.
 """

@@ -171,10 +171,10 @@ def hypergeometric_tail(count: int, size: int, share: int, dealt: int) -> float:
     """Return an upper bound of the probability of a count this extreme, on either side, in a class.
 
     Args:
-        count: how many of the class have an answer.
+        count: the number in the class that have an answer.
         size: of the class.
-        share: how many of all have the answer.
-        dealt: how many there are in all.
+        share: the number of all that have the answer.
+        dealt: the number of all.
     """
     ways = [math.comb(share, k) * math.comb(dealt - share, size - k) for k in range(size + 1)]
     least = min(sum(ways[: count + 1]), sum(ways[count:]))

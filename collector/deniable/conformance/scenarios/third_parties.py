@@ -169,7 +169,7 @@ def given_up(stage: Stage) -> Iterator[Conviction]:
 NAMES: Final = ("first", "second", "third")
 EPOCHS: Final = 4
 DEVICES: Final = 24
-"""Devices, each with two epochs: if correct, they never draw a survey with probability 4e-9."""
+"""Devices, each with two epochs: if correct, all of them miss a survey with a chance of 4e-9."""
 _RESTARTS: Final = 4
 """Starts: a device that draws again at each still asks for one survey with probability 2e-8."""
 _HALF: Final = DAY // 2

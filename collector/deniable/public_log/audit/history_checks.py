@@ -231,7 +231,7 @@ def _overlap(first: Version, second: Version) -> bool:
 
 
 def _at_once(versions: Sequence[Version], now: float) -> Iterator[list[Version]]:
-    """Yield the versions that run at times when more do than what runs, its changes and the next.
+    """Yield versions that run while too many do: more than one, its changes and the next.
 
     A successor counts its epochs from where its predecessors did, so that no entry tells when it
     began to run: from now on, or for its last epochs.

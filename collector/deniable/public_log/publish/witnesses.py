@@ -189,7 +189,7 @@ class Witnesses:
         return signed.cosigned_by(witness.key for witness in self.witnesses)
 
     def are_enough(self, signed: SignedCheckpoint | None) -> bool:
-        """Tell whether a quorum of them cosigned a checkpoint."""
+        """Tell whether a quorum cosigned a checkpoint."""
         return bool(self.witnesses) and len(self.cosigners(signed)) >= self.quorum
 
 
