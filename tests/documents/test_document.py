@@ -32,7 +32,7 @@ WORDS = st.lists(st.text("ab-", min_size=1, max_size=12), min_size=1, max_size=3
 def test_a_number_ends_with_the_second_digit_of_its_intervals_width(
     number: float, width: float, share: bool
 ) -> None:
-    text = number_text(number, width, kind="share" if share else "number")
+    text = number_text(number, width, kind="unbiased" if share else "number")
     assert text.endswith("%") == share
     digits, scale = text.removesuffix("%").replace(",", "").replace("−", "-"), 100 if share else 1
     # Half a unit of that digit is at most a twentieth of the width, and a unit more than a
@@ -51,9 +51,12 @@ def test_a_number_ends_with_the_second_digit_of_its_intervals_width(
         (12_345, False, "12,345"),
         (2 / 3, False, "0.666667"),
         (0.5, True, "50.0%"),
+        (-0.027, True, "0.0%"),
+        (1.002, True, "100.0%"),
     ],
 )
 def test_a_number_without_an_interval(number: float | None, share: bool, text: str) -> None:
+    # Shares beyond what is possible are shown as its end.
     assert number_text(number, kind="share" if share else "number") == text
 
 

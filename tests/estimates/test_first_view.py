@@ -171,7 +171,7 @@ def test_the_more_answers_and_the_less_epsilon_the_longer_they_come_first() -> N
     assert np.all(np.diff(most, axis=1)[:, 1:] > 0)
     assert not np.array(most)[:, :2].any()  # of so few answers never
     sixteen, many = most[1][2:]
-    text = (ROOT / "docs" / "analysts.md").read_text("utf-8")
+    text = " ".join((ROOT / "docs" / "analysts.md").read_text("utf-8").split())
     assert f"up to {sixteen:,} reports for 16 answers, {many:,} for 105" in text
 
 

@@ -74,7 +74,7 @@ def demo_document(
         Column("category", "answer"),
         Column("truth", "truth", "share", "width"),
         Column("counted", "raw count" if shares else "supported by", "number"),
-        Column("estimate", "estimate", "share", "width"),
+        Column("estimate", "estimate", "unbiased", "width"),
         Column("low", "95 % interval", "share", "width", "interval"),
         Column("error", "error", "points", "width", signed=True),
         Column("covers", "covers", "name"),

@@ -108,8 +108,10 @@ class Fact:
     aside: bool = False
 
 
-ColumnKind = Literal["text", "name", "number", "exact", "share", "points"]
+ColumnKind = Literal["text", "name", "number", "exact", "share", "unbiased", "points"]
 """The type of a column's values: shares are written in percent, their differences in points.
+
+A share below 0 or above 1 is written as 0 % or 100 %, unless it is to be seen as unbiased.
 
 Only a text is broken into lines; an exact number has all its digits.
 """
@@ -248,7 +250,9 @@ def number_text(
         return with_minus(f"{number:{sign},}")
     if kind == "exact":
         return with_minus(f"{number:{sign}z.15g}")
-    factor, least, mark = (100, 1, "%" * (kind == "share"))
+    if kind == "share":
+        number = min(max(number, 0.0), 1.0)
+    factor, least, mark = (100, 1, "%" * (kind in {"share", "unbiased"}))
     if kind == "number":
         factor, least = 1, 0
         if not 0 < width < math.inf:

@@ -187,6 +187,6 @@ def _bar_width(texts: Sequence[tuple[Column, list[str]]], width: int) -> int:
 
 
 def _bar(column: Column, row: Mapping[str, Any], width: int) -> str:
-    if row["low"] is None or row.get("kind", column.kind) != "share":
+    if row["low"] is None or row.get("kind", column.kind) not in {"share", "unbiased"}:
         return ""
     return bar(row[column.key], row["low"], row["high"], width)

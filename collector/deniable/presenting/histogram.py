@@ -6,7 +6,7 @@ from functools import cache
 from html import escape
 from typing import Any, Final
 
-from deniable.documents import Column, Document, Table, with_cautions
+from deniable.documents import Column, ColumnKind, Document, Table, with_cautions
 from deniable.documents.programs import Json
 from deniable.documents.terminal import document_text
 from deniable.estimates.answers import listed
@@ -42,6 +42,10 @@ from deniable.presenting.rows import (
 )
 
 UNBIASED: Final = "Estimates are unbiased and may leave [0 %, 100 %]; intervals do not"
+_BEYOND: Final = (
+    "Estimates below 0 % or above 100 % are shown as these; the unbiased view, JSON and CSV have "
+    "them as they are. "
+)
 _MOST_RESPONSES: Final = 64
 _CLOSE: Final = 3
 """So many answers are named where none leads for certain."""
@@ -242,7 +246,8 @@ def _row_columns(
     key, title = ("estimate", "estimate") if unbiased else ("shown", str(chosen.view))
     if numeric is not None:
         title = "smoothed share" if numeric.blur else "share"
-    value, *interval = estimate_columns(histogram.level, "share", title, key, chosen.simultaneous)
+    kind: ColumnKind = "unbiased" if chosen.beyond else "share"
+    value, *interval = estimate_columns(histogram.level, kind, title, key, chosen.simultaneous)
     yield value
     yield from interval
     yield count_column(rows, histogram.sample.tally.epochs, key)
@@ -280,9 +285,11 @@ def supporting_text(mechanism: Any) -> str:
 
 
 def _notes(histogram: Histogram, chosen: ShownRows) -> Iterator[str]:
-    held = "hold all at once" if chosen.simultaneous else "each stands by itself"
-    cut = UNBIASED if chosen.view is View.UNBIASED else "Intervals are cut to [0 %, 100 %]"
-    yield f"{cut}, and {held}."
+    cut = ""
+    if chosen.view is View.UNBIASED:
+        beyond = any(not 0 <= (row["estimate"] or 0.0) <= 1 for row in chosen.rows)
+        cut = f"{UNBIASED}. " if chosen.beyond else _BEYOND * beyond
+    yield f"{cut}Intervals {'hold all at once' if chosen.simultaneous else 'hold each by itself'}."
     if any(row.get("impossible") for row in chosen.rows):
         yield "Rows marked as impossible have counts that honest devices do not cause."
     if histogram.crossed:
@@ -308,7 +315,7 @@ def _raw_notes(histogram: Histogram, tables: Sequence[Table]) -> Iterator[str]:
 def _numeric_notes(histogram: Histogram) -> Iterator[str]:
     if histogram.sample.decoder.tells_shares:
         yield (
-            "The mean is unbiased and may leave the range, as shares may leave 0 to 100 %; "
+            "The mean is unbiased and may leave the range. Shares below 0 % are shown as that, and "
             "intervals are cut to what is possible. Each holds by itself unless its title says "
             "otherwise. Single values, and figures that are not shown, are in JSON."
         )

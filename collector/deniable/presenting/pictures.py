@@ -9,6 +9,7 @@ from deniable.documents.programs import Json
 from deniable.estimates.answers import Answers
 from deniable.estimates.curve import CumulativeCurve
 from deniable.estimates.estimate import Estimate
+from deniable.estimates.forms import Unit
 from deniable.estimates.frequencies import View
 from deniable.estimates.histogram import Histogram
 from deniable.estimates.results import presents
@@ -77,13 +78,18 @@ def histogram_dots(histogram: Histogram, chosen: ShownRows) -> list[Dot]:
     return [
         Dot(
             row["category"],
-            row["shown" if "shown" in row else "estimate"],
+            _within(row["shown" if "shown" in row else "estimate"], beyond=chosen.beyond),
             inner.get(row["category"]),
             _band(row),
             "!!" * bool(row.get("impossible")),
         )
         for row in chosen.rows
     ]
+
+
+def _within(share: float, *, beyond: bool = False) -> float:
+    """Return a share as it is drawn: at the end of what is possible, if it is beyond."""
+    return share if beyond else min(max(share, 0.0), 1.0)
 
 
 def _band(row: Json) -> Band | None:
@@ -297,7 +303,8 @@ def _has_inner(estimate: Estimate) -> bool:
 
 def _dot(label: str, estimate: Estimate, inner: Estimate | None) -> Dot:
     narrow, wide = (None if one is None else (one.low, one.high) for one in (inner, estimate))
-    return Dot(label, estimate.value, narrow, wide)
+    value = _within(estimate.value) if estimate.unit is Unit.SHARE else estimate.value
+    return Dot(label, value, narrow, wide)
 
 
 def _levels(

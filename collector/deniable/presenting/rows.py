@@ -203,6 +203,7 @@ class ShownRows:
         chosen: whether these are those with the largest estimates, in that order.
         simultaneous: whether their intervals hold at once, for all rows.
         view: of the estimates to be shown.
+        beyond: whether these are shown even below 0 and above 1: somebody asked for this view.
     """
 
     rows: tuple[Json, ...]
@@ -211,6 +212,7 @@ class ShownRows:
     chosen: bool = False
     simultaneous: bool = False
     view: View = View.UNBIASED
+    beyond: bool = False
 
 
 def chosen_rows(
@@ -229,7 +231,7 @@ def chosen_rows(
     Raises:
         ValueError: of a numeric survey, whose rows are groups of values, for any choice.
     """
-    view = histogram.first_view if view is None else View(view)
+    asked, view = view is not None, histogram.first_view if view is None else View(view)
     biased = view is not View.UNBIASED
     if histogram.numeric is not None and (biased or top):
         raise ValueError("a numeric survey shows groups of values, not the largest")
@@ -250,7 +252,7 @@ def chosen_rows(
         del kept[MOST_ROWS if top is None else top :]
     if simultaneous := histogram.numeric is None:
         kept = [*map(at_once, kept)]
-    return ShownRows(tuple(kept), len(rows), wanted_count, chosen, simultaneous, view)
+    return ShownRows(tuple(kept), len(rows), wanted_count, chosen, simultaneous, view, asked)
 
 
 def shown_rows(histogram: Histogram, view: View = View.UNBIASED) -> list[Json]:
