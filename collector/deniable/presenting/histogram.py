@@ -43,8 +43,8 @@ from deniable.presenting.rows import (
 
 UNBIASED: Final = "Estimates are unbiased and may leave [0 %, 100 %]; intervals do not"
 _BEYOND: Final = (
-    "Estimates below 0 % or above 100 % are shown as these; the unbiased view, JSON and CSV have "
-    "them as they are. "
+    "Estimates below 0 % or above 100 % are shown as 0 % or 100 %; the unbiased view, JSON and CSV "
+    "have them as they are. "
 )
 _MOST_RESPONSES: Final = 64
 _CLOSE: Final = 3

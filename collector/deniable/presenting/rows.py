@@ -231,7 +231,7 @@ def chosen_rows(
     Raises:
         ValueError: of a numeric survey, whose rows are groups of values, for any choice.
     """
-    asked, view = view is not None, histogram.first_view if view is None else View(view)
+    explicit, view = view is not None, histogram.first_view if view is None else View(view)
     biased = view is not View.UNBIASED
     if histogram.numeric is not None and (biased or top):
         raise ValueError("a numeric survey shows groups of values, not the largest")
@@ -252,7 +252,7 @@ def chosen_rows(
         del kept[MOST_ROWS if top is None else top :]
     if simultaneous := histogram.numeric is None:
         kept = [*map(at_once, kept)]
-    return ShownRows(tuple(kept), len(rows), wanted_count, chosen, simultaneous, view, asked)
+    return ShownRows(tuple(kept), len(rows), wanted_count, chosen, simultaneous, view, explicit)
 
 
 def shown_rows(histogram: Histogram, view: View = View.UNBIASED) -> list[Json]:
