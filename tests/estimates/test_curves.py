@@ -129,6 +129,10 @@ def test_an_ordered_histogram_has_quantiles_ranges_and_a_curve() -> None:
         f"2023 answered: "
         f"{median.value:g} (95 % interval {median.low:g} to {median.high:g})."
     )
+    most = histogram.quantile(0.9)
+    interval = f"{most.value:g} or less (95 % interval {most.low:g} to {most.high:g})."
+    assert f"About 90 % of the devices that reported to {survey.name}" in most.sentence
+    assert interval in most.sentence
     assert median.low <= 15 <= median.high  # 1 - 0.8^4 = .59, 1 - 0.8^3 = .488
     weights = [float(10 <= 5 * x <= 40) for x in range(24)]
     between = histogram.between("10", 40)

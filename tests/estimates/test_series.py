@@ -145,6 +145,11 @@ def test_a_trend_is_the_slope_of_weighted_least_squares_over_the_epochs_that_are
     assert 0 <= float(wider) / 100 + 1 - trend.slope.standard_error / noise < 0.01  # rounded up
     assert told.to_dict(["good", "fair"])["trend"]["estimate"] == trend.slope.value
     assert trend.sentence in told.sentence(["good", "fair"])
+    step = "It may have changed in a step then: compare before and after."
+    noted = replace(told, notes=((trend.points[3].start, "2.0 released"),))
+    assert noted.sentence(["good", "fair"]).endswith(step)
+    assert step not in noted.sentence("fair") + told.sentence(["good", "fair"])
+    assert "compares the first day with the newest: choose" in told.sentence()
     assert told.to_dict()["trend"] is None
 
 

@@ -14,7 +14,13 @@ from deniable.reading import (
     epoch_range,
     epochs_beside,
 )
-from deniable.reading.epochs import asked_text, period_text, standing_text, when_text
+from deniable.reading.epochs import (
+    asked_text,
+    epoch_end_text,
+    period_text,
+    standing_text,
+    when_text,
+)
 from tests.support.surveys import manifest
 
 DAY, HOUR = 86_400, 3_600
@@ -151,6 +157,23 @@ def test_each_state_says_what_happens_next(
     survey = manifest(schedule=LATE, minimum_reports=100)
     assert standing_text(LATE, now, ended_at).startswith(standing)
     assert appear_text(survey, now, ended_at, epochs).startswith(reason)
+
+
+@pytest.mark.parametrize(
+    ("now", "ended_at", "text"),
+    [
+        (FIRST - 1, None, ""),
+        (NOW, NOW, ""),
+        (OVER, None, ""),
+        (
+            *(NOW, None),
+            "This week ends on 2 December 2026 at 01:00 UTC; "
+            "late answers count until 3 December 2026 at 01:00 UTC; then its counts are final.",
+        ),
+    ],
+)
+def test_the_open_epoch_has_its_end(now: int, ended_at: int | None, text: str) -> None:
+    assert epoch_end_text(LATE, now, ended_at) == text
 
 
 @pytest.mark.parametrize(

@@ -265,6 +265,9 @@ def quantile_sentence(quantile: Quantile[Any]) -> str:
     interval = f"{level_text(quantile.level)} interval {low} to {high}"
     whom = reporters(quantile.share.samples[0].place if quantile.share else "")
     statement = f"The {quantile.name} of what {whom} answered: {value} ({interval})."
+    if not isinstance(quantile.value, str) and quantile.name.endswith("% quantile"):
+        percent = quantile.name.removesuffix(" quantile")
+        statement = f"About {percent} of {whom} answered {value} or less ({interval})."
     return with_cautions(statement, quantile_cautions(quantile))
 
 

@@ -53,6 +53,7 @@ from deniable.presenting.rows import (
     largest_shares,
 )
 from deniable.reading.epochs import (
+    duration_text,
     every_text,
     instant_text,
     iso_time,
@@ -198,6 +199,11 @@ def series_sentence(series: Series, *groups: Answers, among: Sequence[str] | Non
         text, first, last = trend_sentence(trend), trend.points[0], trend.points[-1]
     elif (change := _change(series, *groups, among=among)) is not None:
         text, first, last = change
+        if not (groups or series.numeric):
+            unit = duration_text(last.end - last.start).removeprefix("1 ")
+            text += (
+                f" This compares the first {unit} with the newest: choose an answer for a trend."
+            )
     else:
         return ""
     texts = [text]
@@ -208,7 +214,11 @@ def series_sentence(series: Series, *groups: Answers, among: Sequence[str] | Non
         for note in _notes(series)
         if first.start <= note.at < last.end
     )
-    return " ".join([*texts, f"Noted: {noted}."] if noted else texts)
+    if noted:
+        texts.append(f"Noted: {noted}.")
+    if noted and trend is not None and trend.slope.distinguishable:
+        texts.append("It may have changed in a step then: compare before and after.")
+    return " ".join(texts)
 
 
 def _trend(series: Series, *groups: Answers) -> Trend | None:

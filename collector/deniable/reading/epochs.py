@@ -190,6 +190,17 @@ def standing_text(schedule: Schedule, now: float, ended_at: int | None = None) -
     return f"{unit} {epoch + 1} of {schedule.epochs}, {ends}"
 
 
+def epoch_end_text(schedule: Schedule, now: float, ended_at: int | None = None) -> str:
+    """Return when the open epoch ends, and when its counts are final; "" if none is open."""
+    epoch = schedule.epoch_at(now)
+    if epoch is None or ended_at is not None:
+        return ""
+    end, closes = schedule.epoch_start(epoch + 1), schedule.closes(epoch)
+    late = f"late answers count until {date_text(closes, time=True)}; " * (closes > end)
+    ends = f"This {unit_text(schedule)} ends on {date_text(end, time=True)}; {late}"
+    return f"{ends}then its counts are final."
+
+
 def date_text(instant: int, *, time: bool = False) -> str:
     """Return a day in UTC, such as "5 December 2026"; with its ``time`` behind it, if wanted."""
     moment = calendar(instant)

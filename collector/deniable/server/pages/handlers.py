@@ -20,7 +20,14 @@ from deniable.documents import Fact
 from deniable.messages import Manifest, Refusal, RefusalCode, Schedule, is_simulated
 from deniable.planning.words import cost_text
 from deniable.reading import PREVIOUS, VIEWS, EpochCounts, EpochState, ListedEpoch, instant_text
-from deniable.reading.epochs import asked_text, dates_text, standing_text, version_text, when_text
+from deniable.reading.epochs import (
+    asked_text,
+    dates_text,
+    epoch_end_text,
+    standing_text,
+    version_text,
+    when_text,
+)
 from deniable.reading.source import most_epochs, note_names
 from deniable.server.metrics import Meters
 from deniable.server.pages.page_table import PAGES, Page
@@ -103,6 +110,7 @@ class Site:
         return {
             "manifest": manifest,
             "standing": standing_text(manifest.schedule, now, ended_at),
+            "epoch_end": epoch_end_text(manifest.schedule, now, ended_at),
             "over": ended_at is not None or now >= manifest.schedule.end,
             "public": self.catalogue.is_public(manifest.name),
             "simulated": is_simulated(manifest.name),
