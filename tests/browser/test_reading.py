@@ -118,7 +118,7 @@ def test_two_epochs_are_compared(collector: Served, page: Page) -> None:
         )
         assert difference == pytest.approx(each["estimate"] - other["estimate"], abs=1e-12)
         assert low < difference < high
-        expect_data(line, mark="not clear" * (low <= 0 <= high))
+        expect_data(line, mark="not clear" if low <= 0 <= high else "clear")
 
 
 @pytest.mark.long

@@ -74,7 +74,9 @@ def shown(place: Workplace, *options: str, name: str = "tea") -> str:
 def test_the_newest_closed_epoch_is_compared_with_the_one_before(place: Workplace) -> None:
     told = compared(place)
     assert (told["epochs"], told["against_epochs"]) == ([2], [1])
-    changed = "3 of 4 answers changed from the day before. The largest change is never, down 9.1 "
+    changed = (
+        "3 of 4 answers clearly changed from the day before. The largest change is never, down 9.1 "
+    )
     assert re.match(rf"tea on \d+ \w+ \d+: {changed}", told["sentence"])
     survey = Surveys(StoreSource(Config.load(place.directory)))["tea"]
     assert json.loads(json.dumps(survey.compare().to_dict())) == told
@@ -221,7 +223,7 @@ def test_an_update_with_another_answer_is_compared_by_the_answers_of_both(place:
     assert told["survey_id"] != told["against_survey_id"]
     assert [row["answers"] for row in told["rows"]] == ["never", "sometimes", "often", "always"]
     assert re.match(
-        r'snack on [\w ]+: \d of 4 answers changed from before "2.0 released". The largest '
+        r'snack on [\w ]+: \d of 4 answers clearly changed from before "2.0 released". The largest '
         r"change is \w+, down [\d.]+ points",
         told["sentence"],
     )
@@ -236,7 +238,11 @@ def test_an_update_with_another_answer_is_compared_by_the_answers_of_both(place:
     assert re.search(f"{days} and {days} are compared, equally long. {left_out}", text)
     survey = Surveys(StoreSource(Config.load(place.directory)))["snack"]
     assert survey.compare(against="across 2.0 released").sentence == told["sentence"]
-    assert survey.compare(against="older").to_dict()["sentence"].startswith("2 of 4 answers differ")
+    assert (
+        survey.compare(against="older")
+        .to_dict()["sentence"]
+        .startswith("2 of 4 answers clearly differ")
+    )
     assert "newest notes: '2.0 released'" in place.fail("ask compare snack --across 3.0")
     assert "name no others" in place.run("ask compare snack older", *words).stderr
     with pytest.raises(ValueError, match="a note says which epochs are compared"):

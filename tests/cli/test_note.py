@@ -47,7 +47,7 @@ def test_a_note_is_on_every_surface(place: Workplace) -> None:
     assert told["notes"] == kept
     noted = f"Noted: 2.0 released ({date}); {HOSTILE} ({date} 00:30 UTC)."
     assert told["sentence"].endswith(noted)
-    assert "answers changed from " in told["sentence"]
+    assert "answers clearly changed from " in told["sentence"]
     shown = " ".join(place.succeed("ask trend tea").split())
     assert f"2 {date} 00:30 UTC {HOSTILE}" in shown
     assert noted in shown

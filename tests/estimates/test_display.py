@@ -136,7 +136,7 @@ def test_the_sentence_table_and_chart_of_a_comparison_have_one_verdict(survey: M
         stated = int(sentence[1]) if sentence else 0
         assert stated == len(single or known), told.sentence
         (table,) = told.document().tables
-        assert [row["answers"] for row in table.rows if not row["mark"]] == known
+        assert [row["answers"] for row in table.rows if row["mark"] == "clear"] == known
         drawn = told.plot().svg.count(">not clear<")
         assert drawn == len(told.rows) - len(known)
 

@@ -154,7 +154,7 @@ def test_as_text_it_shows_every_category_with_estimate_and_interval() -> None:
     rows = lines[next(n for n, line in enumerate(lines) if line.startswith("answer ")) + 1 :][:5]
     for i, (category, row) in enumerate(zip(CATEGORIES, rows, strict=True)):
         assert category in row
-        assert f"{histogram.estimate[i]:.1%}".replace("-", "−") in row
+        assert f"{np.clip(histogram.estimate[i], 0, 1):.1%}" in row
         ends = (histogram.simultaneous.low[i], histogram.simultaneous.high[i])
         assert f"{ends[0]:.1%} to {ends[1]:.1%}" in row
     assert set(histogram.simultaneous.outside.tolist()) == {False, True}

@@ -140,7 +140,7 @@ def _statement(comparison: Comparison) -> str:
     noun, changed = ("change", "changed") if one else ("difference", "differ")
     test, nothing = comparison.test, f"no clear {noun}"
     if known:
-        nothing = f"{len(known):,} of {len(rows):,} answers {changed}"
+        nothing = f"{len(known):,} of {len(rows):,} answers clearly {changed}"
         nothing += "s" * (len(known) == 1 and not one)
     elif test is not None and test.p_value < 1 - comparison.histogram.level:
         nothing = f"something {changed}{'s' * (not one)}, but no answer by itself clearly"
@@ -297,7 +297,7 @@ def _shown_row(row: Row) -> dict[str, Any]:
         "now": row.now.stated,
         "width_before": (before.high - before.low) or fields["width"],
         "width_now": (row.now.high - row.now.low) or fields["width"],
-        "mark": "" if row.estimate.distinguishable else "not clear",
+        "mark": "clear" if row.estimate.distinguishable else "not clear",
     }
 
 
