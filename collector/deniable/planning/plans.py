@@ -301,6 +301,7 @@ class Plan:
         half = "± " if self.accuracy.level is not None else "a standard error of "
         goal, end = half + self.figure.amount(self.accuracy.size), ""
         wanted, unit = goal, unit_text(self.manifest.schedule)
+        noun, *length = unit.split()  # such as "week", or "period of 3 hours"
         lead = f"The survey is over, with {first.reports:,.0f} reports. "
         if not pace.over and first == last:
             since = date_text(first.at - self.manifest.schedule.grace_seconds - 1)
@@ -317,7 +318,7 @@ class Plan:
             steps = pace.steps if at is None else [first]
             counted = f"{first.reports:,.0f} reports"
             if first.epochs > 1:
-                counted = f"all closed {_plural(unit)} together"
+                counted = f"all closed {' '.join((noun + 's', *length))} together"
             reach = half + self.figure.amount(min(self._size(step, same=same) for step in steps))
             if at is None:
                 return f"only {reach} is reached{end}"
@@ -355,12 +356,6 @@ class Plan:
     def reached(self, reports: int) -> float:
         """Return the accuracy that so many reports reach, in the survey's own way."""
         return self.accuracy.reached(self.ways[0].variance, reports)
-
-
-def _plural(unit: str) -> str:
-    """Return the plural of an epoch's name: "weeks", or such as "periods of 3 hours"."""
-    noun, _, length = unit.partition(" ")
-    return f"{noun}s {length}".rstrip()
 
 
 def _exact_text(accuracy: Accuracy, size: str) -> str:

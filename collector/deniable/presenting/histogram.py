@@ -315,8 +315,8 @@ def _raw_notes(histogram: Histogram, tables: Sequence[Table]) -> Iterator[str]:
 def _numeric_notes(histogram: Histogram) -> Iterator[str]:
     if histogram.sample.decoder.tells_shares:
         yield (
-            "The mean is unbiased and may leave the range. Shares below 0 % are shown as that, and "
-            "intervals are cut to what is possible. Each holds by itself unless its title says "
+            "The mean is unbiased and may leave the range. Shares below 0 % are shown as 0 %, "
+            "and intervals are cut to what is possible. Each holds by itself unless its title says "
             "otherwise. Single values, and figures that are not shown, are in JSON."
         )
     else:
