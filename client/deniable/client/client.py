@@ -110,9 +110,8 @@ class Client:
                 questions, a mapping with the answer to each.
             strict: raise the error that the outcome would hold.
             slot_seconds: for events that can happen several times in an epoch: cut the epoch into
-                slots of this length, and report the first event in one of them. This device draws
-                the slot ahead for each epoch; events in other slots are ``NotChosen``. By default
-                the epoch's first event is reported.
+                slots of this length, and report the first event in one of them, drawn ahead for
+                each epoch; others are ``NotChosen``. By default the epoch's first is reported.
 
         Raises:
             ValueError: if ``slot_seconds`` is not a whole number.
