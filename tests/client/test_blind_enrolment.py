@@ -121,7 +121,7 @@ USELESS: dict[str, Callable[[EnrolmentRequest], object]] = {
 @pytest.mark.parametrize("what", USELESS)
 def test_what_is_no_token_of_the_key_is_asked_for_again(vouched: Vouched, what: str) -> None:
     with vouched.client(enrol=lambda request: USELESS[what](request)) as client:
-        assert "what no issuer of this survey has signed" in str(client.refresh().errors[NAME])
+        assert "bytes that no issuer of this survey signed" in str(client.refresh().errors[NAME])
         outcome = client.report(NAME, "good")
         assert outcome.status is OutcomeStatus.NOT_RECORDED
         assert isinstance(outcome.error, NotEnrolled)
@@ -270,7 +270,7 @@ def test_an_app_can_refuse_to_go_back_to_certificates(vouched: Vouched) -> None:
         vouched.bench.transport.publish(manifest(sequence=sequence, enrolment=other))
         error = client.refresh(force=True).declined[NAME]
         assert fault_of(error) is ManifestFault.ENROLMENT
-        assert "the app takes only blind" in str(error)
+        assert "the app accepts only blind" in str(error)
     assert client.report(NAME, "good").ok
     assert "It sees your account, but neither a response nor its key." in plain(client.explain())
     with pytest.raises(InvalidManifest):

@@ -258,7 +258,7 @@ def test_d12_consent_is_taken_back_for_some_surveys_alone(bench: Bench) -> None:
     assert f"off, from settings page, for {FAITH.name}" in plain(client.journal())
     bench.clock.time += DAY
     drawn, asked = bench.draw.count, len(bench.transport.requests)
-    assert "said no to this survey" in str(client.report(FAITH, "none").error)
+    assert "refused this survey" in str(client.report(FAITH, "none").error)
     assert client.refresh(force=True).ready == (NAME,)
     assert bench.draw.count == drawn
     assert all(FAITH.name not in call.path for call in bench.transport.requests[asked:])
@@ -329,7 +329,7 @@ def test_d12_local_needs_no_coverage(bench: Bench) -> None:
     # But nothing is drawn for what the user said no to.
     client.set_consent("off", surveys=[FAITH])
     drawn = bench.draw.count
-    assert "said no to this survey" in str(client.report(FAITH, "none").error)
+    assert "refused this survey" in str(client.report(FAITH, "none").error)
     assert (bench.draw.count, bench.rows("SELECT * FROM previews")) == (drawn, [])
 
 

@@ -112,7 +112,7 @@ def test_what_the_thread_meets_is_said_too(
     client.start()
     assert transport.fetched.wait(20.0)
     client.close()
-    assert "no manifest was taken: the collector has no manifest" in capsys.readouterr().err
+    assert "no manifest was accepted: the collector has no manifest" in capsys.readouterr().err
 
 
 def test_the_environment_asks_for_it(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:

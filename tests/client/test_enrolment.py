@@ -148,7 +148,7 @@ USELESS: dict[str, Callable[[EnrolmentRequest, SigningKey], object]] = {
     "a bytearray": lambda request, key: bytearray(_signed(request, key)),
     "a stranger's": lambda request, _key: _signed(request, SigningKey(bytes(32))),
     "another epoch's": lambda request, key: _signed(request, key, epoch=1),
-    "another survey's": lambda request, key: _signed(request, key, survey_id=bytes(32)),
+    "a different survey's": lambda request, key: _signed(request, key, survey_id=bytes(32)),
     "another key's": lambda request, key: _signed(request, key, public_key=key.public_key),
     "in another context": lambda request, key: key.sign(b"deniable/report/v1\0", request.body),
 }
@@ -190,7 +190,7 @@ def test_what_enrol_raises_refresh_does_not(vouched: Vouched, error: Exception, 
     client = vouched.client()
     refreshed = client.refresh(force=True)
     why = str(refreshed.errors[NAME])
-    assert f"enrol= raised {told}; it is asked again later" in why
+    assert f"enrol= raised {told}; it will be asked again later" in why
     assert "secret" not in why
     assert refreshed.ready == ()
     assert f"asked for epoch 0: enrol= raised {told}" in (said := not_enrolled(client))
@@ -283,7 +283,7 @@ def test_no_other_certificate_or_one_refused_drops_it(vouched: Vouched, other: b
     client = refused_once(vouched)
     vouched.issuer.vouches = other
     why = client.refresh(force=True).errors
-    assert why == {} if other else "gave no other" in str(why[NAME])
+    assert why == {} if other else "gave no new one" in str(why[NAME])
     assert (client.flush().dropped, client.flush().pending) == (other, 0)
     assert vouched.bench.rows(FATE) == DROPPED
     # D4: the epoch stays decided, and nobody is asked any more.

@@ -35,7 +35,7 @@ def test_a_policy_of_no_log_of_this_collector_is_refused(bench: Bench, log: Show
     log_too = {0: log.witnesses[0], 1: log.witnesses[1], 2: log.key}
     four = dict(enumerate(log.witnesses[:4]))
     for text, reason in (
-        ("", "no policy of a log"),
+        ("", "must be the policy of a log"),
         (log.policy(1), "more than half"),  # one of three
         (policy_text(key, four, 2), "more than half"),
         (policy_text(key, twice, 2), "the same key"),

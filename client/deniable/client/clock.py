@@ -1,4 +1,4 @@
-"""Time as an argument: what the device knows of it."""
+"""Time as an argument: what the device knows about it."""
 
 import sys
 import time
@@ -8,7 +8,7 @@ from threading import Event
 from typing import Protocol
 
 Boot = tuple[str, float]
-"""Which boot of the machine this is, and the seconds since."""
+"""The current boot of the machine, and the seconds since."""
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
@@ -23,7 +23,7 @@ class Clock(Protocol):
         """Return seconds that never run backwards."""
 
     def wait(self, event: Event, seconds: float) -> None:
-        """Wait until the event is set, and so long at most."""
+        """Wait until the event is set, but no longer than this."""
 
 
 class SystemClock:
@@ -38,11 +38,11 @@ class SystemClock:
         return time.monotonic()
 
     def wait(self, event: Event, seconds: float) -> None:
-        """Wait until the event is set, and so long at most."""
+        """Wait until the event is set, but no longer than this."""
         event.wait(seconds)
 
     def boot_time(self) -> Boot | None:
-        """Return the boot's id and its seconds, in sleep too, by a clock that nobody can set."""
+        """Return the boot's id and its seconds, including sleep, by a clock that nobody can set."""
         if sys.platform == "linux":
             with suppress(OSError):
                 boot = _BOOT_ID.read_bytes().decode(errors="replace").strip()
@@ -51,7 +51,7 @@ class SystemClock:
 
 
 def http_date(text: str) -> int | None:
-    """Return the Unix seconds of a ``Date`` header; None for all but an IMF-fixdate (RFC 9110)."""
+    """Return the Unix seconds of a ``Date`` header; None unless it is an IMF-fixdate (RFC 9110)."""
     from email.utils import format_datetime, parsedate_to_datetime  # for devices in doubt alone
 
     try:

@@ -1,12 +1,12 @@
-"""Consent: a state that is stored, not a flag that is passed; what may lower it, what it is for.
+"""Consent: a stored state, not a flag that is passed; what may lower it, and what it covers.
 
 The scopes that the user's consent was given for (D12), as the state and its mark hold them:
 
-1. A consent covers what agrees with it in all that is digested, and exceeds it in no bound.
-2. Those of several declarations stand beside each other. Whatever ends ON ends them all: a trigger
-   of the schema sees to it, whoever stores the decision.
-3. A refusal is of a name, however it is declared. It outranks every consent, and outlives what ends
-   those, until the user agrees to that very name.
+1. A consent covers a survey with the same digest that exceeds it in no bound.
+2. Consents for several declarations coexist. Whatever ends ON ends them all: a trigger of the
+   schema ensures it, whoever stores the decision.
+3. A refusal is for a name, however it is declared. It outranks every consent, and lasts after those
+   end, until the user agrees to that name.
 """
 
 import sqlite3
@@ -28,8 +28,8 @@ class Consent(StrEnum):
     """The decision whether this device takes part.
 
     Nothing is randomised, stored, sent or looked up while it is ``UNSET`` or ``OFF``. Under
-    ``LOCAL`` what would be sent is stored for the user to see, and never sent; turning consent
-    ``ON`` discards it.
+    ``LOCAL`` reports are stored for the user to see, and never sent; turning consent ``ON``
+    discards them.
     """
 
     UNSET = "unset"
@@ -46,13 +46,13 @@ class ConsentRecord:
     effective: Consent
     """The environment of the process can only lower what was decided."""
     since: int | None
-    """Unix seconds at which it was stored; None where nothing is stored yet."""
+    """Unix seconds at which it was stored; None if nothing is stored yet."""
     origin: str
     """Who said so, in the app's words."""
     covers: tuple[str, ...] = ()
     """What ``ON`` was given for: surveys by their names, as they were declared then."""
     problem: str = ""
-    """Why the state cannot be read: then no decision is known, and nothing happens."""
+    """Why the state cannot be read; then no decision is known, and nothing happens."""
 
     @classmethod
     def unread(cls, error: Exception) -> "ConsentRecord":
@@ -86,7 +86,7 @@ def lowered_by_environment(decided: Consent, environment: Mapping[str, str]) -> 
 
 
 class Scope(NamedTuple):
-    """The scope of one consent, or of what would need one."""
+    """The scope of one consent, or of a survey that needs one."""
 
     survey: str  # its name
     declared: str  # a digest of what must not differ
@@ -94,7 +94,7 @@ class Scope(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> "Scope":
-        """Return the scope that a text says, as the state and the mark write it."""
+        """Return the scope from its text in the state or the mark."""
         survey, declared, bounds = text.split(":")
         return cls(survey, declared, tuple(map(int, bounds.split("."))))
 
@@ -102,13 +102,13 @@ class Scope(NamedTuple):
         return f"{self.survey}:{self.declared}:{'.'.join(map(str, self.bounds))}"
 
     def covers(self, other: "Scope") -> bool:
-        """Tell whether a consent given for this covers the other."""
+        """Return whether a consent for this scope covers the other."""
         same = self.declared == other.declared and len(self.bounds) == len(other.bounds)
         return same and all(map(ge, self.bounds, other.bounds))
 
 
 _REFUSED: Final = "refused"
-"""In place of a digest, as the schema has it too."""
+"""The placeholder for a digest, also in the schema."""
 
 
 def refusal(survey: str) -> Scope:
@@ -122,7 +122,7 @@ def refusals(scopes: Iterable[Scope]) -> tuple[Scope, ...]:
 
 
 CLAIMED: Final = "initial"
-"""Who said so, of a consent that a constructor brought and nobody has decided since."""
+"""The origin of a consent from a constructor that nobody has decided on since."""
 
 DOUBTED: Final = "state-doubted"
 """Why nobody has decided any more: the state may be a copy, or an old backup."""
@@ -138,7 +138,7 @@ class Declared(NamedTuple):
 
 
 def given(connection: sqlite3.Connection) -> list[Scope]:
-    """Return the scopes that consent was given for; a row that rotted covers nothing."""
+    """Return the scopes that consent was given for; a damaged row covers nothing."""
     scopes = []
     for (text,) in connection.execute(
         # As bytes: one that rotted may be no text, and would keep the state from being read.
@@ -151,7 +151,7 @@ def given(connection: sqlite3.Connection) -> list[Scope]:
 
 
 def give(connection: sqlite3.Connection, scopes: Iterable[Scope]) -> None:
-    """Store consent for these; what they cover need not stand beside them."""
+    """Store consent for these scopes; others that they cover are removed."""
     for scope in scopes:
         rows = [covered for covered in given(connection) if scope.covers(covered)]
         connection.executemany(
@@ -162,7 +162,7 @@ def give(connection: sqlite3.Connection, scopes: Iterable[Scope]) -> None:
 
 
 def refuse(connection: sqlite3.Connection, names: Collection[str]) -> None:
-    """Store a refusal of these names, in place of all that was agreed to of them."""
+    """Store a refusal of these names, in place of all consents for them."""
     connection.executemany("DELETE FROM consents WHERE survey = ?", [(name,) for name in names])
     give(connection, map(refusal, names))
 
@@ -178,10 +178,10 @@ def lift(connection: sqlite3.Connection, names: Iterable[str]) -> None:
 def claimed(
     connection: sqlite3.Connection, initial: str, declared: Callable[[], Declared]
 ) -> tuple[Scope, ...]:
-    """Return the scopes that an app which opens the state has covered without asking.
+    """Return the scopes that are covered without asking when an app opens the state.
 
-    That is, what it declares, where ON was never the user's own decision, but a constructor's, as
-    it is this one's.
+    That is, what it declares, if ON was never the user's own decision, but only a constructor's,
+    and this constructor claims it too.
     """
     ((consent, origin),) = connection.execute("SELECT consent, consent_from FROM device")
     if (consent, origin, initial) != ("on", CLAIMED, "on"):
@@ -195,7 +195,7 @@ def claimed(
 
 
 def names_of(scopes: Iterable[Scope]) -> tuple[str, ...]:
-    """Return the names of the surveys that consent is for by these scopes, each once."""
+    """Return the names of the surveys in these scopes for which there is consent, each once."""
     given = tuple(scopes)
     refused = {scope.survey for scope in refusals(given)}
     return tuple(dict.fromkeys(scope.survey for scope in given if scope.survey not in refused))
@@ -214,7 +214,7 @@ def declared_by(
     enrols: bool,
     relay: str | None,
 ) -> Declared:
-    """Return an app's scopes for a collector, with its ceilings: ever, and within so many days."""
+    """Return an app's scopes for a collector, with its total and sliding ceilings."""
     declared = tuple(surveys)
     # A floor is negated: none of these numbers may rise.
     sliding = (_UNBOUNDED, 0) if period is None else (period[0], -period[1])
@@ -247,7 +247,7 @@ def declared_by(
 
 
 def _is_blind(survey: Survey) -> bool:
-    """Tell whether no issuer is ever shown the key of a report to this survey."""
+    """Return whether no issuer ever sees the key of a report to this survey."""
     return survey.enrolment == "blind"
 
 

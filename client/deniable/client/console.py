@@ -1,7 +1,7 @@
 """``deniable device``: what this device may be asked, what it sent, and the user's decisions.
 
 The same commands serve an app's own command line, for the app's own client. Standard library only.
-Where nothing else of deniable is installed, they are all that the command ``deniable`` has.
+If nothing else of deniable is installed, the command ``deniable`` has only these.
 """
 
 import json
@@ -39,10 +39,10 @@ All others {_EXTRA}
 """
 _ORIGIN: Final = "command line"
 COMMANDS: Final = {
-    "explain": "what may be asked, on what terms, what is sent to whom, and what it has cost",
-    "journal": "all that was stored and sent, newest last",
-    "consent": "show or change the decision to take part",
-    "purge": "erase all report bytes; no decision is undone, and nothing is drawn again",
+    "explain": "Show what may be asked, on what terms, what is sent to whom, and what it has cost",
+    "journal": "Show all that was stored and sent, newest last",
+    "consent": "Show or change the decision to take part",
+    "purge": "Erase all report bytes; no decision is undone, and nothing is drawn again",
 }
 
 
@@ -50,12 +50,12 @@ def device_commands(client: "Client", arguments: Sequence[str], prog: str) -> in
     """Run explain, journal, consent or purge for an app's client, as a command of the app.
 
     Args:
-        client: the app's. It is neither started nor closed.
-        arguments: of the command line, such as ``sys.argv[2:]``; ``["--help"]`` describes them.
+        client: the app's client, which is neither started nor closed.
+        arguments: those of the command line, such as ``sys.argv[2:]``; ``["--help"]`` lists them.
         prog: how the user calls it, such as ``"myapp privacy"``.
 
     Returns:
-        The exit status: 0, 1 with one line on standard error, or 2 for a wrong call.
+        The exit status: 0; 1 with one line on standard error; or 2 for wrong usage.
     """
     from deniable.client.client import engine_of
     from deniable.client.engine import acting_for
@@ -76,7 +76,7 @@ def device(
 ) -> int:
     """Run ``deniable device``, for a state file without its app; return the exit status.
 
-    A collector's command line has options of its own that tell where the state is.
+    A collector's command line has its own options for the place of the state.
     """
     # What the state warns of stands in the output or in the one line of an error.
     logging.getLogger("deniable").addHandler(logging.NullHandler())
@@ -90,13 +90,13 @@ def device(
 
 
 class _StoredDevice:
-    """A device by its state file alone, which must exist: no command here is its first use."""
+    """A device known only by its state file, which must exist: these commands do not create it."""
 
     def __init__(self, file: Path) -> None:
         # Resolved, since the mark that tells a copy stands beside the file itself.
         path = file.expanduser().resolve()
         if not path.is_file():
-            raise StateUnavailable(f"{file}: there is no device's state file")
+            raise StateUnavailable(f"{file}: there is no device state file")
         self._state = State(path, Consent.UNSET, os.environ)
 
     def explain(self) -> Explanation:
@@ -159,8 +159,8 @@ def _parser(prog: str, add_options: Callable[[ArgumentParser], None]) -> Argumen
                 "decision",
                 nargs="?",
                 choices=[Consent.ON.value, Consent.OFF.value, Consent.LOCAL.value],
-                help="on: take part; off: do not, and erase all report bytes; local: keep what "
-                "would be sent on this device, to look at (default: show the decision)",
+                help="on: take part; off: do not, and erase all report bytes; local: only keep "
+                "reports on this device, to look at (default: show the decision)",
             )
         if name == "purge":
             command.add_argument("--yes", action="store_true", help="skip the question")
@@ -174,12 +174,12 @@ def _do(device: "Engine | _StoredDevice", options: Namespace) -> int:
         _show(json.dumps(figures.to_dict(), indent=2) if options.json else str(figures))
         return 0
     if options.command == "purge":
-        question = "Erase all reports that are stored here, also those not sent yet? [y/N] "
+        question = "Erase all reports that are stored here, including those not sent yet? [y/N] "
         if not options.yes and input(question).strip().lower() != "y":
             print("Nothing was erased.")
             return 0
         device.purge()
-        print("Erased. What was decided stays decided: no epoch gets a second response.")
+        print("Erased. Decisions remain: no epoch gets a second response.")
         return 0
     news = device.explain().news if options.decision in {None, Consent.ON} else ()
     if options.decision is not None:
@@ -189,7 +189,7 @@ def _do(device: "Engine | _StoredDevice", options: Namespace) -> int:
 
 
 def _show(text: str) -> None:
-    """Print a text, with escapes for what the terminal's encoding has no character for."""
+    """Print a text, with escapes for characters that the terminal's encoding lacks."""
     encoding = sys.stdout.encoding or "utf-8"
     print(text.encode(encoding, "backslashreplace").decode(encoding))
 

@@ -1,8 +1,8 @@
 """The lines of ``DENIABLE_DEBUG=1`` or the setting ``debug``: what does not happen, and why.
 
-1. Each line is said once in a process, on standard error: what calls return, and what the logger
-   ``deniable`` is warned of.
-2. No line holds an answer: outcomes, deliveries and log records have none.
+1. Each line is printed once per process, on standard error: what calls return, and the warnings of
+   the logger ``deniable``.
+2. No line contains an answer: outcomes, deliveries and log records have none.
 3. Nothing here raises, or changes what happens.
 """
 
@@ -23,7 +23,7 @@ _said: Final[set[str]] = set()
 
 
 class Debug:
-    """One client's talk; the outbox is asked for what waits."""
+    """The debug lines of one client; it asks the outbox what waits."""
 
     def __init__(self, outbox: Outbox, arguments: Arguments) -> None:
         self._outbox = outbox
@@ -34,7 +34,7 @@ class Debug:
     def say(
         self, result: Outcome | Refresh | Delivery | NotRecorded | Mapping[str, NotRecorded]
     ) -> None:
-        """Say the result of a call; why the thread is not started, or which manifests it lacks."""
+        """Print the result of a call, such as why the thread does not start or what is missing."""
         _say_all(self._lines(result))
 
     def _lines(self, result: object) -> Iterator[str]:
@@ -49,7 +49,7 @@ class Debug:
                 yield f"the thread is not started: {result}{self._remedy(result)}"
             case Mapping():
                 for name, why in result.items():
-                    yield f"survey {name}: no manifest was taken: {why}"
+                    yield f"survey {name}: no manifest was accepted: {why}"
 
     def _of_outcome(self, outcome: Outcome) -> Iterator[str]:
         of = f"survey {outcome.survey}"
@@ -57,12 +57,12 @@ class Debug:
             yield f"{of}: nothing is recorded: {outcome.error}{self._remedy(outcome.error)}"
         elif outcome.status is OutcomeStatus.REPEATED:
             yield (
-                f"{of}: repeated: epoch {outcome.epoch} has its one report, and this answer "
-                "changes nothing; a web worker that answers for many users repeats, since it is "
-                "one device"
+                f"{of}: repeated: epoch {outcome.epoch} already has its only report, and this "
+                "answer changes nothing; a web worker that answers for many users repeats, since "
+                "it is one device"
             )
         elif outcome.status is OutcomeStatus.LOCAL:
-            yield f"{of}: consent is local: what would be sent is shown by journal(), never sent"
+            yield f"{of}: consent is local: the report is shown by journal(), but never sent"
         else:
             yield from self._of_waiting()
 
@@ -70,9 +70,12 @@ class Debug:
         for name, error in refresh.errors.items():
             yield f"survey {name}: not ready: {error}"
         for name, error in refresh.declined.items():
-            yield f"survey {name}: keeps the manifest it has; no newer one: {error}"
+            yield f"survey {name}: keeps its manifest; no newer one: {error}"
         for name in refresh.later.keys() & set(refresh.ready):
-            yield f"survey {name}: not asked for, since it is fresh; refresh(force=True) asks now"
+            yield (
+                f"survey {name}: not fetched, since it is recent; refresh(force=True) fetches it "
+                "now"
+            )
 
     def _of_delivery(self, delivery: Delivery) -> Iterator[str]:
         if delivery.error is not None:
@@ -85,33 +88,38 @@ class Debug:
         waiting = self._outbox.pending(self._clock.now())
         if waiting:
             due = instant_text(int(min(report.earliest for report in waiting)))
-            tried = " (sent before, and unanswered)" if any(e.unanswered for e in waiting) else ""
+            tried = (
+                " (sent before, without an answer)" if any(e.unanswered for e in waiting) else ""
+            )
             yield (
                 f"waiting to be sent: {counted(len(waiting), 'report')}{tried}, the first at {due}"
                 + (
-                    ", or later, once a process runs start() or report()"
+                    ", or later, when a process calls start() or report()"
                     if self._background
                     else "; background=False: flush() sends what may be sent then"
                 )
             )
 
     def _remedy(self, error: NotRecorded) -> str:
-        """Return the next step to take, where the error, which knows no client, names none."""
+        """Return the next step if the error, which knows no client, does not name one."""
         if isinstance(error, ConsentMissing):
             return ""
         if isinstance(error, NotReady):
             return (
-                "; it is asked for again by the thread"
+                "; the thread asks for it again"
                 if self._background
                 else "; background=False: nothing is fetched unless refresh() is called"
             )
         if isinstance(error, StateUnavailable):
-            return "; the next call tries again: can this process write to state=, and its folder?"
+            return (
+                "; the next call tries again: check that this process can write to state= and "
+                "its folder"
+            )
         return ""
 
 
 class _Warnings(logging.Handler):
-    """Says what is warned of in the background."""
+    """Prints the warnings of background work."""
 
     def emit(self, record: logging.LogRecord) -> None:
         _say_all(warning.getMessage() for warning in [record])

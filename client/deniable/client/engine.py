@@ -1,7 +1,7 @@
 """The engine of a client: its state, ledger, manifests and threads, wired from its arguments.
 
-Constructing it touches neither disk nor network. It never raises for what the world does, but where
-it says so.
+Constructing it touches neither disk nor network. It raises for outside causes only where it says
+so.
 """
 
 import logging
@@ -56,13 +56,13 @@ _Result = TypeVar("_Result", Outcome, Refresh, Delivery, NotRecorded, Mapping[st
 
 CLOSE_SECONDS: Final = 1.0
 REPORT_PATIENCE = 0.1
-"""How long ``report`` waits for other processes, or threads, to let go of the state."""
+"""How long ``report`` waits for other processes or threads to release the state."""
 
 LOOK_SECONDS: Final = 1.0
-"""How long what only looks at the state does, for an app that wants to show it."""
+"""How long calls that only read the state wait, for an app that wants to show it."""
 
 REFRESH_SECONDS: Final = 5.0
-"""How long ``refresh`` takes at most unless the app says otherwise."""
+"""The longest time that ``refresh`` takes unless the app says otherwise."""
 
 
 class Engine:
@@ -146,7 +146,7 @@ class Engine:
             self._debug = of_developers.Debug(self.outbox, arguments)
 
     def decide(self, survey: Survey | str, answer: Answer, slot_seconds: int | None) -> Outcome:
-        """Record a response to the answer: the first half of ``report``, and all that sees it."""
+        """Record a response to the answer: the first half of ``report``, which alone sees it."""
         declared = self.arguments.declared(survey)
         index = declared.index_of(answer)
         if slot_seconds is not None:
@@ -161,7 +161,7 @@ class Engine:
             return Outcome(declared.name, OutcomeStatus.NOT_RECORDED, error=met)
 
     def follow_up(self, outcome: Outcome) -> None:
-        """Log the outcome of a report, and have it sent: the second half of ``report``."""
+        """Log the outcome of a report and trigger its sending: the second half of ``report``."""
         if outcome.error is not None:
             _LOG.info("survey %s: not recorded: %s", outcome.survey, str(outcome.error))
         # What consent covers goes on, also where this survey is not among it.
@@ -172,7 +172,7 @@ class Engine:
             self._debugged(outcome)
 
     def refresh(self, timeout: float, *, force: bool) -> Refresh:
-        """Fetch the manifests that are due, and ask for the certificates that are wanted."""
+        """Fetch the manifests that are due, and ask for the certificates that are needed."""
         end = time.monotonic() + timeout
         try:
             refresh = partial(self._refresh, timeout, end, force)
@@ -209,14 +209,14 @@ class Engine:
             return self._debugged(delivery)
 
     def _aside(self, work: Callable[[], _T], seconds: float) -> _T:
-        """Do some work on another thread, unless that would wait for this one."""
+        """Do some work on a different thread, unless that would wait for this one."""
         if self.state.keeper.is_here():
             raise StateUnavailable(INTERRUPTED)
         return call_aside(work, seconds)
 
     @contextmanager
     def _asking(self, seconds: float) -> Iterator[None]:
-        """Wait for others so long at most in what is asked of the state; then log its warnings."""
+        """Limit the wait for others that use the state; then log its warnings."""
         try:
             with self.state.patience(seconds):
                 yield
@@ -246,7 +246,7 @@ class Engine:
             self.start()
 
     def purge(self) -> None:
-        """Erase from disk what was or would be sent."""
+        """Erase from disk the bytes that were or would be sent."""
         with self._asking(state_file.BUSY_SECONDS):
             self.state.purge(self._clock.now())
 
@@ -339,7 +339,7 @@ class Engine:
                 errors[name] = refused.get(name) or enrolled[name]
             elif name in later and type(why_not) is NotReady:
                 errors[name] = NotReady(
-                    "no manifest yet; the collector is asked again in "
+                    "no manifest yet; the collector will be asked again in "
                     f"{math.ceil(later[name] / 60)} minutes, and by refresh(force=True)"
                 )
             else:
@@ -377,15 +377,15 @@ class Engine:
 
 
 substitutes: Final[list[Callable[[Engine], Engine]]] = []
-"""For the tests of apps: the last returns what acts in the place of each client's engine."""
+"""For the tests of apps: the last one returns the replacement of each client's engine."""
 
 
 def acting_for(engine: Engine) -> Engine:
-    """Return the engine that acts for a client: its own, but in the tests of apps."""
+    """Return the engine that acts for a client: its own, except in the tests of apps."""
     substitute = next(reversed(substitutes), None)
     return engine if substitute is None else substitute(engine)
 
 
 def uniform() -> float:
-    """Return a number in [0, 1) of the operating system's generator: for times, never for noise."""
+    """Return a number in [0, 1) from the operating system's generator, for times, not for noise."""
     return int.from_bytes(os.urandom(6)) / 2**48

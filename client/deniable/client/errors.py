@@ -1,7 +1,7 @@
 """The errors of the device, which may outlive a call with an answer.
 
-An ``AppError`` is the app's own bug, and always raised. A ``NotRecorded`` is what the world did: an
-Outcome holds it, and it is raised with ``strict=True`` only. No message ever repeats an answer.
+An ``AppError`` is the app's own bug, and always raised. A ``NotRecorded`` has an outside cause: an
+Outcome contains it, and only ``strict=True`` raises it. No message ever repeats an answer.
 """
 
 import traceback
@@ -13,11 +13,11 @@ _Error = TypeVar("_Error", bound=BaseException)
 
 
 class DeniableError(Exception):
-    """Base of everything that the client raises."""
+    """The base class of everything that the client raises."""
 
 
 class AppError(DeniableError, ValueError):
-    """The app called the client with something that it never declared."""
+    """The app called the client with something undeclared."""
 
 
 class UndeclaredSurvey(AppError):
@@ -37,7 +37,7 @@ class ConsentMissing(NotRecorded):
 
 
 class NotCovered(ConsentMissing):
-    """Consent was given for other surveys than this one as it is declared now (D12)."""
+    """Consent does not cover this survey as it is declared now (D12)."""
 
 
 class NotReady(NotRecorded):
@@ -49,11 +49,11 @@ class NotEnrolled(NotReady):
 
 
 class NotRunning(NotRecorded):
-    """The survey has not begun, or is over."""
+    """The survey has not started, or has ended."""
 
 
 class NotChosen(NotRecorded):
-    """This epoch is reported from another slot of events, or another blind survey is answered."""
+    """In this epoch a different slot of events is reported, or a different blind survey."""
 
 
 class EpochUndecidable(NotRecorded):
@@ -61,7 +61,7 @@ class EpochUndecidable(NotRecorded):
 
 
 class BudgetExhausted(NotRecorded):
-    """The budget of the period is spent; a later epoch can be reported."""
+    """The budget for the period is spent; a later epoch can be reported."""
 
 
 class ReportDropped(NotRecorded):
@@ -110,14 +110,14 @@ class ManifestRefused(NotRecorded):
 
 
 def drop_frames(error: _Error) -> _Error:
-    """Make an error that an app may keep forget its frames: they hold answers and sockets."""
+    """Remove the frames, with answers and sockets, from an error that an app may keep."""
     for link in _links(error):
         link.__traceback__ = None
     return error
 
 
 def forget_locals(error: BaseException) -> None:
-    """Make the frames of an error that is raised on forget their variables, not their lines."""
+    """Remove the variables, but not the lines, from the frames of an error raised further."""
     for link in _links(error):
         traceback.clear_frames(link.__traceback__)  # of those that have ended
 

@@ -1,8 +1,8 @@
-"""The sources of manifests (D6): the app's bundle, or the collector, which is asked little (D10).
+"""The sources of manifests (D6): the app's bundle, or the collector, which is asked rarely (D10).
 
-The authority's rotations are asked for only when a manifest bears a signature that no known key
-made, and at most once a refresh: most devices never ask. Behind a relay the gateway's keys are
-asked for as a manifest is, under no name.
+The authority's rotations are fetched only when no known key made a manifest's signature, and at
+most once per refresh: most devices never ask. With a relay, the gateway's keys are fetched like a
+manifest, under no name.
 """
 
 import logging
@@ -44,7 +44,7 @@ from deniable.messages import (
 _LOG = logging.getLogger("deniable")
 _LONGEST_OFFLINE: Final = 3600.0
 _DEAR_BYTES: Final = 64 * 1024
-"""A useless answer that is larger counts for a day: else anybody could cost a device megabytes."""
+"""After a larger useless answer a device waits a day: else anybody could cost it megabytes."""
 
 _GATEWAY: Final = ""
 """In place of a survey's name, the gateway's keys: what may be asked when is counted apart."""
@@ -98,7 +98,7 @@ class Manifests(Forkable):
         keep_through_forks(self)
 
     def after_fork(self, *, in_child: bool) -> None:
-        """Have a new lock in a child, where no request goes on."""
+        """Make a new lock in a child process, where no request continues."""
         if in_child:
             self._asking = Turn()
 
@@ -185,19 +185,19 @@ class Manifests(Forkable):
         self, errors: dict[str, NotRecorded], later: Mapping[str, float], wait: float
     ) -> None:
         if (unkept := errors.pop(_GATEWAY, None)) is not None:
-            _LOG.info("no gateway keys were taken: %s", str(unkept))
+            _LOG.info("no gateway keys were accepted: %s", str(unkept))
         for name, error in errors.items():
             # An app that goes on with an older manifest is offered a newer one every day.
             judged = _is_judged(error) and self._ledger.why_not(
                 self._surveys[name], self._clock.now()
             )
             level = logging.WARNING if judged else logging.INFO
-            _LOG.log(level, "survey %s: no manifest was taken: %s", name, str(error))
+            _LOG.log(level, "survey %s: no manifest was accepted: %s", name, str(error))
         self.errors = {name: why for name, why in self.errors.items() if name in later} | errors
         self.next_refresh = self._clock.monotonic() + wait
 
     def offer_bundled(self, survey: Survey) -> ManifestRefused | None:
-        """Offer the manifests that came with the app; return why the newest was refused.
+        """Offer the app's bundled manifests; return why the newest was refused.
 
         One that is older than what was fetched since is no fault, and no reason not to fetch. The
         app vouches for its bundle: any key of the chain may have signed it.
@@ -230,7 +230,7 @@ class Manifests(Forkable):
         return Fetched.OF_USE
 
     def _judge_keys(self, answer: _Answer, end: float, rotated: list[bool]) -> Fetched:
-        """Take an answer's gateway keys, unless they are refused; raise if there are none."""
+        """Store an answer's gateway keys, unless they are refused; raise if there are none."""
         assert self._keyring is not None
         answer = _given(answer, "gateway keys")
         try:
@@ -244,20 +244,20 @@ class Manifests(Forkable):
                 self._follow(_GATEWAY, self._authorities.known(self._clock.now()), end)
                 self._keyring.learn(*logged, self._clock.now())
         except Refusal as refusal:
-            _LOG.warning("no gateway keys were taken: %s", refusal)
+            _LOG.warning("no gateway keys were accepted: %s", refusal)
             return Fetched.OF_NO_USE
         return Fetched.OF_USE
 
     def _open_all(
         self, survey: Survey, offered: Iterable[LoggedEnvelope], end: float, rotated: list[bool]
     ) -> tuple[list[SignedManifest], NotRecorded | None]:
-        """Return the manifests that the authority signed; and why another one was refused."""
+        """Return the manifests that the authority signed, and why a different one was refused."""
         chain = self._authorities.known(self._clock.now())
         signed: list[SignedManifest] = []
         refused: NotRecorded | None = None
         for logged in offered:
             if self._clock.monotonic() >= end:  # many large ones take their time
-                refused = refused or NotReady("the time was over before every manifest was read")
+                refused = refused or NotReady("the time ran out before every manifest was read")
                 break
             try:
                 try:
@@ -291,7 +291,7 @@ class Manifests(Forkable):
         if answer.status == 404:
             return chain
         if answer.status != 200:
-            raise NotReady(f"the authority's rotations did not come (HTTP {answer.status})")
+            raise NotReady(f"the authority's rotations were not served (HTTP {answer.status})")
         try:
             self._authorities.learn(answer.body, self._clock.now())
         except Refusal as refusal:
@@ -301,7 +301,7 @@ class Manifests(Forkable):
         return self._authorities.known(self._clock.now())
 
     def _get_all(self, names: Sequence[str], end: float) -> dict[str, _Answer]:
-        """Fetch all manifests at once: a collector that hangs takes no more time than for one."""
+        """Fetch all manifests at once: a collector that hangs costs only the time of one."""
         answers = at_once(
             lambda name: self._get(name, *_wanted(name), end),
             names,
@@ -341,7 +341,7 @@ class Manifests(Forkable):
 
 
 def _wanted(name: str) -> tuple[str, int]:
-    """Return the path to ask at, and how many bytes are taken."""
+    """Return the path to request, and the most bytes to accept."""
     if name == _GATEWAY:
         from deniable.messages.gateway import GATEWAY_KEYS_PATH, MAX_GATEWAY_ANSWER_BYTES
 
@@ -350,7 +350,7 @@ def _wanted(name: str) -> tuple[str, int]:
 
 
 def _given(answer: _Answer, wanted: str) -> HttpAnswer:
-    """Return the answer that has what was wanted; raise if there is none."""
+    """Return the answer with the requested content; raise if there is none."""
     if isinstance(answer, NotRecorded):
         raise answer
     answer = _reached(answer)
@@ -366,7 +366,7 @@ def _reached(answer: _Answer) -> HttpAnswer:
 
 
 def _is_judged(error: NotRecorded) -> bool:
-    """Tell a manifest that was refused from none at all, or a captive portal's page (D8)."""
+    """Distinguish a refused manifest from none at all, or a captive portal's page (D8)."""
     return isinstance(error, ManifestRefused) and error.fault is not ManifestFault.MALFORMED
 
 

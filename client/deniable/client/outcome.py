@@ -29,7 +29,7 @@ class Outcome(NamedTuple):
     epoch: int | None = None
     """The epoch it is about, if one was reached."""
     error: NotRecorded | None = None
-    """Why nothing was recorded; what ``strict=True`` raises."""
+    """Why nothing was recorded; ``strict=True`` raises it."""
 
     @property
     def ok(self) -> bool:
@@ -43,11 +43,11 @@ class Refresh:
 
     Attributes:
         ready: names of the surveys that ``report()`` would record now.
-        errors: why not, of the others.
-        declined: of surveys that are ready, why a newer manifest was not taken, or not fetched:
+        errors: why the others would not be recorded.
+        declined: why, for surveys that are ready, a newer manifest was not accepted or not fetched:
             an app that is older than the survey goes on with the one it has.
-        later: seconds until the collector may be asked again for what it was not asked for now,
-            since it was within the day; ``force=True`` asks all the same. No part of comparisons.
+        later: seconds until the collector may be asked for surveys that were fetched within the
+            day; ``force=True`` asks all the same. Not compared.
     """
 
     ready: tuple[str, ...]
@@ -62,21 +62,19 @@ class Delivery:
 
     Attributes:
         dropped: reports that the collector refused for good.
-        pending: reports that still wait and may be sent; None if the state could not be asked.
+        pending: reports that still wait and may be sent; None if the state could not be read.
         error: why the state could not be used; what was counted until then stands.
-        reasons: of all reports that this device ever dropped, not only now, how many by reason:
-            the collector's code, ``cap-number``, ``cap-bytes``, ``cap-age``, ``epoch-over`` (of a
-            blind survey: it could not leave in its own epoch), or what the user did. A standing
-            count, and no part of comparisons.
-        waiting: why what is pending still waits, how many by reason; no part of comparisons either.
-            What came of trying to send it: ``unreachable: …`` with the kind of error,
-            ``unrecognised-answer`` (of a captive portal, for example), or the collector's code,
-            such as ``overloaded``, or ``forbidden`` (reports must come by a relay). What it was not
-            tried for: ``no-time`` (the timeout was over), ``not-due`` (of ``due_only``), ``held``
-            (the collector asked to wait), ``next-day`` (it was sent twice, and now only once a
-            day), ``drawn-time`` (of a blind survey: its time to leave was drawn beforehand),
-            ``certificate`` (another is asked for). Or ``no-consent``, with the number of reports
-            that wait for it, which are not pending.
+        reasons: how many reports this device ever dropped, not only now, by reason: the collector's
+            code, ``cap-number``, ``cap-bytes``, ``cap-age``, ``epoch-over`` (of a blind survey: it
+            could not be sent in its own epoch), or what the user did. A total count, not compared.
+        waiting: how many pending reports still wait, by reason; not compared either. After a try to
+            send: ``unreachable: …`` with the kind of error, ``unrecognised-answer`` (of a captive
+            portal, for example), or the collector's code, such as ``overloaded``, or ``forbidden``
+            (reports must come through a relay). Without a try: ``no-time`` (the timeout was over),
+            ``not-due`` (of ``due_only``), ``held`` (the collector asked to wait), ``next-day`` (it
+            was sent twice, and now only once a day), ``drawn-time`` (of a blind survey: its sending
+            time was drawn beforehand), ``certificate`` (a new one is requested). Or ``no-consent``,
+            with the number of reports that wait for it, which are not pending.
     """
 
     delivered: int = 0

@@ -1,9 +1,8 @@
 """The optional parts of a device, as the engine, the ledger and the sending know them.
 
-Each part is one object. Those that stand here belong to an app that asks for none: it answers open
-surveys with fresh noise, straight to the collector, and takes the authority's word alone. Those of
-``optional`` have the same methods. The arguments choose, and load what they choose; nobody else
-asks which it is.
+Each part is one object. Those here are for an app without options: it answers open surveys with
+fresh noise, straight to the collector, and trusts only the authority. Those of ``optional`` have
+the same methods. The client's arguments choose and load them; no other code asks which it is.
 """
 
 import sqlite3
@@ -16,7 +15,7 @@ from deniable.mechanisms import Draw
 from deniable.messages import Manifest
 
 _NO_WORD: Final = (
-    "this app asks no issuer, and so has no word for epoch {}: it needs Client(enrol=...)"
+    "this app asks no issuer, so none vouches for it in epoch {}: it needs Client(enrol=...)"
 )
 
 
@@ -42,10 +41,10 @@ class NoIssuer:
         wake: Callable[[], None],
         hold: Callable[[], float],
     ) -> None:
-        """Take the objects that it works with, before any other call."""
+        """Set the objects that it works with, before any other call."""
 
     def followed(self, connection: sqlite3.Connection) -> tuple[Manifest, ...]:
-        """Return the manifests followed that the epochs of another one must agree with."""
+        """Return the followed manifests with whose epochs those of a new one must agree."""
         return ()
 
     def check(self, manifest: Manifest, followed: Iterable[Manifest]) -> None:
@@ -53,11 +52,12 @@ class NoIssuer:
         if manifest.enrolment.mode != "open":
             raise ManifestRefused(
                 ManifestFault.ENROLMENT,
-                "it demands an issuer's word for each device, and the app has no Client(enrol=...)",
+                "it requires an issuer to vouch for each device, and the app has no "
+                "Client(enrol=...)",
             )
 
     def check_chosen(self, connection: sqlite3.Connection, manifest: Manifest, epoch: int) -> None:
-        """Raise ``NotChosen`` where this device answers another survey in the epoch."""
+        """Raise ``NotChosen`` if this device answers a different survey in the epoch."""
 
     def credential(
         self, connection: sqlite3.Connection, manifest: Manifest, epoch: int, now: float
@@ -74,14 +74,14 @@ class NoIssuer:
         return Leaving(due)
 
     def renewals(self, connection: sqlite3.Connection) -> Mapping[tuple[str, int], bool]:
-        """Return the reports that may bear another certificate, and whether each waits for it."""
+        """Return the reports that may get a new certificate, and whether each waits for it."""
         return {}
 
     def renew(self, connection: sqlite3.Connection, name: str, epoch: int, due: float) -> None:
-        """Want another certificate for a report, to be asked for from ``due`` on."""
+        """Note that a report needs a new certificate, to be requested from ``due`` on."""
 
     def step(self) -> float:
-        """Begin to ask for what is due, without waiting; return the seconds until the next is."""
+        """Begin to ask for what is due, without waiting; return the seconds until the next time."""
         return inf
 
     def wants_tokens(self) -> bool:
@@ -93,11 +93,11 @@ class NoIssuer:
         return False
 
     def ask_now(self) -> Mapping[str, NotRecorded]:
-        """Ask for wanted credentials, and wait; return why there is none, by survey."""
+        """Ask for the needed credentials, and wait; return why there is none, by survey."""
         return {}
 
     def with_outcome(self, name: str, error: NotEnrolled) -> NotEnrolled:
-        """Return an error with what came of asking in this process."""
+        """Return an error with the result of asking in this process."""
         return error
 
     def stop(self) -> None:
@@ -111,7 +111,7 @@ NO_ISSUER: Final = NoIssuer()
 
 
 class NoPin:
-    """The public log that an app pins: none, and nobody looks at proofs."""
+    """The public log that an app pins: none, and proofs are ignored."""
 
     digest = ""  # of what is pinned
     quorum = ""  # how many witnesses must have seen an entry, in words
@@ -121,19 +121,19 @@ class NoPin:
         return ""
 
     def kept(self, proof: bytes) -> bytes:
-        """Return the part of a proof that is to be kept."""
+        """Return the part of a proof that must be kept."""
         return b""
 
 
 class FreshNoise:
-    """The noise of a response: drawn anew for each report, and kept for none."""
+    """The noise of a response: drawn anew for each report, and never kept."""
 
     reports = 0  # so far, of those that share what is kept
 
     def opened(
         self, connection: sqlite3.Connection, manifest: Manifest, epoch: int, fresh: int, now: float
     ) -> "FreshNoise":
-        """Return the noise of an epoch; no range that began by ``fresh`` is begun."""
+        """Return the noise of an epoch; ranges that began by ``fresh`` are not started."""
         return self
 
     def respond(self, manifest: Manifest, answer: int, draw: Draw) -> int:
@@ -148,10 +148,10 @@ class GatewayKeyring(Protocol):
     """The keys of a relay's gateway, which are fetched with the manifests."""
 
     pinned: bool
-    """Whether those that came with the app are kept, so that none are fetched."""
+    """Whether the keys that came with the app are kept, so none are fetched."""
 
     def is_as_bundled(self, connection: sqlite3.Connection | None) -> bool:
-        """Tell whether the key to seal for came with the app."""
+        """Return whether the current key came with the app."""
 
     def learn(self, envelope: bytes, proof: bytes, now: float) -> None:
         """Take the signed keys that a collector publishes; raise if they are refused."""

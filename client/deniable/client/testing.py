@@ -11,7 +11,7 @@ While a ``Capture`` is entered, every ``Client`` of this process
 4. keeps its consent in the capture, where no environment variable lowers it;
 5. explains itself, and keeps a journal, as on a device that has done nothing yet.
 
-All of it hangs on one class, ``_CapturedEngine``, which acts in the place of each client's engine.
+All of it depends on one class, ``_CapturedEngine``, which replaces each client's engine.
 """
 
 import os
@@ -48,7 +48,7 @@ __all__ = ["Capture", "CapturedReport"]
 
 @dataclass(frozen=True, slots=True)
 class CapturedReport:
-    """One ``report()`` that consent allowed, with the status that a device would have given."""
+    """A ``report()`` that consent allowed, with the status that a device would have given."""
 
     survey: Survey  # as the app declared it
     answer: str = field(repr=False)  # the category, as its text
@@ -56,11 +56,11 @@ class CapturedReport:
 
 
 class Capture:
-    """A capture of what an app reports while it is entered; nothing leaves the process.
+    """A capture of an app's reports while it is entered; nothing leaves the process.
 
-    The clients find ``consent``; an app changes it by ``set_consent``, a test by assigning. It
-    covers what they declare, unless the app gave it for some surveys alone or took some back, or
-    the test assigns names to ``uncovered``, as if an update had brought those.
+    The clients see ``consent``; an app changes it with ``set_consent``, a test by assigning. It
+    covers what they declare, unless the app gave it for some surveys only or withdrew it for some,
+    or the test assigns names to ``uncovered``, as if an update had added those.
     """
 
     def __init__(self, consent: Consent | str = Consent.ON) -> None:
@@ -95,7 +95,7 @@ class Capture:
         return [report.answer for report in self._reports_to(survey)]
 
     def assert_reported(self, survey: Survey | str, answer: Answer) -> None:
-        """Check that this answer was reported; raise ``UndeclaredAnswer`` if it never could be."""
+        """Check that this answer was reported; raise ``UndeclaredAnswer`` if it is not declared."""
         reports = self._reports_to(survey)
         survey = survey.name if isinstance(survey, Survey) else survey
         for report in reports:
@@ -118,8 +118,8 @@ class Capture:
         if self.connections:
             raise AssertionError(
                 f"deniable tried to connect {len(self.connections)} times while captured, first to "
-                f"{self.connections[0]}; was a client started before the test, or made "
-                "by a HttpTransport of its own?"
+                f"{self.connections[0]}; was a client started before the test, or does it have its "
+                "own HttpTransport?"
             )
 
     def next_epoch(self) -> None:
@@ -155,7 +155,7 @@ class Capture:
 
     def _obstacle(self, name: str, *sufficient: Consent) -> NotRecorded | None:
         if self.consent not in sufficient:
-            return ConsentMissing("nobody consented on this device")
+            return ConsentMissing("nobody has consented on this device")
         uncovered = self.uncovered if self.consent is Consent.ON else ()
         if name in {*uncovered, *self._refused}:
             return NotCovered("consent does not cover this survey as it is declared now: ask again")
@@ -178,7 +178,7 @@ class Capture:
 
 
 class _CapturedEngine(Engine):
-    """The engine of a client that is captured: one of a device that has done nothing yet."""
+    """The engine of a captured client: that of a device that has done nothing yet."""
 
     def __init__(self, engine: Engine, capture: Capture) -> None:
         fresh = replace(
@@ -201,7 +201,7 @@ class _CapturedEngine(Engine):
         return self._capture._outcome(declared, declared.text_of(answer), self._decided)
 
     def follow_up(self, outcome: Outcome) -> None:
-        """Have nothing sent."""
+        """Send nothing."""
 
     def refresh(self, timeout: float, *, force: bool) -> Refresh:  # noqa: ARG002
         errors = {

@@ -1,4 +1,4 @@
-"""Threads of our own, which an app's threads, its interruptions and its forks cannot harm (D5a).
+"""The client's own threads, which an app's threads, interruptions and forks cannot harm (D5a).
 
 Calls. Whoever waits for one holds nothing, until a deadline.
 
@@ -184,7 +184,7 @@ def call_aside(work: Callable[[], _T], seconds: float) -> _T:
     if not start_daemon(call.do):
         call.do()
     if not call.wait(seconds + DISK_SECONDS):
-        raise StateUnavailable("the disk has not answered in time; what was begun goes on")
+        raise StateUnavailable("the disk has not answered in time; the work goes on")
     return call.result()
 
 

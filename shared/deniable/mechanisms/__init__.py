@@ -1,8 +1,8 @@
 """Mechanisms: solution matrices that a device can sample exactly, with integers only.
 
-Each kind is a module, registered in ``kind``; the rest is what they share. Arguments outside their
-domain raise TypeError, ValueError or InvalidPrivacyParameter; an answer that is no category raises
-IndexError before anything is drawn.
+Each kind is a module, registered in ``kind``; the other modules are shared. Arguments outside their
+domain raise TypeError, ValueError or InvalidPrivacyParameter; an answer that is not a category
+raises IndexError before anything is drawn.
 """
 
 from collections.abc import Callable, Mapping
@@ -47,8 +47,8 @@ from deniable.mechanisms.randomised_response import TwoValuedMechanism as TwoVal
 def on_demand(package: str, modules: Mapping[str, str]) -> Callable[[str], object]:
     """Return a ``__getattr__`` for a package's ``__init__``, by the module that has each name.
 
-    A device starts with the app that embeds it, and never needs most of the mathematics (PEP 562).
-    A package names the same modules under ``if TYPE_CHECKING``: what freezes apps reads those.
+    A device starts with its app, and never needs most of the mathematics (PEP 562). A package names
+    the same modules under ``if TYPE_CHECKING`` for tools that freeze apps.
     """
 
     def load(name: str) -> object:
@@ -72,7 +72,7 @@ ON_DEMAND: Final = {
     "SurveyMatrix": "matrix",
     "TwoRound": "two_round",
 }
-"""By a name that is imported when it is first asked for: its module."""
+"""The module of each name, imported when the name is first used."""
 
 if TYPE_CHECKING:
     from deniable.mechanisms.affine import Affine as Affine

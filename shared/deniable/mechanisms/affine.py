@@ -26,7 +26,7 @@ from deniable.mechanisms.block_design import MAX_RESPONSES, Design, DesignKind
 from deniable.mechanisms.kind import Parameters, at_fault
 
 MAX_ORDER: Final = 1 << 17
-"""What q is below: the least primes above 2^16 have a use for the most categories."""
+"""The upper limit of q: the least primes above 2^16 are useful for the most categories."""
 
 
 class Affine(Design):
@@ -104,18 +104,18 @@ class Affine(Design):
 
 
 def check_affine(order: object, dimension: object, size: object) -> None:
-    """Check q, m and s: that there is such a design, of at most 2^20 responses."""
+    """Check that q, m and s make a design of at most 2^20 responses."""
     if not (type(order) is type(dimension) is type(size) is int):
-        raise TypeError("q, m and s are whole numbers")
+        raise TypeError("q, m and s must be whole numbers")
     if not (1 <= dimension <= 20 and 2 <= order < MAX_ORDER and is_prime(order)):
-        raise ValueError(f"q is a prime below {MAX_ORDER:,}, and m is 1 to 20")
+        raise ValueError(f"q must be a prime below {MAX_ORDER:,}, and m must be 1 to 20")
     if not 1 <= size < order:
-        raise ValueError("s is 1 to q - 1")
+        raise ValueError("s must be 1 to q - 1")
     if (blocks := incidences(order, dimension, size)[0]) > MAX_RESPONSES:
         raise ValueError(
             f"q = {order}, m = {dimension} and s = {size} make {blocks:,} responses, more than "
             f"{MAX_RESPONSES:,}. Take a smaller q or m, or an s such that s or s - 1 has a larger "
-            "divisor in common with q - 1"
+            "common divisor with q - 1"
         )
 
 
@@ -158,7 +158,7 @@ def _powers(order: int) -> Sequence[int]:
             powers.append(power)
         if len(powers) == order - 1:
             return powers
-    raise AssertionError("a prime has such a number")
+    raise AssertionError("a prime must have a generator")
 
 
 @lru_cache(maxsize=16)

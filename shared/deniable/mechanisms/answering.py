@@ -15,7 +15,7 @@ from deniable.mechanisms.randomised_response import TwoValuedMechanism
 # question's answer changes first. There may be more of them than anybody could list.
 
 Dimensions = tuple[tuple[str, ...], ...]
-"""For each question a tuple: its name, and then its answers."""
+"""A tuple for each question: its name, then its answers."""
 
 MAX_QUESTIONS: Final = 1024
 
@@ -28,7 +28,7 @@ def check_dimensions(dimensions: object) -> None:
         raise InvalidParameter("dimensions", f"are 2 to {MAX_QUESTIONS:,} questions")
     for row in dimensions:
         if type(row) is not tuple or len(row) < 3 or not all(type(text) is str for text in row):
-            raise InvalidParameter("dimensions", "have a name and two or more answers each")
+            raise InvalidParameter("dimensions", "must each have a name and two or more answers")
 
 
 def sizes_of(dimensions: Dimensions) -> list[int]:
@@ -52,7 +52,7 @@ def combination_labels(dimensions: Dimensions) -> tuple[str, ...]:
 
 
 class CombinationLabels(Sequence[str]):
-    """The same labels, made when they are asked for."""
+    """The labels of combinations, made on demand."""
 
     def __init__(self, dimensions: Dimensions) -> None:
         self._dimensions = dimensions
@@ -62,7 +62,7 @@ class CombinationLabels(Sequence[str]):
 
     def __getitem__(self, index: int) -> str:  # type: ignore[override]
         if not 0 <= index < combinations_of(self._dimensions):
-            raise IndexError("there are not so many combinations")
+            raise IndexError("there are fewer combinations")
         answers = separated(index, sizes_of(self._dimensions))
         rows = zip(self._dimensions, answers, strict=True)
         return _AND.join(row[1 + answer] for row, answer in rows)
@@ -77,7 +77,7 @@ def combined(answers: Iterable[int], sizes: Iterable[int]) -> int:
 
 
 def separated(index: int, sizes: Sequence[int]) -> list[int]:
-    """Return the answer to each question, the inverse of :func:`combined`."""
+    """Return the answer to each question: the inverse of :func:`combined`."""
     answers = []
     for size in reversed(sizes):
         index, answer = divmod(index, size)
@@ -89,7 +89,7 @@ Answering = tuple[str | int, ...]
 """A mechanism for one question: the name of its kind, and then its parameters."""
 
 Answered = TwoValuedMechanism | DesignMechanism
-"""What it is: any two answers are alike to it."""
+"""The name of the kind, which must treat any two answers alike."""
 
 RANDOMISED_RESPONSE: Final[Answering] = ("randomised-response",)
 
@@ -110,7 +110,7 @@ class SeveralQuestions(Kind):
 def check_answering(answering: object) -> None:
     """Check the types and domains of a mechanism's parameters."""
     if type(answering) is not tuple or not answering or answering[0] not in _BY:
-        raise InvalidParameter("mechanism", f"answers by one of {', '.join(_BY)}")
+        raise InvalidParameter("mechanism", f"must answer by one of {', '.join(_BY)}")
     kind = KINDS[answering[0]]
     if len(answering) != 1 + len(kind.fields):
         raise InvalidParameter("mechanism", f"of kind {kind.name} has other parameters")
@@ -120,7 +120,7 @@ def check_answering(answering: object) -> None:
 def check_answerings(answerings: object, count: int) -> None:
     """Check the mechanisms of so many questions, or levels."""
     if type(answerings) is not tuple or len(answerings) != count:
-        raise InvalidParameter("mechanism", "needs a mechanism for each")
+        raise InvalidParameter("mechanism", "must have a mechanism for each")
     for answering in answerings:
         check_answering(answering)
 

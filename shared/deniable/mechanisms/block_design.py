@@ -40,7 +40,7 @@ from deniable.mechanisms.privacy import TwoValuedPrivacy
 from deniable.mechanisms.randomised_response import check_size
 
 MAX_RESPONSES: Final = 1 << 20
-"""Most blocks of a design."""
+"""The most blocks of a design."""
 
 _WORD: Final = 64
 _GRID: Final = 1 << _WORD
@@ -57,7 +57,7 @@ class Design(ABC):
         together: t, the number of blocks that support any two.
         positions: how many the circle has.
         size: s, how many of them a base block supports.
-        points: v, of which the categories are the first; a block has s v / positions of them.
+        points: v; the categories are the first of them. A block has s v / positions of them.
     """
 
     __slots__ = (
@@ -83,7 +83,7 @@ class Design(ABC):
     ) -> None:
         check_size(categories, _WORD)
         if responses > MAX_RESPONSES:
-            raise ValueError(f"a design has at most {MAX_RESPONSES:,} responses")
+            raise ValueError(f"a design must have at most {MAX_RESPONSES:,} responses")
         self.categories, self.responses = categories, responses
         self.replication, self.together = replication, together
         self.positions, self.size, self.points = positions, size, points
@@ -91,14 +91,14 @@ class Design(ABC):
     @property
     @abstractmethod
     def parameters(self) -> tuple[int, ...]:
-        """Return the number of categories, and what names the design among those of its kind."""
+        """Return the number of categories, and the parameters that identify the design."""
 
     @abstractmethod
     def supports(self, response: int, category: int) -> bool:
         """Return whether the response supports the category."""
 
     def supported(self, response: int) -> Iterable[int]:
-        """Return the categories that the response supports, in their order."""
+        """Return the categories that the response supports, in order."""
         return (x for x in range(self.categories) if self.supports(response, x))
 
     @property
@@ -120,7 +120,7 @@ class Design(ABC):
         return design
 
     def check_bounded(self, delta: Fraction) -> None:
-        """Check that the odds of what a response tells have a limit at this delta."""
+        """Check that a response's odds have a limit at this delta."""
         if delta * self.replication >= self.replication - self.together:
             least = 1 - self.together / self.replication
             raise InvalidPrivacyParameter(
@@ -145,7 +145,7 @@ class Design(ABC):
 
 
 class BlockMechanism(ABC):
-    """Send all responses that support the answer alike, and all others alike, but less often.
+    """Send all responses that support the answer equally often, and all others less often.
 
     ``supporting`` is the weight, over the grid, of a response that supports the answer, ``other``
     that of one that does not.
@@ -160,7 +160,7 @@ class BlockMechanism(ABC):
 
     @property
     def rounds(self) -> Rounds | None:
-        """Return the two rounds that it is made of, if it is."""
+        """Return its two rounds, if it has them."""
         return None
 
     @property
@@ -268,8 +268,8 @@ class DesignMechanism(TurnedDesign):
     """Send a block that supports the answer e^epsilon times as often as one that does not.
 
     Raises:
-        InvalidPrivacyParameter: if epsilon and delta are both 0, or delta allows anything.
-        GridTooCoarse: if 2^64 does not tell the weights apart.
+        InvalidPrivacyParameter: if epsilon and delta are both 0, or delta allows any response.
+        GridTooCoarse: if 2^64 does not separate the weights.
 
     Source: docs/mathematics.md, section 17.
     """
@@ -291,7 +291,7 @@ class DesignMechanism(TurnedDesign):
 
 
 class BlockLabels(Sequence[str]):
-    """Labels of a design's responses: the number and the first few categories."""
+    """The labels of a design's responses: the number and the first few categories."""
 
     def __init__(self, design: Design, categories: Sequence[str]) -> None:
         self._design, self._categories = design, categories
@@ -307,7 +307,7 @@ class BlockLabels(Sequence[str]):
 
 
 class DesignKind(Kind):
-    """Base of the kinds that are a design; its parameters are a subclass's."""
+    """The base class of kinds that are designs; subclasses have the parameters."""
 
     @abstractmethod
     def design(self, parameters: Parameters, categories: int) -> Design:
@@ -324,7 +324,7 @@ class DesignKind(Kind):
             return DesignMechanism(design, epsilon, delta)
 
     def responses(self, parameters: Parameters, categories: tuple[str, ...]) -> Sequence[str]:
-        """Return the label of each response, made when it is asked for."""
+        """Return the label of each response, made on demand."""
         return BlockLabels(self._made(parameters, len(categories)), categories)
 
     def _made(self, parameters: Parameters, categories: int) -> Design:
@@ -333,7 +333,7 @@ class DesignKind(Kind):
 
 
 def _least_outside(design: Design, epsilon: Fraction, delta: Fraction) -> int:
-    """Return the least weight outside that is private."""
+    """Return the least private weight outside."""
     if epsilon == 0 and delta == 0:
         raise InvalidPrivacyParameter(
             "epsilon and delta are both 0: the responses would say nothing; raise epsilon"
@@ -350,7 +350,7 @@ def _least_outside(design: Design, epsilon: Fraction, delta: Fraction) -> int:
 
 
 def least_outside(design: Design, epsilon: Fraction, odds: Callable[[Fraction], Fraction]) -> int:
-    """Return the least weight outside, over 2^64, at which a response has no more than some odds.
+    """Return the least weight outside, over 2^64, at which a response has at most some odds.
 
     ``odds`` gives them from e^epsilon, with which they rise.
     """

@@ -16,7 +16,7 @@ from deniable.mechanisms.block_design import Design, DesignKind
 from deniable.mechanisms.kind import Parameters, at_fault
 
 SETS: Final = {13: (0, 1, 3, 9), 15: (0, 1, 2, 4, 5, 8, 10), 16: (3, 7, 11, 12, 13, 14)}
-"""D by the number of points."""
+"""The set D for each number of points."""
 
 _POSITIONS: Final = {v: (*d, *sorted(set(range(v)) - {*d})) for v, d in SETS.items()}
 
@@ -51,7 +51,7 @@ class DifferenceSet(Design):
         return self._difference(category, response) in SETS[self.responses]
 
     def turned(self, base: int, position: int, category: int) -> int:
-        """Return the translate with the position at the category: there is one, of any base."""
+        """Return the translate with the position at the category, which exists for any base."""
         return self._difference(category, _POSITIONS[self.responses][position])
 
     def _difference(self, one: int, other: int) -> int:
@@ -61,9 +61,9 @@ class DifferenceSet(Design):
 def check_points(points: object) -> None:
     """Check v."""
     if type(points) is not int:
-        raise TypeError("v is a whole number")
+        raise TypeError("v must be a whole number")
     if points not in SETS:
-        raise ValueError("v is 13, 15 or 16")
+        raise ValueError("v must be 13, 15 or 16")
 
 
 class _Kind(DesignKind):

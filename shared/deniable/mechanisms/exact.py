@@ -1,4 +1,4 @@
-"""Exact numbers: privacy parameters as Fractions, certified bounds in integers, and bounds as text.
+"""Exact numbers: privacy parameters as Fractions, certified integer bounds, and bounds as text.
 
 A float is refused because it is not the number that was written: ``Fraction(0.1) > 1/10``, so a
 guarantee stated as 0.1 would be given as something larger. No floating point decides anything here.
@@ -25,7 +25,7 @@ def odds_text(odds: Fraction) -> str:
 def percent_text(share: Fraction, bound: Literal["least", "most"]) -> str:
     """Return a probability in per cent, rounded down for "at least", and up for "at most".
 
-    With enough digits to tell it from 0; what is above 99.9% is at most 100%.
+    It has enough digits to differ from 0; above 99.9%, "at most" gives 100%.
     """
     if bound == "most" and Fraction(999, 1000) < share < 1:
         return "100%"
@@ -37,15 +37,15 @@ def percent_text(share: Fraction, bound: Literal["least", "most"]) -> str:
 
 
 def is_vast(odds: Fraction) -> bool:
-    """Tell odds at which nothing is protected any more."""
+    """Return whether odds are so large that nothing is protected any more."""
     return odds > _MOST_ODDS
 
 
 Number = str | Decimal | Fraction | int
-"""What a privacy parameter may be given as."""
+"""The types of a privacy parameter."""
 
 MAX_EPSILON = 40
-"""Odds of e^40 : 1 are no privacy at all; above it, 64 bits no longer resolve a lie."""
+"""Odds of e^40 : 1 give no privacy at all; above them, 64 bits no longer resolve a lie."""
 
 _DECIMAL = re.compile(r"(0|[1-9][0-9]{0,3})(\.[0-9]{0,17}[1-9])?", re.ASCII)
 """Decimal strings of the protocol: canonical, at most 4 digits before and 18 after the point."""
@@ -55,7 +55,7 @@ _MAX_BITS = 1024
 
 
 class InvalidPrivacyParameter(ValueError):
-    """An epsilon or delta outside its domain, or written in a form that is not taken."""
+    """An epsilon or delta outside its domain, or written in an unsupported form."""
 
 
 class GridTooCoarse(ValueError):
@@ -79,7 +79,7 @@ def exact_delta(value: Number) -> Fraction:
 
 
 def exact_number(name: str, value: Number) -> Fraction:
-    """Return a parameter exactly, whatever its domain; ``name`` is what an error calls it.
+    """Return a parameter exactly, whatever its domain; errors call it ``name``.
 
     Raises:
         TypeError: for a float, a bool or any other type.
@@ -157,12 +157,12 @@ def exp_enclosure(exponent: Fraction, bits: int) -> tuple[int, int]:
 
 
 def odds_floor(epsilon: Fraction, bits: int = 128) -> Fraction:
-    """Return e^epsilon rounded down, for a *demand*: what keeps it keeps epsilon."""
+    """Return e^epsilon rounded down, for a *requirement*: whatever meets it meets epsilon."""
     return Fraction(exp_enclosure(epsilon, bits)[0], 1 << bits)
 
 
 def odds_ceiling(epsilon: Fraction, bits: int = 128) -> Fraction:
-    """Return e^epsilon rounded up, for a *statement*: it does not understate what is allowed."""
+    """Return e^epsilon rounded up, for a *statement*: it never understates what is allowed."""
     return Fraction(exp_enclosure(epsilon, bits)[1], 1 << bits)
 
 

@@ -2,7 +2,7 @@
 
 The categories are the combinations, and the mechanism is that of any survey with as many: shares of
 single questions, and of one within another, are sums of those of combinations. For single questions
-alone, drawing one of them (:mod:`deniable.mechanisms.one_question`) takes far fewer reports.
+only, drawing one of them (:mod:`deniable.mechanisms.one_question`) needs far fewer reports.
 """
 
 from collections.abc import Sequence
@@ -41,7 +41,9 @@ class _Kind(SeveralQuestions):
         self, parameters: Parameters, categories: int, epsilon: str, delta: str
     ) -> Answered:
         if categories != combinations_of(parameters["dimensions"]):
-            raise InvalidParameter("categories", "are the combinations of the questions' answers")
+            raise InvalidParameter(
+                "categories", "must be the combinations of the questions' answers"
+            )
         return answering_mechanism(parameters["mechanism"], categories, epsilon, delta)
 
     def responses(self, parameters: Parameters, categories: tuple[str, ...]) -> Sequence[str]:

@@ -1,8 +1,8 @@
-"""A kind of mechanism: all that a device needs to know of it, so that nobody else knows the kinds.
+"""A kind of mechanism: all that a device needs to know about it, so no other code knows the kinds.
 
 A manifest carries a kind's name and its parameters, plain values from which device and collector
 derive the same matrix by fixed integer rules. Each kind is a module, registered here; what
-operators are told of it stands in :mod:`deniable.planning.words`.
+operators read about it is in :mod:`deniable.planning.words`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final, Protocol
 from deniable.mechanisms.mechanism import SurveyMechanism
 
 Parameters = Mapping[str, Any]
-"""By the name of the manifest's field: texts, integers, or tuples (of tuples) of these."""
+"""The values by the manifest's field names: texts, integers, or tuples (of tuples) of these."""
 
 _MODULES: Final = {
     "randomised-response": "deniable.mechanisms.randomised_response",
@@ -27,14 +27,14 @@ _MODULES: Final = {
     "joint": "deniable.mechanisms.joint",
     "levels": "deniable.mechanisms.levels",
 }
-"""By the name on the wire, the module whose ``KIND`` it is.
+"""The module with the ``KIND`` of each name on the wire.
 
-What freezes apps finds these modules by the imports under ``if TYPE_CHECKING`` of the package.
+Tools that freeze apps find these modules by the package's imports under ``if TYPE_CHECKING``.
 """
 
 
 class InvalidParameter(ValueError):
-    """Parameters that make no mechanism of the kind: the field or key at fault, and the reason."""
+    """Parameters that make no mechanism of the kind, with the field at fault and the reason."""
 
     def __init__(self, name: str, reason: str) -> None:
         super().__init__(f"{name}: {reason}")
@@ -46,7 +46,7 @@ class InvalidParameter(ValueError):
 def at_fault(
     name: str, errors: type[Exception] | tuple[type[Exception], ...] = ValueError
 ) -> Iterator[None]:
-    """Blame errors that are raised within on a field or key."""
+    """Attribute errors raised within to a field or key."""
     try:
         yield
     except errors as error:
@@ -62,13 +62,13 @@ class Kind(Protocol):
         fields: names of its parameters in a manifest, in their order.
         first_round_kept: whether each response adds fresh noise to one that the device keeps; then
             surveys of it are memoised.
-        numeric: whether its categories are numbers at equal steps; None if they are where they are
-            written as such.
+        numeric: whether its categories are numbers at equal steps; None if that depends on how they
+            are written.
         ordered: whether its categories go from a least to a greatest, so that they have quantiles.
         several: whether it is about several questions, each with its own answers.
-        likeness: which of the other responses are sent how often, for people; ends "Your true
-            answer is sent …, else one of the others, …", which is said if these are the categories.
-        sent: what a response stands for, where that is more than one answer, for people.
+        likeness: how often each of the other responses is sent, for people; ends the sentence on
+            other answers, if the responses are the categories.
+        sent: what a response stands for if that is more than one answer, for people.
 
     An InvalidParameter of :meth:`check` or :meth:`mechanism` names the manifest's field, as a rule
     "mechanism"; ``with at_fault(key)`` makes it name another.
@@ -96,20 +96,20 @@ class Kind(Protocol):
     def responses(self, parameters: Parameters, categories: tuple[str, ...]) -> Sequence[str]:
         """Return the label of each response; by default the categories are the responses.
 
-        A tuple, if each has a name of its own.
+        It is a tuple if each has its own name.
         """
         return categories
 
     def dimensions(self, parameters: Parameters) -> tuple[tuple[str, ...], ...]:
-        """Return several questions: of each the name, and then the answers. Else nothing."""
+        """Return the name and the answers of each of several questions; else nothing."""
         return ()
 
     def labels(self, dimensions: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:
         """Return the categories of a manifest that follow from several questions."""
-        raise InvalidParameter("dimensions", f"are not for a mechanism of kind {self.name}")
+        raise InvalidParameter("dimensions", f"must be absent for a mechanism of kind {self.name}")
 
     def kept_epsilon(self, parameters: Parameters) -> str | None:
-        """Return the epsilon of a kept response, where it is not the one of a report."""
+        """Return the epsilon of a kept response, if it differs from a report's."""
         return None
 
     def check_pure(self, delta: str) -> None:

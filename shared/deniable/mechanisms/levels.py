@@ -52,7 +52,7 @@ class Levels(OneQuestion):
         super().__init__(parts)
         self.widths, self.categories = tuple(widths), categories
         if [part.categories for part in self.parts] != node_counts(self.widths, categories):
-            raise ValueError("a level's mechanism answers with the nodes of that level")
+            raise ValueError("a level's mechanism must answer with the nodes of that level")
 
     @property
     def privacy(self) -> MeanPrivacy:
@@ -87,20 +87,20 @@ class _Kind(Kind):
     fields = ("widths", "mechanisms")
     numeric = None
     ordered = True
-    sent = "one or more groups of neighbouring answers, of a size that is drawn"
+    sent = "one or more groups of neighbouring answers, whose size is drawn at random"
 
     def check(self, parameters: Parameters) -> None:
         widths, mechanisms = (parameters[name] for name in self.fields)
         with at_fault("mechanism"):
             if type(widths) is not tuple or not all(type(width) is int for width in widths):
-                raise InvalidParameter("widths", "each width is a whole number")
+                raise InvalidParameter("widths", "each width must be a whole number")
             if (
                 min(widths, default=0) < 1
                 or widths[-1] != 1
                 or any(width <= below or width % below for width, below in pairwise(widths))
             ):
                 raise InvalidParameter(
-                    "widths", "each width is a multiple of the next, and the last 1"
+                    "widths", "each width must be a multiple of the next, and the last must be 1"
                 )
             check_answerings(mechanisms, len(widths))
 
@@ -131,11 +131,11 @@ class _Kind(Kind):
 
 
 def check_size(widths: Widths, categories: int) -> None:
-    """Check the number of categories beside the widths."""
+    """Check the number of categories against the widths."""
     if not 2 <= categories <= MAX_DENSE:
         raise InvalidParameter("categories", f"of a levels survey are 2 to {MAX_DENSE:,}")
     if widths[0] >= categories:
-        raise InvalidParameter("widths", "each width is below the number of answers")
+        raise InvalidParameter("widths", "each width must be below the number of answers")
 
 
 KIND: Final = _Kind()

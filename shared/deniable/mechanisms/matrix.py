@@ -1,4 +1,4 @@
-"""A solution matrix of the publisher's own: certified, on the 2^64 grid, entry by entry.
+"""A publisher's own solution matrix: certified, on the 2^64 grid, entry by entry.
 
 Responses may differ in number and meaning from the categories. The manifest carries the weights
 over N = 2^64, each of them at least 1, so that there is a pure guarantee, which device and
@@ -15,7 +15,7 @@ from deniable.mechanisms.mechanism import Draw, category_index, os_random_word
 from deniable.mechanisms.privacy import MatrixPrivacy
 
 MAX_MATRIX: Final = 64
-"""Most categories, and most responses."""
+"""The most categories, and the most responses."""
 
 _GRID: Final = 1 << 64
 
@@ -23,8 +23,8 @@ _GRID: Final = 1 << 64
 class SurveyMatrix:
     """A solution matrix on the 2^64 grid, as a survey's manifest holds it: a row a category.
 
-    The rows are equally long, and each sums to 2^64; ValueError, if they do not. ``truthful`` tells
-    whether the responses are the categories; where not, ``truth`` is None.
+    The rows are equally long, and each sums to 2^64; ValueError, if they do not. ``truthful`` says
+    whether the responses are the categories; if not, ``truth`` is None.
 
     Source: Holohan, Leith and Mason, section 2; docs/mathematics.md, sections 8 and 9.
     """
@@ -50,7 +50,7 @@ class SurveyMatrix:
 
     @property
     def privacy(self) -> MatrixPrivacy:
-        """Return the tight guarantee, read off the entries."""
+        """Return the tight guarantee, computed from the entries."""
         return MatrixPrivacy(self)
 
     def row(self, category: int) -> Sequence[int]:
@@ -96,32 +96,37 @@ class _Kind(Kind):
             )
         ):
             raise InvalidParameter(
-                "mechanism", f"a matrix has 2 to {MAX_MATRIX} rows, and no fewer columns than rows"
+                "mechanism",
+                f"a matrix must have 2 to {MAX_MATRIX} rows, and at least as many columns",
             )
         if not all(type(w) is int and 0 < w < _GRID for row in weights for w in row):
-            raise InvalidParameter("mechanism", "its weights are integers from 1 to 2^64 - 1")
+            raise InvalidParameter("mechanism", "its weights must be integers from 1 to 2^64 - 1")
         if type(labels) is not tuple or not all(type(label) is str for label in labels):
-            raise InvalidParameter("mechanism", "the names of its responses are a list of texts")
+            raise InvalidParameter(
+                "mechanism", "the names of its responses must be a list of texts"
+            )
         if len(labels) != len(weights[0]) and (labels or len(weights) != len(weights[0])):
-            raise InvalidParameter("mechanism", "its responses need a name each")
+            raise InvalidParameter("mechanism", "each of its responses must have a name")
 
     def mechanism(
         self, parameters: Parameters, categories: int, epsilon: str, delta: str
     ) -> SurveyMatrix:
         if len(parameters["weights"]) != categories:
-            raise InvalidParameter("mechanism", "its matrix has a row a category")
+            raise InvalidParameter("mechanism", "its matrix must have one row per category")
         with at_fault("mechanism"):
             matrix = SurveyMatrix(parameters["weights"], truthful=not parameters["responses"])
         if not matrix.privacy.satisfies(epsilon, delta):
             raise InvalidParameter(
-                "mechanism", "its probabilities exceed the stated epsilon and delta"
+                "mechanism", "its probabilities are not within the stated epsilon and delta"
             )
         return matrix
 
     def responses(self, parameters: Parameters, categories: tuple[str, ...]) -> tuple[str, ...]:
         labels: tuple[str, ...] = parameters["responses"]
         if sorted(labels) == sorted(categories):  # a survey has one encoding
-            raise InvalidParameter("mechanism", "responses that are the categories have no names")
+            raise InvalidParameter(
+                "mechanism", "responses that are the categories must not have names"
+            )
         return labels or categories
 
 

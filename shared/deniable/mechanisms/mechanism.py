@@ -12,11 +12,11 @@ from typing import Final, Protocol
 from deniable.mechanisms.privacy import Privacy, Rows, TwoValuedPrivacy
 
 MAX_DENSE: Final = 4096
-"""Most rows, and most columns, of a matrix that is held entry by entry."""
+"""The most rows, and the most columns, of a matrix that is held entry by entry."""
 _WORD: Final = 64
 
 Draw = Callable[[], int]
-"""One uniform integer in [0, 2^64) a call; only :func:`os_random_word` makes an answer private."""
+"""One uniform integer in [0, 2^64) per call; only :func:`os_random_word` makes answers private."""
 
 
 def os_random_word() -> int:
@@ -48,7 +48,7 @@ def category_index(value: int, size: int, name: str = "a category index") -> int
 
 
 class Rounds(Protocol):
-    """Two rounds, one after the other, of which the first can be kept."""
+    """Two rounds, one after the other; the first can be kept."""
 
     @property
     def kept(self) -> "Round":
@@ -59,7 +59,7 @@ class Rounds(Protocol):
         """Return the noise that each report adds to it."""
 
     def constant_odds(self, reports: int) -> Fraction:
-        """Return the odds of so many reports about one kept response, or somewhat more."""
+        """Return an upper bound on the odds of so many reports about one kept response."""
 
     def __hash__(self) -> int: ...
 
@@ -67,7 +67,7 @@ class Rounds(Protocol):
 class Mechanism(Rows, Protocol):
     """A stochastic matrix from true categories (rows) to responses (columns).
 
-    Device, auditor, collector and analyst each need one thing of it; these are they.
+    Its methods are what device, auditor, collector and analyst each need.
     """
 
     @property
@@ -88,7 +88,7 @@ class Mechanism(Rows, Protocol):
 
 
 class Round(Mechanism, Protocol):
-    """One of two rounds, whose responses are likely or unlikely, and nothing between."""
+    """One of two rounds, whose responses are either likely or unlikely."""
 
     @property
     def privacy(self) -> TwoValuedPrivacy:
@@ -96,20 +96,20 @@ class Round(Mechanism, Protocol):
 
 
 class SurveyMechanism(Mechanism, Protocol):
-    """A mechanism that is sampled with 64-bit words, as those of surveys are."""
+    """A mechanism that is sampled with 64-bit words, as for surveys."""
 
     @property
     def truth(self) -> Fraction | None:
         """Return the probability of sending the answer itself, for the answer least often sent.
 
-        None where the responses are not the categories.
+        None if the responses are not the categories.
         """
 
     @property
     def hit(self) -> Fraction | None:
         """Return the probability that the response supports the answer.
 
-        None where a response does not stand for a set of categories.
+        None if a response does not stand for a set of categories.
         """
 
     @property

@@ -40,7 +40,7 @@ from deniable.mechanisms.privacy import Apart, Privacy, TwoValuedPrivacy
 
 @dataclass(frozen=True, slots=True)
 class MeanPrivacy(Privacy):
-    """The guarantee of drawing one of several mechanisms, each as often, and telling which.
+    """The guarantee of drawing one of several mechanisms with equal chances, and saying which.
 
     The row of category 0 and that of ``other`` differ whichever is drawn.
     """
@@ -50,12 +50,12 @@ class MeanPrivacy(Privacy):
 
     @property
     def odds(self) -> Fraction:
-        """Return e^epsilon' of the pure guarantee: the largest, since a response tells its part."""
+        """Return e^epsilon' of the pure guarantee: the largest, as a response reveals its part."""
         return max(part.odds for part in self.parts)
 
     @property
     def apart(self) -> tuple[Apart, ...]:
-        """Return how two rows differ that do so in every part; others differ in fewer."""
+        """Return how two rows that differ in every part differ; others differ in fewer."""
         count = len(self.parts)
         return tuple(
             Apart(own.more / count, own.less / count, own.responses)
@@ -65,7 +65,7 @@ class MeanPrivacy(Privacy):
 
     @property
     def alike(self) -> bool:
-        """Tell whether there is but one part: else some rows differ in fewer than others."""
+        """Return whether there is only one part: else some rows differ in fewer than others."""
         return len(self.parts) == 1
 
     @property
@@ -80,7 +80,7 @@ class MeanPrivacy(Privacy):
 
 
 class OneQuestion:
-    """Draw one of the questions, and answer it by its own mechanism.
+    """Draw one of the questions, and answer it with its own mechanism.
 
     The categories are the combinations of answers, of which there may be more than anybody could
     list; ``parts`` are the questions' mechanisms.
@@ -157,11 +157,11 @@ class OneQuestion:
 def check_responses(mechanism: OneQuestion) -> None:
     """Check that there are not more responses than a design may have."""
     if mechanism.responses > MAX_RESPONSES:
-        raise InvalidParameter("mechanism", f"has at most {MAX_RESPONSES:,} responses")
+        raise InvalidParameter("mechanism", f"must have at most {MAX_RESPONSES:,} responses")
 
 
 class ResponseLabels(Sequence[str]):
-    """Labels of the responses: the question, and its own response."""
+    """The labels of the responses: the question, and its own response."""
 
     def __init__(self, questions: Iterable[tuple[str, Sequence[str]]]) -> None:
         self._questions = list(questions)
@@ -196,7 +196,7 @@ class _Kind(SeveralQuestions):
     ) -> OneQuestion:
         sizes = sizes_of(parameters["dimensions"])
         if categories != sum(sizes):
-            raise InvalidParameter("categories", "are the answers to all questions")
+            raise InvalidParameter("categories", "must be the answers to all questions")
         made = OneQuestion(
             answering_mechanism(answering, size, epsilon, delta)
             for answering, size in zip(parameters["mechanisms"], sizes, strict=True)

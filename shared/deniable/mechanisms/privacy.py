@@ -1,4 +1,4 @@
-"""The guarantee of a solution matrix: its tight (epsilon, delta), read off its exact entries."""
+"""The guarantee of a solution matrix: its tight (epsilon, delta), computed from its entries."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -37,7 +37,7 @@ class Privacy(ABC):
     def odds(self) -> Fraction | None:
         """Return e^epsilon' of the pure guarantee: no response shifts any odds by more than this.
 
-        None if some response excludes a category: then there is no pure guarantee.
+        None if a response excludes a category: then there is no pure guarantee.
         """
 
     @abstractmethod
@@ -46,23 +46,23 @@ class Privacy(ABC):
 
     @property
     def apart(self) -> tuple[Apart, ...] | None:
-        """Return how two rows differ, any two, or no less; None where they have to be compared.
+        """Return the largest difference of any two rows; None if they must be compared.
 
-        As many other responses differ the other way round; all the rest are alike in both rows.
+        As many other responses differ in the opposite way; the rest are alike in both rows.
         """
         return None
 
     @property
     def alike(self) -> bool:
-        """Tell whether any two rows differ exactly so, whichever they are; False if unknown.
+        """Return whether all pairs of rows differ exactly so; False if unknown.
 
-        Then a response tells no two answers apart better than any others.
+        Then a response distinguishes no two answers better than any others.
         """
         return False
 
     @property
     def furthest(self) -> tuple[int, int]:
-        """Return two categories whose rows differ so, where :attr:`apart` is known."""
+        """Return two categories whose rows differ so, if :attr:`apart` is known."""
         return 0, 1
 
     @property
@@ -71,7 +71,7 @@ class Privacy(ABC):
         return epsilon_of_odds(self.odds)
 
     def satisfies(self, epsilon: Number, delta: Number) -> bool:
-        """Tell whether the matrix is (epsilon, delta)-private, certified in integers."""
+        """Return whether the matrix is (epsilon, delta)-private, certified in integers."""
         allowed, slack = odds_floor(exact_epsilon(epsilon)), exact_delta(delta)
         if slack == 0:
             return self.odds is not None and self.odds <= allowed
@@ -94,7 +94,7 @@ class TwoValuedPrivacy(Privacy):
 
     def __post_init__(self) -> None:
         if not 0 < self.lie <= self.truth:
-            raise ValueError("0 < lie <= truth is needed; any other matrix has a MatrixPrivacy")
+            raise ValueError("0 < lie <= truth must hold; use MatrixPrivacy for any other matrix")
 
     @property
     def odds(self) -> Fraction:
@@ -110,7 +110,7 @@ class TwoValuedPrivacy(Privacy):
 
     @property
     def alike(self) -> bool:
-        """Tell that any two rows differ so."""
+        """Return True: any two rows differ so."""
         return True
 
     def delta_at_odds(self, odds: Fraction) -> Fraction:
@@ -122,7 +122,7 @@ class TwoValuedPrivacy(Privacy):
 
 
 class Rows(Protocol):
-    """An exact matrix by its rows of integer weights over a common grid."""
+    """An exact matrix, given by its rows of integer weights over a common grid."""
 
     @property
     def categories(self) -> int:

@@ -35,7 +35,7 @@ from deniable.mechanisms.mechanism import Draw, Rounds, category_index, os_rando
 from deniable.mechanisms.privacy import TwoValuedPrivacy
 
 MAX_CATEGORIES: Final = 65_536
-"""Categories of one survey, at most."""
+"""The most categories of one survey."""
 
 
 class TwoValuedMechanism:
@@ -62,7 +62,9 @@ class TwoValuedMechanism:
         if type(lies) is not int:
             raise TypeError("lies must be an int")
         if lies < 1:
-            raise ValueError("a lie must have some weight, or the answer would be sent as it is")
+            raise ValueError(
+                "a lie must have a positive weight, or the answer would be sent as it is"
+            )
         self._place(categories, 1 << bits, lies)
 
     def _place(self, categories: int, grid: int, lies: int) -> None:
@@ -92,7 +94,7 @@ class TwoValuedMechanism:
 
     @property
     def rounds(self) -> Rounds | None:
-        """Return the two rounds that it is made of, if it is."""
+        """Return its two rounds, if it has them."""
         return None
 
     def row(self, category: int) -> list[int]:
@@ -114,7 +116,7 @@ class TwoValuedMechanism:
     def randomise(self, answer: int, draw: Draw = os_random_word) -> int:
         """Return a response to the true category ``answer``.
 
-        Any ``draw`` but the default is for tests, and for responses that are kept.
+        A ``draw`` other than the default is for tests and for kept responses.
         """
         answer = category_index(answer, self.categories)
         # A uniform word r in [0, N) falls into block r // a. The first k blocks of a words each
@@ -138,7 +140,7 @@ class TwoValuedMechanism:
 
 
 def check_size(categories: int, bits: int, most: int = MAX_CATEGORIES) -> None:
-    """Check a number of categories and the places of a grid."""
+    """Check a number of categories and the bits of a grid."""
     if type(categories) is not int or type(bits) is not int:
         raise TypeError("categories and bits must be ints")
     if not 2 <= categories <= most:
@@ -153,8 +155,8 @@ class RandomisedResponse(TwoValuedMechanism):
     Args:
         categories: how many there are, 2 to 65,536.
         epsilon: in [0, 40].
-        delta: in [0, 1); not both may be 0. The default is the one to use: delta buys nothing
-            unless it is of the order of e^epsilon / categories.
+        delta: in [0, 1); not both may be 0. Use the default: delta gains nothing unless it is of
+            the order of e^epsilon / categories.
         bits: the grid is 2^bits, 1 to 64. Surveys use 64; smaller grids are for exhaustive tests.
 
     Raises GridTooCoarse if 2^bits does not separate truth from lie at this epsilon.

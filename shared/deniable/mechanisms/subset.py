@@ -1,7 +1,7 @@
 """Subset designs: a response is a set of d categories (subset selection).
 
-K = C(k, d),    r = C(k-1, d-1),    t = C(k-2, d-2). At the best d nothing estimates frequencies
-better (Ye and Barg 2018); there are so many subsets that it is for up to some 20 categories.
+K = C(k, d), r = C(k-1, d-1), t = C(k-2, d-2). At the best d nothing estimates frequencies better
+(Ye and Barg 2018); but there are so many subsets that it suits only up to some 20 categories.
 """
 
 from bisect import bisect_right
@@ -13,7 +13,7 @@ from deniable.mechanisms.block_design import Design, DesignKind
 from deniable.mechanisms.kind import Parameters, at_fault
 
 MAX_MEMBERS: Final = 1 << 23
-"""Most categories that all responses support together, K d."""
+"""The most categories that all responses support together, K d."""
 
 
 class Subset(Design):
@@ -28,11 +28,11 @@ class Subset(Design):
     def __init__(self, categories: int, size: int) -> None:
         check_subset(size)
         if size >= categories:
-            raise ValueError(f"{size} is not below the number of categories")
+            raise ValueError(f"{size} must be below the number of categories")
         # C(k, d) is 2^min(d, k - d) at least: no number of thousands of digits is computed.
         many = min(size, categories - size) > 20
         if many or (blocks := comb(categories, size)) * size > MAX_MEMBERS:
-            raise ValueError("there are too many sets of so many categories; use an affine design")
+            raise ValueError("there are too many sets of this size; use an affine design")
         super().__init__(
             categories,
             responses=blocks,
@@ -89,9 +89,9 @@ def rank(members: Iterable[int]) -> int:
 def check_subset(size: object) -> None:
     """Check d."""
     if type(size) is not int:
-        raise TypeError("d is a whole number")
+        raise TypeError("d must be a whole number")
     if size < 1:
-        raise ValueError("d is at least 1")
+        raise ValueError("d must be at least 1")
 
 
 class _Kind(DesignKind):

@@ -47,14 +47,14 @@ from deniable.mechanisms.mechanism import Draw, category_index, os_random_word
 from deniable.mechanisms.randomised_response import RandomisedResponse
 
 MAX_POINTS: Final = 1 << 17
-"""Points of a design, at most: what the largest primes of affine designs are below, too."""
+"""The most points of a design: the limit of affine designs' primes, too."""
 
 SINGLE: Final[Answering] = ("subset", 1)
 """The design of single categories: randomised response."""
 
 
 class KeptRound(RandomisedResponse):
-    """The kept round: randomised response on the points of a design, of which some are answers."""
+    """The kept round: randomised response on the points of a design; some points are answers."""
 
     __slots__ = ("answers",)
     most = MAX_POINTS
@@ -91,7 +91,7 @@ class TwoRound(BlockMechanism):
         self.epsilon: Final = exact_epsilon(epsilon)
         if not 0 < self.epsilon < exact_epsilon(kept_epsilon):
             raise InvalidPrivacyParameter(
-                "one report's epsilon must be positive and less than that of the kept response"
+                "one report's epsilon must be positive and below that of the kept response"
             )
         complete = design.complete()
         self.kept = KeptRound(design, kept_epsilon)
@@ -137,7 +137,7 @@ class TwoRound(BlockMechanism):
 
     @property
     def rounds(self) -> "TwoRound":
-        """Return the mechanism itself: it has two rounds."""
+        """Return the mechanism itself, which has two rounds."""
         return self
 
     @property
@@ -148,8 +148,8 @@ class TwoRound(BlockMechanism):
     def constant_odds(self, reports: int) -> Fraction:
         """Return the odds of so many reports about an answer that never changes.
 
-        They are exact where any set of b points is a block, and no less elsewhere. They rise from
-        those of one report to those of the kept response.
+        They are exact if any set of b points is a block, and never too low otherwise. They rise
+        from those of one report to those of the kept response.
         """
         # The reports are y_1 .. y_j; L_u is the product of W(u, y_i), S = sum_u L_u. Under x they
         # have the weight a1 S + (N - v a1) L_x, which over that under x' is the greater, the
@@ -213,7 +213,7 @@ class _Kind(Kind):
         with at_fault("categories"):
             design = kind.design(fresh, categories)
         if design.points > MAX_POINTS:
-            text = f"fresh has {design.points:,} points, and {MAX_POINTS:,} is the most"
+            text = f"fresh must have at most {MAX_POINTS:,} points, not {design.points:,}"
             raise InvalidParameter("mechanism", text)
         with at_fault("epsilon"):
             return TwoRound(design, epsilon, parameters["kept"])
@@ -246,7 +246,7 @@ def check_fresh(fresh: object) -> None:
     """Check the design of the fresh round."""
     check_answering(fresh)
     if fresh == RANDOMISED_RESPONSE:
-        raise InvalidParameter("fresh", 'is a design; ["subset", 1] is randomised response')
+        raise InvalidParameter("fresh", 'must be a design; ["subset", 1] is randomised response')
 
 
 KIND: Final = _Kind()

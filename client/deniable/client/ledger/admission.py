@@ -28,13 +28,13 @@ from deniable.messages import (
 )
 
 _ARRAYS: Final = {b"\x92", b"\x93"}
-"""First bytes of envelopes, which are arrays of bytes; what holds one begins with its own."""
+"""The first bytes of envelopes, which are arrays of bytes; a pair begins with its own."""
 
 
 class SignedManifest(NamedTuple):
-    """A manifest, the public key that signed it, and the signed bytes as they came.
+    """A manifest, the public key that signed it, and the signed bytes as received.
 
-    With them, the log's proof of those bytes, which nobody looks at unless the app pins a log.
+    With them, the log's proof of those bytes, which is ignored unless the app pins a log.
     """
 
     manifest: Manifest
@@ -56,7 +56,7 @@ class NameRecord(NamedTuple):
 
 
 def logged_envelope(given: bytes) -> LoggedEnvelope:
-    """Return an envelope and its proof, of ``[envelope, proof]`` or of an envelope alone."""
+    """Return an envelope and its proof, from ``[envelope, proof]`` or an envelope alone."""
     if given[1:2] not in _ARRAYS:
         return LoggedEnvelope(given, b"")
     try:
@@ -66,14 +66,14 @@ def logged_envelope(given: bytes) -> LoggedEnvelope:
 
 
 def open_trusted(envelope: bytes, chain: Sequence[bytes], proof: bytes = b"") -> SignedManifest:
-    """Verify a manifest's signature under the authority's keys, of which the newest is last."""
+    """Verify a manifest's signature under the authority's keys, newest last."""
     try:
         manifest, signer = open_manifest_of_chain(envelope, chain)
     except Refusal as refusal:
         fault, reason = ManifestFault.MALFORMED, refusal.reason
         if refusal.code is not RefusalCode.MALFORMED:
             fault = ManifestFault.BAD_SIGNATURE
-            reason = "it is not signed with the authority's key that this client was given"
+            reason = "it is not signed with the authority key that this client has"
         raise ManifestRefused(fault, reason) from refusal
     return SignedManifest(manifest, signer, envelope, proof)
 
@@ -81,7 +81,7 @@ def open_trusted(envelope: bytes, chain: Sequence[bytes], proof: bytes = b"") ->
 def check_addressee(manifest: Manifest, survey: Survey, origin: str) -> None:
     """Check that a manifest is for this survey and collector."""
     if manifest.name != survey.name:
-        raise ManifestRefused(ManifestFault.WRONG_NAME, "it is another survey's manifest")
+        raise ManifestRefused(ManifestFault.WRONG_NAME, "it is a different survey's manifest")
     if manifest.origin != origin:
         raise ManifestRefused(
             ManifestFault.WRONG_ORIGIN, f"it is for {manifest.origin}, not for {origin}"
@@ -108,7 +108,7 @@ def check_terms(
     _check_sequence(manifest, record)
     check_declaration(manifest, survey)
     if now >= manifest.schedule.end:
-        raise ManifestRefused(ManifestFault.ENDED, "its last epoch is over")
+        raise ManifestRefused(ManifestFault.ENDED, "its last epoch has ended")
     issuer.check(manifest, record.followed)
 
 
@@ -117,7 +117,7 @@ def check_budget(
 ) -> int:
     """Check that the cost of a manifest's epochs ahead fits; return it, in 1e-9 epsilon.
 
-    The record tells what is reserved besides, once the manifest has taken the place of others.
+    The record has what else is reserved once the manifest has replaced others.
     """
     reserves = Reservation.of(manifest).ahead(now, record.decided)
     _check_fits(manifest, reserves, record.reserved, ceiling, "lifetime_epsilon of the client")
@@ -132,7 +132,7 @@ def _check_fits(manifest: Manifest, reserves: int, reserved: int, ceiling: int, 
         raise ManifestRefused(
             ManifestFault.OVER_BUDGET,
             f"its epochs ahead, of {manifest.schedule.epochs}, cost epsilon "
-            f"{format_nano(reserves)} and do not fit: {format_nano(reserved)} of "
+            f"{format_nano(reserves)}, which does not fit: {format_nano(reserved)} of "
             f"{format_nano(ceiling)} is reserved; publish fewer epochs, or raise the {whose}",
         )
 
@@ -142,9 +142,7 @@ def _check_sequence(manifest: Manifest, record: NameRecord) -> None:
         raise ManifestRefused(ManifestFault.ROLLED_BACK, "a newer manifest was followed before")
     known = (*record.seen.items(), record.highest or (-1, b""))
     if any(one == manifest.sequence and other != manifest.survey_id for one, other in known):
-        raise ManifestRefused(
-            ManifestFault.EQUIVOCATION, "two manifests were signed with the same sequence"
-        )
+        raise ManifestRefused(ManifestFault.EQUIVOCATION, "two manifests have the same sequence")
 
 
 def check_declaration(manifest: Manifest, survey: Survey) -> None:
@@ -157,26 +155,26 @@ def check_declaration(manifest: Manifest, survey: Survey) -> None:
 
 
 def fits_declaration(manifest: Manifest, survey: Survey) -> bool:
-    """Tell whether :func:`check_declaration` raises nothing."""
+    """Return whether :func:`check_declaration` would not raise."""
     return next(_misfits(manifest, survey), None) is None
 
 
 def _misfits(manifest: Manifest, survey: Survey) -> Iterator[tuple[ManifestFault, str]]:
-    """Yield the rules that a manifest breaks, and how, in the order in which they are judged."""
-    other = "its {} from the app's; declare it as `deniable survey show` prints it"
+    """Yield the rules that a manifest breaks, and how, in the order of checking."""
+    other = "its {} from the app's; declare the survey as `deniable survey show` prints it"
     length, grace = manifest.schedule.epoch_seconds, manifest.schedule.grace_seconds
     shortest, longest = survey.min_epoch_seconds, survey.max_epoch_seconds
     kind = manifest.kind
     if is_simulated(manifest.name):
-        yield ManifestFault.WRONG_NAME, "it is simulated: only simulated devices answer it"
+        yield ManifestFault.WRONG_NAME, "it is simulated: only simulated devices may answer it"
     if survey.pinned_ids is not None and manifest.survey_id.hex() not in survey.pinned_ids:
-        yield ManifestFault.NOT_PINNED, "it is none of those that the app accepts by their ids"
+        yield ManifestFault.NOT_PINNED, "its id is not among those that the app accepts"
     if manifest.question != survey.question:
         yield ManifestFault.NOT_AS_DECLARED, other.format("question differs")
     if (manifest.all_answers, manifest.dimensions) != (survey.categories, survey.dimensions):
         yield ManifestFault.NOT_AS_DECLARED, other.format("categories differ")
     if survey.enrolment is not None and manifest.enrolment.mode != survey.enrolment:
-        reason = f"its enrolment is {manifest.enrolment.mode}, and the app takes only blind"
+        reason = f"its enrolment is {manifest.enrolment.mode}, but the app accepts only blind"
         yield ManifestFault.ENROLMENT, reason
     if exact_epsilon(manifest.epsilon) > survey.epsilon_ceiling:
         reason = f"epsilon {manifest.epsilon} exceeds the app's {survey.max_epsilon}"
@@ -191,7 +189,7 @@ def _misfits(manifest: Manifest, survey: Survey) -> Iterator[tuple[ManifestFault
         reason = f"epochs of {length} s are longer than the app's {longest} s"
         yield ManifestFault.TOO_LONG_EPOCHS, reason
     if grace > survey.max_grace_seconds:
-        reason = f"reports are taken for {grace} s after their epoch, longer than the app's "
+        reason = f"reports are accepted for {grace} s after their epoch, longer than the app's "
         yield ManifestFault.TOO_LONG_GRACE, f"{reason}{survey.max_grace_seconds} s"
     if kind.name not in survey.mechanisms and not manifest.mechanism.privacy.alike:
         yield ManifestFault.MECHANISM, f"the app does not declare mechanisms={[kind.name]}"
@@ -207,7 +205,7 @@ def _why_not_kept(manifest: Manifest, survey: Survey) -> str:
     """Return why the app keeps no response as this manifest asks; an empty text if it does."""
     epochs, kept = manifest.repeat.epochs or 0, manifest.kept_epsilon or manifest.epsilon
     if survey.kept_ceiling is None:
-        return "it has responses kept for several epochs, and the app declares no max_kept_epsilon"
+        return "responses are kept for several epochs, and the app declares no max_kept_epsilon"
     if epochs > survey.max_kept_epochs:
         return (
             f"responses are kept for {epochs} epochs, more than the app's {survey.max_kept_epochs}"
@@ -232,7 +230,7 @@ class Bundled:
         return bool(self._given)
 
     def of(self, survey: Survey, chain: tuple[bytes, ...]) -> Iterator[_Opened]:
-        """Yield the manifests of a survey, or the refusal of each that nobody trusted signed."""
+        """Yield the manifests of a survey, or the refusal of each that no trusted key signed."""
         for number in range(len(self._given)):
             opened = self._open(number, chain)
             if isinstance(opened, ManifestRefused):

@@ -58,7 +58,7 @@ class SlidingCeiling:
 
 
 class Allowance(NamedTuple):
-    """The ceilings that the app sets on all surveys together: ever, and within a period."""
+    """The ceilings that the app sets on all surveys together, in total and within a period."""
 
     lifetime: int  # in units of 1e-9 epsilon
     sliding: SlidingCeiling | None = None
@@ -104,7 +104,7 @@ class Reservation(NamedTuple):
 
 
 class Replacement(NamedTuple):
-    """A manifest that is about to take the place of others of its name."""
+    """A manifest that is about to replace others with its name."""
 
     authority: bytes  # by the first key of its chain
     name: str
@@ -114,7 +114,7 @@ class Replacement(NamedTuple):
 
 
 def spent_in_all(connection: sqlite3.Connection) -> int:
-    """Return the spending of all time, with that of states that are gone; in 1e-9 epsilon."""
+    """Return the total spending, including that of states that are gone; in 1e-9 epsilon."""
     return _sum(connection, "SELECT cost FROM carried UNION ALL SELECT cost FROM spending_by_name")
 
 
@@ -125,7 +125,7 @@ def spent_of_name(connection: sqlite3.Connection, name: str) -> int:
 
 
 def spent_since(connection: sqlite3.Connection, lived: int) -> int:
-    """Return the spending after so many seconds of use, with that of states that are gone."""
+    """Return the spending after so many seconds of use, including that of states that are gone."""
     costs = (
         "SELECT cost FROM carried WHERE lived > ?"
         " UNION ALL SELECT cost FROM decisions WHERE lived > ?"
@@ -142,21 +142,21 @@ def _sum(connection: sqlite3.Connection, costs: str, *parameters: object) -> int
 
 
 def reserved_in_all(connection: sqlite3.Connection, replacement: Replacement | None = None) -> int:
-    """Return the costs of all names, spent and reserved, given what is about to be accepted."""
+    """Return the costs of all names, spent and reserved, given a manifest about to be accepted."""
     return spent_in_all(connection) + _reserved_ahead(connection, None, replacement)
 
 
 def reserved_of_name(
     connection: sqlite3.Connection, name: str, replacement: Replacement | None = None
 ) -> int:
-    """Return the costs of a name, spent and reserved, given what is about to be accepted."""
+    """Return the costs of a name, spent and reserved, given a manifest about to be accepted."""
     return spent_of_name(connection, name) + _reserved_ahead(connection, name, replacement)
 
 
 def check_allowance(
     connection: sqlite3.Connection, allowance: Allowance, survey: Survey, cost: int, lived: int
 ) -> BudgetExhausted | None:
-    """Raise unless one more report of a survey fits; return why not, if it may fit later."""
+    """Raise unless one more report to a survey fits; return why not, if it may fit later."""
     _check_spent(spent_in_all(connection), cost, allowance.lifetime, "this device may ever spend")
     total = survey.total_ceiling
     if total is not None:
@@ -173,7 +173,7 @@ def _exhausted(
     if recent + cost <= sliding.most:
         return None
     return BudgetExhausted(
-        f"{format_nano(recent)} of the {format_nano(sliding.most)} that this device spends in "
+        f"{format_nano(recent)} of the {format_nano(sliding.most)} that this device may spend in "
         f"{sliding.days} days is spent; a later epoch can be reported"
     )
 
@@ -189,7 +189,7 @@ def _check_spent(spent: int, cost: int, ceiling: int, what: str) -> None:
 def _reserved_ahead(
     connection: sqlite3.Connection, name: str | None, replacement: Replacement | None
 ) -> int:
-    """Return the cost that accepted manifests may still have: of one name, or of all."""
+    """Return the cost that accepted manifests may still cause, for one name or all."""
     (instant,) = connection.execute("SELECT looked_at FROM device").fetchone()
     total = 0
     for whose, manifests in groupby(_accepted(connection, name), itemgetter(0)):

@@ -92,7 +92,7 @@ class ManifestRows(NamedTuple):
         self._forget_refused(signed.manifest.sequence)
 
     def take_the_place(self, chosen: Collection[Manifest], now: float) -> None:
-        """Let the chosen manifests take the place of all others."""
+        """Replace all other manifests with the chosen ones."""
         ids = {manifest.survey_id for manifest in chosen}
         replaced = [
             (self.authority, survey_id) for survey_id, *_ in self.accepted() if survey_id not in ids
@@ -122,7 +122,7 @@ class ManifestRows(NamedTuple):
     def remember_refused(
         self, refused: Iterable[tuple[SignedManifest, ManifestRefused]], now: float
     ) -> None:
-        """Remember manifests that were refused, as far as rules 5 and 6 go."""
+        """Store refused manifests as far as rules 5 and 6 require."""
         for signed, error in refused:
             # One that is not pinned must not stand for one that is.
             if error.fault in {ManifestFault.ROLLED_BACK, ManifestFault.NOT_PINNED}:
@@ -151,7 +151,7 @@ class ManifestRows(NamedTuple):
         return None if row is None else str(row[0])
 
     def _forget_refused(self, below: int) -> None:
-        """Forget the manifests refused below a sequence, but for those that proofs are kept of."""
+        """Forget the manifests refused below a sequence, except those kept as proof."""
         self.connection.execute(
             "DELETE FROM manifests WHERE authority = :authority AND name = :name"
             " AND role = 'refused' AND sequence < :below AND sequence NOT IN (SELECT sequence"
@@ -197,7 +197,7 @@ _MOST_PROOFS: Final = 4
 
 
 class Authorities:
-    """The chain of keys under which manifests must verify, one of which the app pinned.
+    """The chain of keys under which manifests must verify, including the one that the app pinned.
 
     ``pin`` is the log that it pins.
     """
@@ -209,7 +209,7 @@ class Authorities:
         self._opened: dict[bytes, Rotation] = {}
 
     def chain(self, connection: sqlite3.Connection | None) -> tuple[bytes, ...]:
-        """Return the keys known, inside a transaction: the oldest first, the newest last.
+        """Return the known keys, inside a transaction, newest last.
 
         The pinned key may be any of them. The first names what is remembered of the chain. Where
         there is no state, it is the only one known.
@@ -229,7 +229,7 @@ class Authorities:
 
         Raises:
             ManifestRefused: for one that the log's witnesses have not seen; others are followed.
-            Refusal: if they are none, or do not follow each other.
+            Refusal: if they are invalid, or do not follow each other.
         """
         offered = {open_rotation(logged[0]): logged for logged in split_rotations(body)}
         fork: AuthorityFork | None = None
@@ -276,7 +276,7 @@ class Authorities:
             raise unwitnessed
 
     def _trusted(self, followed: Mapping[Rotation, _Logged]) -> tuple[bytes, ...]:
-        """Return the keys of the chain up to the first hand-over that was not witnessed."""
+        """Return the keys of the chain up to the first unwitnessed hand-over."""
         try:
             chain = follow_rotations(self._oldest(followed), followed)
         except Refusal:  # the disk's content rotted, or somebody else wrote it
@@ -289,7 +289,7 @@ class Authorities:
         return chain[: min(ends, default=len(chain))]
 
     def _why_not(self, chain: Sequence[bytes], rotation: Rotation, logged: _Logged) -> str:
-        """Return why a hand-over within a chain is trusted by nobody; an empty text if it is."""
+        """Return why a hand-over within a chain is not trusted; an empty text if it is."""
         # What came before the pinned key names the chain, and gives nobody any trust.
         before = chain.index(rotation.old_key) < chain.index(self._pinned)
         return "" if before else self._pin.why_not(*logged)

@@ -70,8 +70,8 @@ class Following:
     ) -> ManifestRefused | None:
         """Accept the manifests that are to be followed, and reserve their cost.
 
-        All are verified, of the survey's name and this collector. Returns why the newest of them
-        was refused; None if it was not.
+        All are verified, with the survey's name and for this collector. Returns why the newest was
+        refused; None if it was not.
         """
         self.warm(survey.name, now)
         return self._offer(offered, survey, now)
@@ -148,8 +148,8 @@ class Following:
     ) -> tuple[Manifest, int] | ManifestRefused | None:
         """Return the bundled manifest that would be answered first, and what it would reserve.
 
-        Or why none would be; None if none of this name came with the app. For whoever is asked for
-        consent: nothing is written, and no state need exist.
+        Or why none would be; None if the app has none with this name. Used before consent: nothing
+        is written, and no state need exist.
         """
         candidates: dict[bytes, tuple[Manifest, int]] = {}
         refused: ManifestRefused | None = None
@@ -180,7 +180,7 @@ class Following:
             return bool(self.rows(connection, name).accepted())
 
     def accepted(self, connection: sqlite3.Connection, name: str) -> list[Manifest]:
-        """Return the manifests of a name that may be followed, newest first."""
+        """Return the manifests with a name that may be followed, newest first."""
         rows = self.rows(connection, name).accepted()
         # What is not witnessed yet is judged again: another process may have fetched a proof.
         fresh = [row for row in rows if row[0] not in self._opened or row[0] in self._unwitnessed]
@@ -189,7 +189,7 @@ class Following:
         return [self._opened[survey_id] for survey_id, *_ in rows if survey_id in self._opened]
 
     def fits(self, manifest: Manifest, survey: Survey) -> bool:
-        """Tell whether :meth:`check_fits` raises nothing; each declaration is judged once."""
+        """Return whether :meth:`check_fits` would not raise; each declaration is checked once."""
         fits = self._fits.get(manifest.survey_id)
         if fits is None:
             fits = self._fits[manifest.survey_id] = fits_declaration(manifest, survey)
@@ -216,9 +216,9 @@ class Following:
         return self._opened.get(survey_id) if rows else None
 
     def warm(self, name: str, now: float) -> None:
-        """Open the accepted manifests of a name, once a process, before the state is locked.
+        """Open the accepted manifests of a name, once per process, before the state is locked.
 
-        A manifest may take a second to open, and whoever else reports would wait for the state.
+        A manifest may take a second to open, and other reports would wait for the state.
         """
         if name not in self._warm:
             self._open(*self._accepted_rows(name, now))
@@ -233,7 +233,7 @@ class Following:
 
     @kept
     def was_accepted(self, survey_id: bytes, name: str, now: float) -> bool:
-        """Tell whether this very manifest was accepted before."""
+        """Return whether exactly this manifest was accepted before."""
         with self.state.transaction(now) as connection:
             return survey_id in self.rows(connection, name).record(now).accepted
 

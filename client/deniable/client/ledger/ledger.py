@@ -114,7 +114,7 @@ class Ledger:
         return OpenEpoch(manifest, epoch, fresh_from)
 
     def why_not(self, survey: Survey, now: float) -> NotRecorded | None:
-        """Return the error that would keep a report from being recorded; None if none would."""
+        """Return the error that would prevent recording a report; None if none would."""
         try:
             self.following.warm(survey.name, now)
             terms = self._look(survey, now)
@@ -257,7 +257,7 @@ class Ledger:
             if self.following.fits(manifest, survey):
                 epoch = manifest.schedule.epoch_at(now)
                 if epoch is None:
-                    raise NotRunning("the survey is over: explain() says when it ran")
+                    raise NotRunning("the survey has ended: explain() says when it ran")
                 return manifest, epoch
         if begun:
             self.following.check_fits(begun[0], survey)  # raises
@@ -267,12 +267,12 @@ class Ledger:
         self, connection: sqlite3.Connection, survey: Survey, accepted: list[Manifest]
     ) -> NotRecorded:
         if accepted:
-            return NotRunning("the survey has not begun: explain() says when it runs")
+            return NotRunning("the survey has not started: explain() says when it runs")
         refusal = self.following.rows(connection, survey.name).last_refusal()
         return NotReady(
             "no verified manifest yet: wait for the background thread, or refresh()"
             if refusal is None
-            else f"the survey that was offered last was refused ({refusal})"
+            else f"the survey offered last was refused ({refusal})"
         )
 
 
@@ -313,12 +313,12 @@ def _why_undecidable(
 ) -> str:
     if unsure:
         return (
-            "this device's state is new, was copied, restored or lost: nothing is reported until "
-            "the collector gives the date; refresh() asks for it, and so does the background thread"
+            "this device's state is new, was copied, restored or lost: nothing is reported "
+            "until the collector gives the date; refresh() or the background thread asks for it"
         )
     if epoch_start <= fresh_from:
         return (
-            f"epoch {epoch} may have been decided by a state that is gone; one that begins after "
+            f"epoch {epoch} may have been decided by an earlier state; one that begins after "
             f"{day_text(fresh_from)} can be reported"
         )
     if epoch <= highest:
@@ -327,7 +327,7 @@ def _why_undecidable(
 
 
 def device_secret(connection: sqlite3.Connection) -> bytes:
-    """Return the secret from which all keys of a device's reports, and its draws ahead, follow."""
+    """Return the secret from which a device's report keys and its draws ahead follow."""
     secret: bytes
     (secret,) = connection.execute("SELECT secret FROM device").fetchone()
     return secret
@@ -340,18 +340,18 @@ def _check_slot(
     slot_seconds: int,
     now: float,
 ) -> None:
-    """Check that an event of now is in the slot from which this epoch is reported."""
+    """Check that an event now is in the slot from which this epoch is reported."""
     schedule = manifest.schedule
     slots = -(-schedule.epoch_seconds // slot_seconds)
     slot = int(now - schedule.epoch_start(epoch)) // slot_seconds
     if slot != chosen_slot(device_secret(connection), manifest.name, epoch, slots):
         raise NotChosen(
-            f"epoch {epoch} is reported from another of its {slots} slots of {slot_seconds} s: "
-            "there is nothing to do"
+            f"epoch {epoch} is reported from a different one of its {slots} slots of "
+            f"{slot_seconds} s: there is nothing to do"
         )
 
 
 def chosen_slot(secret: bytes, name: str, epoch: int, slots: int) -> int:
-    """Return a number below ``slots``, each with the same chance but for 1 in 2^200."""
+    """Return a number below ``slots``, uniform up to 1 in 2^200."""
     message = _SLOT_CONTEXT + name.encode() + epoch.to_bytes(8)
     return int.from_bytes(hmac.digest(secret, message, hashlib.sha256)) % slots

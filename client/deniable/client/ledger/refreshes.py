@@ -22,17 +22,17 @@ from deniable.client.survey import DAY
 
 MOST_REQUESTS_A_DAY: Final = 8
 _FIRST_WITHIN: Final = 30.0
-"""Seconds: a device that was just set up must not call at the very instant of its first report."""
+"""Seconds: a newly set up device must not send a request at the moment of its first report."""
 _FIRST_FAILURE: Final = 60
 _MOST_JITTER: Final = 1 / 4
 _NOT_ASKED: Final = -1
-"""In place of failures in a row: nobody has asked since the app declared the survey so."""
+"""In place of failures in a row: no request since the app declared the survey like this."""
 _LONGEST: Final = DAY * (1 + _MOST_JITTER)
 
 _Row = tuple[int, float, int]
 """Failures in a row, when it is due, and requests today."""
 _FORGOTTEN: Final = 7 * DAY
-"""A declaration that is due for so long belongs to an app that is gone."""
+"""A declaration that has been due for this long belongs to an app that is gone."""
 
 
 class Fetched(Enum):
@@ -69,7 +69,7 @@ class Refreshes:
         in_background: bool,
         only_looks: bool = False,
     ) -> dict[str, float]:
-        """Count requests that are about to leave; return when each name may be asked for.
+        """Count requests that are about to be sent; return when each name may be requested.
 
         That is now, and then it is counted unless the caller only looks, or later. By force it is
         asked although it is not time yet; rule 3 holds all the same. In the background, the very
@@ -87,7 +87,7 @@ class Refreshes:
 
     @kept
     def count_another(self, name: str, now: float) -> bool:
-        """Count one more request for a name; tell whether it may leave."""
+        """Count one more request for a name; return whether it may be sent."""
         with self.state.transaction(now) as connection:
             if self._requests(connection, name, now) >= MOST_REQUESTS_A_DAY:
                 return False
@@ -142,7 +142,7 @@ class Refreshes:
         return now
 
     def _quiet(self, connection: sqlite3.Connection, now: float) -> int:
-        """Return until when rule 5 forbids any, or 0."""
+        """Return the time until which rule 5 forbids requests, or 0."""
         (until,) = connection.execute(
             "SELECT coalesce(max(ends), 0) FROM decisions"
             " WHERE origin = ? AND opens > 0 AND ? BETWEEN opens AND ends - 1",
@@ -151,7 +151,7 @@ class Refreshes:
         return int(until)
 
     def _requests(self, connection: sqlite3.Connection, name: str, now: float) -> int:
-        """Return how many requests for a name left today, whatever was declared."""
+        """Return how many requests for a name were sent today, whatever was declared."""
         (requests,) = connection.execute(
             "SELECT coalesce(sum(requests), 0) FROM refreshes"
             " WHERE origin = ? AND name = ? AND day = ?",

@@ -90,7 +90,7 @@ class EnrolmentRequest:
         if self.token_request is None:
             return read_credential(body)
         if len(body) != MODULUS_BYTES:
-            raise Refusal(RefusalCode.MALFORMED, "not an answer of an issuer")
+            raise Refusal(RefusalCode.MALFORMED, "not an issuer's answer")
         return body
 
 
@@ -160,7 +160,7 @@ class Credentials:
 
     @kept
     def begin(self, wanted: Wanted, until: float, now: float) -> bool:
-        """Count a call that is about to be made; tell whether it is still to be made, and by us."""
+        """Count a call that is about to be made; return whether this process must still make it."""
         if now >= wanted.until:
             return False
         with self.state.transaction(now) as connection:
@@ -175,9 +175,9 @@ class Credentials:
 
     @kept
     def keep(self, wanted: Wanted, credential: bytes, issuer: bytes, now: float) -> str:
-        """Keep a verified credential; return why it is of no use any more, or an empty text."""
+        """Store a verified credential; return why it is no longer of use, or an empty text."""
         if now >= wanted.until:
-            return "it came too late, after the first half of the epoch"
+            return "it arrived too late, after the first half of the epoch"
         with self.state.transaction(now) as connection:
             if not self.state.may_send(connection, wanted.key.name):
                 return "consent has ended"
@@ -283,7 +283,7 @@ class Credentials:
         ]
 
     def _begins(self, connection: sqlite3.Connection, survey: Survey, now: float) -> float:
-        """Return when the next epoch begins for which an issuer is to be asked."""
+        """Return when the next epoch begins for which an issuer must be asked."""
         begins = inf
         for manifest in self._ledger.following.accepted(connection, survey.name):
             schedule = manifest.schedule
@@ -294,7 +294,7 @@ class Credentials:
 
 
 def _until(manifest: Manifest, epoch: int) -> float:
-    """Return the time from which a credential is of no use; in blind mode, perhaps from ever."""
+    """Return the time from which a credential is of no use, which may be past in blind mode."""
     if manifest.enrolment.mode != "blind":
         return inf
     return -inf if manifest.enrolment.key_of(epoch) is None else middle(manifest, epoch)
@@ -309,7 +309,7 @@ def _of(
     *,
     renewal: bool,
 ) -> Wanted | None:
-    """Return the credential that is wanted; None if its issuer's key is not sound."""
+    """Return the needed credential; None if its issuer's key is invalid."""
     secret, public_key = device_secret(connection), _public_key(connection, key)
     if manifest.enrolment.mode == "blind":
         try:

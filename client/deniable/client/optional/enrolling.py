@@ -47,11 +47,11 @@ from deniable.messages import Manifest, Refusal
 _LOG = logging.getLogger("deniable")
 _CLAIM_SECONDS: Final = 60.0
 _STATUSES: Final = range(100, 600)
-_UNDER_WAY: Final = "the issuer is being asked already, or need not be"
+_UNDER_WAY: Final = "the issuer is already being asked, or need not be"
 
 
 class Enrolling(NoIssuer, Forkable):
-    """Gets credentials for the epochs that can be reported, before there is an answer.
+    """The enrolment that gets credentials for reportable epochs before there is an answer.
 
     ``wake`` wakes the sending thread, ``hold`` tells how long what is due has still to wait.
     """
@@ -74,7 +74,7 @@ class Enrolling(NoIssuer, Forkable):
         keep_through_forks(self)
 
     def after_fork(self, *, in_child: bool) -> None:
-        """Have a new lock and no thread in a child."""
+        """Make a new lock and no thread in a child process."""
         if in_child:
             self._asking, self._thread, self._asked_tokens = Turn(), None, False
 
@@ -86,7 +86,7 @@ class Enrolling(NoIssuer, Forkable):
         wake: Callable[[], None],
         hold: Callable[[], float],
     ) -> None:
-        """Take the objects that it works with, before any other call."""
+        """Set the objects that it works with, before any other call."""
         self._following = ledger.following
         self._credentials = Credentials(ledger, spread)
         self._jitter = jitter
@@ -108,17 +108,17 @@ class Enrolling(NoIssuer, Forkable):
             if other.enrolment.mode == "blind" and not manifest.schedule.meshes(other.schedule):
                 raise ManifestRefused(
                     ManifestFault.ENROLMENT,
-                    f"its epochs are not those of {other.name!r}, which is blind, too: of all such "
-                    "surveys a device answers one an epoch",
+                    f"its epochs must be those of {other.name!r}, which is also blind: a device "
+                    "answers only one such survey per epoch",
                 )
 
     def check_chosen(self, connection: sqlite3.Connection, manifest: Manifest, epoch: int) -> None:
-        """Raise ``NotChosen`` where another of the blind surveys is answered in the epoch."""
+        """Raise ``NotChosen`` if a different blind survey is answered in the epoch."""
         blind = manifest.enrolment.mode == "blind"
         if blind and self.drawn_survey(connection, manifest, epoch) != manifest.name:
             raise NotChosen(
-                f"in epoch {epoch} this device answers another of the blind surveys: which one was "
-                "drawn beforehand, and there is nothing to do"
+                f"in epoch {epoch} this device answers a different blind survey, which was drawn "
+                "beforehand: there is nothing to do"
             )
 
     def drawn_survey(self, connection: sqlite3.Connection, manifest: Manifest, epoch: int) -> str:
@@ -145,7 +145,7 @@ class Enrolling(NoIssuer, Forkable):
     def credential(
         self, connection: sqlite3.Connection, manifest: Manifest, epoch: int, now: float
     ) -> bytes | None:
-        """Return the credential that a report must bear, None in an open survey."""
+        """Return the credential that a report must have; None in an open survey."""
         if manifest.enrolment.mode == "open":
             return None
         held = held_credential(connection, CredentialKey(manifest.name, manifest.survey_id, epoch))
@@ -153,7 +153,7 @@ class Enrolling(NoIssuer, Forkable):
             remedy = "wait for the background thread, or refresh()"
             late = manifest.enrolment.mode == "blind" and now >= middle(manifest, epoch)
             if late or asked_elsewhere(connection, manifest, epoch):
-                remedy = "tokens are asked for once, in its first half: wait for the next epoch"
+                remedy = "tokens are requested once, in its first half: wait for the next epoch"
             raise NotEnrolled(
                 f"no issuer has vouched for this device in epoch {epoch} yet: {remedy}"
             )
@@ -175,7 +175,7 @@ class Enrolling(NoIssuer, Forkable):
         return Leaving(leaves, leaves, middle(manifest, epoch), ends)
 
     def renewals(self, connection: sqlite3.Connection) -> Mapping[tuple[str, int], bool]:
-        """Return the reports that may bear another certificate, and whether one waits for it."""
+        """Return the reports that may get a new certificate, and whether one waits for it."""
         rows = connection.execute(
             "SELECT d.name, d.epoch, c.renewal FROM credentials c JOIN decisions d"
             " ON c.name = d.name AND c.survey_id = d.survey_id AND c.epoch = d.epoch"
@@ -184,7 +184,7 @@ class Enrolling(NoIssuer, Forkable):
         return {(name, epoch): bool(waits) for name, epoch, waits in rows}
 
     def renew(self, connection: sqlite3.Connection, name: str, epoch: int, due: float) -> None:
-        """Want another certificate for a report, to be asked for from ``due`` on; only once."""
+        """Note once that a report needs a new certificate, to be requested from ``due`` on."""
         connection.execute(
             "UPDATE credentials SET credential = NULL, renewal = 1, due = :due"
             " WHERE name = :name AND epoch = :epoch AND renewal = 0 AND NOT blind AND survey_id = ("
@@ -194,7 +194,7 @@ class Enrolling(NoIssuer, Forkable):
         )
 
     def step(self) -> float:
-        """Begin to ask for what is due, without waiting; return the seconds until the next is."""
+        """Begin to ask for what is due, without waiting; return the seconds until the next time."""
         rest = self._rests - self._clock.monotonic()
         if rest > 0:
             return rest
@@ -240,7 +240,7 @@ class Enrolling(NoIssuer, Forkable):
         return before
 
     def ask_now(self) -> dict[str, NotRecorded]:
-        """Ask for the credentials wanted, and wait; return why there is none, by survey."""
+        """Ask for the needed credentials, and wait; return why there is none, by survey."""
         asking = self._asking.take()
         try:
             wanted = self._credentials.plan(self._clock.now()).wanted
@@ -279,14 +279,14 @@ class Enrolling(NoIssuer, Forkable):
             if isinstance(error, NotRecorded):
                 _LOG.info("enrolment waits: %s", error)  # the state has warned of its outage
             else:
-                self._warn_once(f"unforeseen {type(error).__name__}")
+                self._warn_once(f"unexpected {type(error).__name__}")
                 _LOG.debug("what was not foreseen", exc_info=True)
         finally:
             asking.give_back()
             self._wake()
 
     def _ask(self, wanted: Wanted) -> str:
-        """Ask once, and keep what comes; return why nothing did, or an empty text."""
+        """Ask once and keep the result; return why there is none, or an empty text."""
         why_not = self._ask_once(wanted)
         if why_not != _UNDER_WAY:
             came = why_not or "enrol= gave a credential"
@@ -312,7 +312,7 @@ class Enrolling(NoIssuer, Forkable):
         try:
             credential, issuer = wanted.verified(given)
         except Refusal:
-            return self._fail(wanted, "enrol= returned what no issuer of this survey has signed")
+            return self._fail(wanted, "enrol= returned bytes that no issuer of this survey signed")
         self._warned = False
         return self._credentials.keep(wanted, credential, issuer, self._clock.now())
 
@@ -321,20 +321,20 @@ class Enrolling(NoIssuer, Forkable):
         now = self._clock.now()
         due = now + self._backoff.seconds(wanted.asks, self._jitter())
         self._credentials.postpone(wanted, due, now)
-        return f"{why}; it is asked again later"
+        return f"{why}; it will be asked again later"
 
     def _decline(self, wanted: Wanted) -> str:
         now = self._clock.now()
         if wanted.renewal:
             self._credentials.decline(wanted, now)
-            return "the collector refused the certificate, and the issuer gave no other"
+            return "the collector refused the certificate, and the issuer gave no new one"
         # Perhaps nobody is signed in yet.
         due = now + self._backoff.most * (1 - self._jitter() / 2)
         self._credentials.postpone(wanted, due, now)
-        return "enrol= returned None, so nobody vouches for this device now; it is asked again"
+        return "enrol= returned None, so nobody vouches for this device now; it will be asked again"
 
     def _warn_once(self, why: str) -> None:
-        """Log one line an outage, not one a call."""
+        """Log one line per outage, not per call."""
         if not self._warned:
             self._warned = True
             _LOG.warning("enrolment waits: %s", why)

@@ -91,8 +91,8 @@ def open_memo(
         return MemoRange(manifest.survey_id, first, *row)
     if row is not None or schedule.epoch_start(first) <= fresh_from:
         raise EpochUndecidable(
-            f"the key of epochs {first} to {epochs[-1]} is erased or lost; "
-            f"epoch {epochs.stop} can be reported"
+            f"the key for epochs {first} to {epochs[-1]} is erased or lost; epoch {epochs.stop} "
+            "can be reported"
         )
     key = os.urandom(_KEY_BYTES)
     ends = schedule.epoch_start(min(epochs.stop, schedule.epochs))

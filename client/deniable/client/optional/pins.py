@@ -14,7 +14,7 @@ from deniable.client.parts import NoPin
 from deniable.logs import LogPolicy, LogProof, TransparencyLogError, log_origin
 from deniable.messages import log_entry
 
-_TAKE = "take the whole text that `deniable log policy` prints for this collector"
+_TAKE = "use the whole text that `deniable log policy` prints for this collector"
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class LogPin(NoPin):
         try:
             policy = LogPolicy.parse(text)
         except TransparencyLogError as error:
-            raise ValueError(f"log_policy is no policy of a log: {error}; {_TAKE}") from error
+            raise ValueError(f"log_policy must be the policy of a log: {error}; {_TAKE}") from error
         origin = log_origin(collector)
         others = sorted({log.key.name for log in policy.logs} - {origin})
         if others:
@@ -50,13 +50,15 @@ class LogPin(NoPin):
         What was shown once is not verified again.
         """
         if not proof:
-            return f"no proof came that {self.quorum} of the collector's public log have seen it"
+            return (
+                f"there is no proof that {self.quorum} of the collector's public log have seen it"
+            )
         key = sha256(sha256(envelope).digest() + proof).digest()
         if key not in self._witnessed:
             try:
                 self.policy.check(log_entry(envelope), LogProof.parse(proof))
             except TransparencyLogError as error:
-                return f"its proof that {self.quorum} have seen it does not hold: {error}"
+                return f"its proof that {self.quorum} have seen it is invalid: {error}"
             self._witnessed.add(key)
         return ""
 

@@ -74,8 +74,8 @@ _HEAD_BYTES: Final = 1_024
 """What status, headers and sealing of an answer take at most, beside its body."""
 _NOT_OPENED: Final = 400
 _KEY_GONE: Final = (
-    "HTTP 400: the key that this app seals for may be gone, and an update of the app bring a new "
-    "one; or the relay alone says so"
+    "HTTP 400: the gateway may no longer have the key that this app uses, and an "
+    "app update may bring a new one; or only the relay says so"
 )
 _THIS_MACHINE: Final = frozenset({"127.0.0.1", "[::1]"})
 
@@ -99,7 +99,9 @@ class Relay:
             raise ValueError(f"relay {error.reason}") from error
         host = host_of(match["origin"])
         if host == host_of(collector) and host not in _THIS_MACHINE:
-            raise ValueError("relay must be another's host: the collector's own would hide nothing")
+            raise ValueError(
+                "relay must be on a different host: the collector's own would hide nothing"
+            )
         return cls(match["origin"], match["path"] or "/")
 
 
@@ -161,7 +163,7 @@ class RelayTransport:
         try:
             sealed, opener = seal_request(self._key(), message.encode(padded_to=_MESSAGE_BYTES))
         except ObliviousHttpError as error:
-            raise TransportError("the gateway's key is not sound", unsent=True) from error
+            raise TransportError("the gateway's key is not valid", unsent=True) from error
         try:
             answer = self._way.request(
                 "POST",
@@ -177,7 +179,7 @@ class RelayTransport:
         came = len(answer.body)
         given = media_type(answer.headers.get("content-type", ""))
         if (answer.status, given) != (200, RESPONSE_TYPE):
-            why = f"the relay's own answer (HTTP {answer.status}), none of the collector"
+            why = f"the relay's own answer (HTTP {answer.status}), not the collector's"
             if answer.status == _NOT_OPENED and KEY_PROBLEM.encode() in answer.body:
                 why = _KEY_GONE
             raise TransportError(why, received=came)
@@ -199,11 +201,11 @@ def _opened(opener: ResponseOpener, sealed: bytes, most: int) -> HttpAnswer:
     try:
         response = BinaryResponse.decode(opener.open(sealed))
     except ObliviousHttpError as error:
-        why = "what the relay passed on does not open"
+        why = "the relay's answer cannot be opened"
         raise TransportError(why, received=came) from error
     headers = dict(response.headers)
     if headers.get("content-encoding", "identity") != "identity":
-        raise TransportError("an encoded answer, which was not asked for", received=came)
+        raise TransportError("an encoded answer, which was not requested", received=came)
     if len(response.body) > most:
         raise TransportError("the answer is too long", received=came)
     return HttpAnswer(response.status, headers, response.body)
@@ -252,9 +254,11 @@ class Keyring:
                 return
             open_gateway_keys(envelope, chain[-1:])
             if offered.origin != known.origin:
-                raise Refusal(RefusalCode.MALFORMED, "gateway keys of another collector")
+                raise Refusal(RefusalCode.MALFORMED, "gateway keys of a different collector")
             if offered.sequence <= known.sequence:
-                raise Refusal(RefusalCode.MALFORMED, "older gateway keys than this device has")
+                raise Refusal(
+                    RefusalCode.MALFORMED, "gateway keys that are older than this device's"
+                )
             key = offered.configurations[0].public_key.hex()
             if why_not := self._pin.why_not(envelope, proof):
                 detail = f"the gateway key {key}: {why_not}"
@@ -300,7 +304,7 @@ def bundled_gateway_keys(
     """Return the newest of the app's gateway keys, of which a relay needs some."""
     of_argument: object = given
     if not isinstance(of_argument, bytes | None):
-        raise TypeError("gateway_keys must be the bytes of the signed keys, not their path")
+        raise TypeError("gateway_keys must be the signed keys as bytes, not their path")
     logged = [] if given is None else [logged_envelope(given)]
     logged += [
         LoggedEnvelope(bundle.gateway, bundle.gateway_proof)
@@ -309,20 +313,20 @@ def bundled_gateway_keys(
     ]
     if not logged:
         raise ValueError(
-            "relay needs the collector's gateway keys: bundles have them that `deniable survey "
-            "export` makes once `deniable gateway new` was called; or pass gateway_keys"
+            "relay needs the collector's gateway keys: run `deniable gateway new` and then "
+            "`deniable survey export` for a bundle with them, or pass gateway_keys"
         )
     try:
         keys = [open_gateway_keys(envelope, (authority,)) for envelope, _ in logged]
     except Refusal as error:
-        raise ValueError(f"gateway_keys are not what the authority signed: {error}") from error
+        raise ValueError(f"gateway_keys must be signed by the authority: {error}") from error
     if any(one.origin != collector for one in keys):
-        raise ValueError(f"gateway_keys are not those of {collector}")
+        raise ValueError(f"gateway_keys must be those of {collector}")
     why_not = [pin.why_not(*one) for one in logged]
     if all(why_not):
         raise ValueError(
-            f"gateway_keys are not what log_policy asks for: {why_not[0]}; bundles have the proof "
-            "that `deniable survey export` makes once the keys are in the public log"
+            f"gateway_keys do not satisfy log_policy: {why_not[0]}; once the keys are in the "
+            "public log, `deniable survey export` makes bundles with the proof"
         )
     witnessed = [one for one, why in zip(keys, why_not, strict=True) if not why]
     return max(witnessed, key=lambda one: one.sequence)

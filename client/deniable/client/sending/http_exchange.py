@@ -57,7 +57,7 @@ def exchange(
             with connection.getresponse() as response:
                 received = {name.lower(): value for name, value in response.getheaders()}
                 if received.get("content-encoding", "identity") != "identity":
-                    raise TransportError("an encoded answer, which was not asked for")
+                    raise TransportError("an encoded answer, which was not requested")
                 content = response.read(most + 1)
                 if len(content) > most:
                     raise TransportError("the answer is too long")
@@ -153,7 +153,7 @@ class _Proxy:
     def at(cls, url: str) -> "_Proxy":
         parts = urlsplit(url if "://" in url else f"http://{url}")
         if parts.scheme != "http" or not parts.hostname:
-            why = "the proxy is of no kind that can be used: http://host:port"
+            why = "the proxy must be of the form http://host:port"
             raise TransportError(why, unsent=True)
         headers = {}
         if parts.username is not None:
@@ -270,7 +270,7 @@ def _resolve(address: tuple[str, int], deadline: float) -> Sequence[_Address]:
     call = Call(partial(socket.getaddrinfo, *address, type=socket.SOCK_STREAM), inf)
     if not start_daemon(call.do):
         if not (sys.is_finalizing() or _is_literal(address[0])):
-            raise OSError("no thread to resolve the name on")
+            raise OSError("no thread to resolve the name")
         call.do()
     if not call.wait(left_until(deadline)):
         raise TimeoutError

@@ -91,7 +91,7 @@ class Uploader(Forkable):
         keep_through_forks(self)
 
     def after_fork(self, *, in_child: bool) -> None:
-        """Have new locks and no thread in a child, where only the forking thread goes on."""
+        """Make new locks and no thread in a child, where only the forking thread continues."""
         if in_child:
             self._sending, self._flushing, self._running = Turn(), Turn(), Turn()
             self._wake, self._interrupt = Wake(), threading.Event()
@@ -185,7 +185,7 @@ class Uploader(Forkable):
             self._clock.wait(interrupt, max(pause, 0.001))
 
     def _send(self, report: PendingReport, seconds: float, others: Others = ()) -> Sent:
-        """Send this report; give the others, which are due too, new times."""
+        """Send this report, and give the others that are due new times."""
         started = self._clock.monotonic()
         if (offline := outage(self._transport, seconds)) is not None:
             return self._not_sent(offline, started)
@@ -240,7 +240,7 @@ class Uploader(Forkable):
         return f"unreachable: {error}"
 
     def silence(self) -> float:
-        """Return the seconds for which the collector is left alone, having left one unanswered."""
+        """Return the seconds without requests after one that the collector left unanswered."""
         return max(0.0, self._silent_until - self._clock.monotonic())
 
     def _rest(self) -> float:
@@ -264,7 +264,7 @@ class Uploader(Forkable):
                 _LOG.info("reports wait: %s", error)  # the state has warned of its outage
             except Exception as error:  # noqa: BLE001 - a thread that ends would end sending for good
                 if not self._unforeseen:  # one line an outage
-                    _LOG.warning("reports wait: unforeseen %s", type(error).__name__)
+                    _LOG.warning("reports wait: unexpected %s", type(error).__name__)
                 self._unforeseen = True
                 _LOG.debug("what was not foreseen", exc_info=True)
             say_held()
@@ -274,7 +274,7 @@ class Uploader(Forkable):
             self._launch.note()
 
     def step(self) -> float:
-        """Do one round of sending and maintenance; return the seconds until the next one."""
+        """Do one round of sending and maintenance; return the seconds until the next."""
         nap = self._launch.begin()
         if nap:
             return self._launch.rest(nap)
@@ -312,14 +312,14 @@ class Uploader(Forkable):
 
 
 def _refusal(report: PendingReport, step: Step, why: str) -> str:
-    """Log a report's refusal; return why it waits, an empty text if it does not."""
+    """Log a report's refusal; return why it waits, or an empty text."""
     if isinstance(step, Drop):
         _LOG.warning("survey %s: a report was dropped: %s", report.name, step.verdict)
     if not isinstance(step, Resend):
         return ""
     if step.code is RefusalCode.FORBIDDEN:
         _LOG.warning(
-            "reports wait: the collector takes none that come this way (forbidden), but perhaps "
+            "reports wait: the collector refuses reports sent this way (forbidden), but may accept "
             "those of a relay"
         )
     return why if step.code is None else step.code.value
@@ -337,7 +337,7 @@ def outage(transport: Transport, timeout: float) -> TransportError | None:
 
 @contextmanager
 def _held(turn: Turn, seconds: float) -> Iterator[bool]:
-    """Have a turn, if it can be had in this time; tell whether it could."""
+    """Take a turn if one is free within this time; return whether it was."""
     taken = turn.take(seconds)
     try:
         yield taken is not None

@@ -39,9 +39,9 @@ from deniable.sqlite_files import NewerFile, create_private, writing
 _MAY_DRAW = frozenset({Consent.LOCAL, Consent.ON})
 _MISSING: Final = {
     Consent.UNSET: "nobody consented on this device: ask, then set_consent()",
-    Consent.OFF: "consent is off: it was declined or withdrawn, and only the user changes that",
+    Consent.OFF: "consent is off: it was declined or withdrawn, and only the user can change that",
     Consent.LOCAL: "consent is local: nothing is fetched or sent; an app that bundles the signed "
-    "survey shows what would be",
+    "survey shows what would be sent",
 }
 _NOT_COVERED: Final = (
     "consent does not cover this survey as it is declared now: ask again, then set_consent()"
@@ -142,8 +142,8 @@ class State(Transactions):
         """Raise ``NotCovered`` if the user said no to a name."""
         if name in self.refused(connection):
             raise NotCovered(
-                "the user said no to this survey: only set_consent('on', surveys=[...]) with it "
-                "changes that, once they agree"
+                "the user refused this survey: only set_consent('on', surveys=[...]) with it "
+                "changes that, after they agree"
             )
 
     def check_covered(self, connection: sqlite3.Connection | None, name: str) -> None:
@@ -187,7 +187,9 @@ class State(Transactions):
         """Return the error that says why nothing may be done after this decision."""
         reason = _MISSING.get(decided, _MISSING[Consent.UNSET])
         if self._refusal is not Consent.ON:
-            reason = "consent was withdrawn, which could not be stored yet; set_consent() again"
+            reason = (
+                "consent was withdrawn, which could not be stored yet; call set_consent() again"
+            )
         elif self._lowered(Consent.ON) is not Consent.ON:
             reason = "DO_NOT_TRACK or DENIABLE_CONSENT, set in the environment, lowers consent"
         return ConsentMissing(reason)

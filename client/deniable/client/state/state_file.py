@@ -97,7 +97,7 @@ def insert_device(connection: sqlite3.Connection, mark: Mark | None, beginning: 
     if mark is not None:
         give(connection, mark.consents if consent == "on" else refusals(mark.consents))
         _carry(connection, mark.spent)
-        record_event(connection, now, "state-replaced", "the state before was lost or damaged")
+        record_event(connection, now, "state-replaced", "the previous state was lost or damaged")
 
 
 def renew_unless_newest(
@@ -123,7 +123,7 @@ def _renew(
     *,
     interrupted: bool,
 ) -> None:
-    warn("the state is a copy or a backup: a new device from the next epoch on")
+    warn("the state is a copy or a backup: it is a new device from the next epoch on")
     ledger_time, lived = connection.execute("SELECT ledger_time, lived FROM device").fetchone()
     connection.execute(
         "UPDATE device SET secret = :secret, mark = :mark, ledger_time = :seen,"
@@ -228,8 +228,8 @@ def open_state(
         if isinstance(error, sqlite3.OperationalError):  # a lock or a full disk is no damage
             raise
         if mark is None:  # never a state of ours: somebody named the wrong file
-            raise UnknownFile("is not a state of deniable; name a different file") from error
-        warn("the state is damaged: it is set aside, and no begun epoch is decided")
+            raise UnknownFile("is not a state file of deniable; name a different one") from error
+        warn("the state is damaged: it is set aside, and no epoch already begun is decided")
         set_aside(path, beginning.now)
         create_private(path)
         connection, created = _connect(path, patience), False

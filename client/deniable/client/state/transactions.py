@@ -235,7 +235,9 @@ class Transactions(Forkable):
 
     def _not_in_this_process(self) -> StateUnavailable:
         if self._path is None:
-            return self._unavailable("a state in memory stays with the process that made it")
+            return self._unavailable(
+                "a state in memory can only be used by the process that made it"
+            )
         return self._unavailable(
             "the process was forked while the state was in use; this child must start again"
         )
