@@ -357,7 +357,7 @@ REFUSED: list[tuple[str, str, dict[str, str]]] = [
             ("responses", "3 columns for 2 categ", "[[0.5, 0.25, 0.25], [0.25, 0.5, 0.25]]"),
         )
     ),
-    ("matrix", "a name each", TWO | {"matrix": ROWS, "responses": '["a"]'}),
+    ("matrix", "must have a name", TWO | {"matrix": ROWS, "responses": '["a"]'}),
     ("mechanism", "look the same", TWO | {"matrix": ROWS, "responses": '["a", "A"]'}),
     ("responses", "list of strings", TWO | {"matrix": ROWS, "responses": "[1, 2]"}),
     ("d", "belongs to", TWO | {"matrix": ROWS, "d": "2"}),

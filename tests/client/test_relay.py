@@ -124,7 +124,7 @@ def test_the_longest_requests_fit_into_the_one_size() -> None:
         ({"gateway_keys": b"\x92"}, "must be signed by the authority"),
         ({"authority": NEXT.public_key}, "must be signed by the authority"),
         ({"collector": "https://other.example"}, "must be those of https://other.example"),
-        ({"collector": "https://r.example:99", "relay": "https://r.example/"}, "a different host"),
+        ({"collector": "https://r.example:99", "relay": "https://r.example/"}, "another host"),
     ],
 )
 def test_a_useless_relay_is_refused(bench: Behind, arguments: dict[str, Any], why: str) -> None:

@@ -189,10 +189,13 @@ def test_the_largest_designs_name_what_a_response_supports_at_once() -> None:
 
 def test_no_design_is_made_of_what_is_none() -> None:
     wrong: list[tuple[str, Callable[..., Design], tuple[int, ...]]] = [
-        *(("prime|categories|s is", Affine, p) for p in ((5, 4, 2, 1), (5, 5, 1, 5), (5, 5, 1, 0))),
-        *(("prime|categories|s is", Affine, p) for p in ((6, 5, 1, 2), (5, 131_101, 1, 3))),
+        *(
+            ("prime|categories|s must be", Affine, p)
+            for p in ((5, 4, 2, 1), (5, 5, 1, 5), (5, 5, 1, 0))
+        ),
+        *(("prime|categories|s must be", Affine, p) for p in ((6, 5, 1, 2), (5, 131_101, 1, 3))),
         *(("responses", Affine, (1000, 1021, 2, 3)), ("responses", Subset, (1449, 2))),
-        *(("too many sets", Subset, (400, 398)), ("not below", Subset, (4, 4))),
+        *(("too many sets", Subset, (400, 398)), ("must be below", Subset, (4, 4))),
         *(("categories at", DifferenceSet, (14, 13)), ("13, 15 or 16", DifferenceSet, (7, 7))),
     ]
     for reason, design, parameters in wrong:

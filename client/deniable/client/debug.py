@@ -72,10 +72,7 @@ class Debug:
         for name, error in refresh.declined.items():
             yield f"survey {name}: keeps its manifest; no newer one: {error}"
         for name in refresh.later.keys() & set(refresh.ready):
-            yield (
-                f"survey {name}: not fetched, since it is recent; refresh(force=True) fetches it "
-                "now"
-            )
+            yield f"survey {name}: not fetched, since it is recent; use refresh(force=True)"
 
     def _of_delivery(self, delivery: Delivery) -> Iterator[str]:
         if delivery.error is not None:
@@ -88,9 +85,7 @@ class Debug:
         waiting = self._outbox.pending(self._clock.now())
         if waiting:
             due = instant_text(int(min(report.earliest for report in waiting)))
-            tried = (
-                " (sent before, without an answer)" if any(e.unanswered for e in waiting) else ""
-            )
+            tried = " (sent before, unanswered)" if any(e.unanswered for e in waiting) else ""
             yield (
                 f"waiting to be sent: {counted(len(waiting), 'report')}{tried}, the first at {due}"
                 + (
@@ -111,10 +106,7 @@ class Debug:
                 else "; background=False: nothing is fetched unless refresh() is called"
             )
         if isinstance(error, StateUnavailable):
-            return (
-                "; the next call tries again: check that this process can write to state= and "
-                "its folder"
-            )
+            return "; the next call tries again: check that state= and its folder are writable"
         return ""
 
 

@@ -52,8 +52,7 @@ class NoIssuer:
         if manifest.enrolment.mode != "open":
             raise ManifestRefused(
                 ManifestFault.ENROLMENT,
-                "it requires an issuer to vouch for each device, and the app has no "
-                "Client(enrol=...)",
+                "it requires an issuer for each device, and the app has no Client(enrol=...)",
             )
 
     def check_chosen(self, connection: sqlite3.Connection, manifest: Manifest, epoch: int) -> None:

@@ -25,7 +25,7 @@ _AND: Final = " + "
 def check_dimensions(dimensions: object) -> None:
     """Check the types and numbers of questions and answers; a manifest checks the texts."""
     if type(dimensions) is not tuple or not 2 <= len(dimensions) <= MAX_QUESTIONS:
-        raise InvalidParameter("dimensions", f"are 2 to {MAX_QUESTIONS:,} questions")
+        raise InvalidParameter("dimensions", f"must be 2 to {MAX_QUESTIONS:,} questions")
     for row in dimensions:
         if type(row) is not tuple or len(row) < 3 or not all(type(text) is str for text in row):
             raise InvalidParameter("dimensions", "must each have a name and two or more answers")

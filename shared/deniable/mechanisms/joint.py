@@ -41,9 +41,7 @@ class _Kind(SeveralQuestions):
         self, parameters: Parameters, categories: int, epsilon: str, delta: str
     ) -> Answered:
         if categories != combinations_of(parameters["dimensions"]):
-            raise InvalidParameter(
-                "categories", "must be the combinations of the questions' answers"
-            )
+            raise InvalidParameter("categories", "must be the combinations of all answers")
         return answering_mechanism(parameters["mechanism"], categories, epsilon, delta)
 
     def responses(self, parameters: Parameters, categories: tuple[str, ...]) -> Sequence[str]:

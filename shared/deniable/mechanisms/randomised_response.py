@@ -62,9 +62,7 @@ class TwoValuedMechanism:
         if type(lies) is not int:
             raise TypeError("lies must be an int")
         if lies < 1:
-            raise ValueError(
-                "a lie must have a positive weight, or the answer would be sent as it is"
-            )
+            raise ValueError("a lie must have some weight, or the true answer would be sent")
         self._place(categories, 1 << bits, lies)
 
     def _place(self, categories: int, grid: int, lies: int) -> None:

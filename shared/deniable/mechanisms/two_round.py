@@ -213,7 +213,7 @@ class _Kind(Kind):
         with at_fault("categories"):
             design = kind.design(fresh, categories)
         if design.points > MAX_POINTS:
-            text = f"fresh must have at most {MAX_POINTS:,} points, not {design.points:,}"
+            text = f"fresh has {design.points:,} points, and {MAX_POINTS:,} is the most"
             raise InvalidParameter("mechanism", text)
         with at_fault("epsilon"):
             return TwoRound(design, epsilon, parameters["kept"])

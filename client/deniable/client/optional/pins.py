@@ -50,9 +50,7 @@ class LogPin(NoPin):
         What was shown once is not verified again.
         """
         if not proof:
-            return (
-                f"there is no proof that {self.quorum} of the collector's public log have seen it"
-            )
+            return f"no proof that {self.quorum} of the collector's public log have seen it"
         key = sha256(sha256(envelope).digest() + proof).digest()
         if key not in self._witnessed:
             try:

@@ -99,9 +99,7 @@ class Relay:
             raise ValueError(f"relay {error.reason}") from error
         host = host_of(match["origin"])
         if host == host_of(collector) and host not in _THIS_MACHINE:
-            raise ValueError(
-                "relay must be on a different host: the collector's own would hide nothing"
-            )
+            raise ValueError("relay must be on another host: the collector's own hides nothing")
         return cls(match["origin"], match["path"] or "/")
 
 
@@ -256,9 +254,7 @@ class Keyring:
             if offered.origin != known.origin:
                 raise Refusal(RefusalCode.MALFORMED, "gateway keys of a different collector")
             if offered.sequence <= known.sequence:
-                raise Refusal(
-                    RefusalCode.MALFORMED, "gateway keys that are older than this device's"
-                )
+                raise Refusal(RefusalCode.MALFORMED, "gateway keys older than this device's")
             key = offered.configurations[0].public_key.hex()
             if why_not := self._pin.why_not(envelope, proof):
                 detail = f"the gateway key {key}: {why_not}"

@@ -187,9 +187,7 @@ class State(Transactions):
         """Return the error that says why nothing may be done after this decision."""
         reason = _MISSING.get(decided, _MISSING[Consent.UNSET])
         if self._refusal is not Consent.ON:
-            reason = (
-                "consent was withdrawn, which could not be stored yet; call set_consent() again"
-            )
+            reason = "consent was withdrawn; that could not be stored yet: call set_consent() again"
         elif self._lowered(Consent.ON) is not Consent.ON:
             reason = "DO_NOT_TRACK or DENIABLE_CONSENT, set in the environment, lowers consent"
         return ConsentMissing(reason)

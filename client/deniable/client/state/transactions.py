@@ -235,9 +235,7 @@ class Transactions(Forkable):
 
     def _not_in_this_process(self) -> StateUnavailable:
         if self._path is None:
-            return self._unavailable(
-                "a state in memory can only be used by the process that made it"
-            )
+            return self._unavailable("only the process that made a state in memory can use it")
         return self._unavailable(
             "the process was forked while the state was in use; this child must start again"
         )
