@@ -23,7 +23,7 @@ def test_a_new_page_takes_an_entry_an_answer_and_a_template(tmp_path: Path) -> N
     assert told["place"] == f"./{place}?level=0.5"
     assert f'<p id="toy">{MANIFEST.name} at 0.5</p>' in told["page"]
     assert 'data-page="toy"' in told["page"]
-    assert f'<a href="../../{place}" aria-current="page">A toy</a>' in told["page"]
+    assert f'<a href="../../{place}?level=0.5" aria-current="page">A toy</a>' in told["page"]
     assert f'<a href="../{place}">A toy</a>' in told["figures"]
     row = 'deniable_requests_total{route="/surveys/{name}/toy",status="%d"} 1'
     assert [row % status in told["metrics"] for status in (200, 401)] == [True, True]
