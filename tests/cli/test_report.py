@@ -371,7 +371,7 @@ def test_a_shell_can_pin_the_log_too(shell: Shell, tmp_path: Path) -> None:
     (tmp_path / "policy").write_text(log.policy())
     pinned = ("--log-policy", str(tmp_path / "policy"))
     assert shell.run("y", "2", options=pinned) == 1
-    assert "not-witnessed: no proof came that 2 of 3 witnesses" in shell.err
+    assert "not-witnessed: no proof that 2 of 3 witnesses" in shell.err
     (envelope,) = shell.transport.envelopes
     shell.transport.proofs[envelope] = log.proof(envelope)
     assert shell.run("2", options=pinned) == 0
