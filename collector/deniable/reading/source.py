@@ -432,12 +432,13 @@ def find_note(text: str, notes: Sequence[Note], epochs: range | None = None) -> 
     """
     if epochs is not None:
         raise ValueError("a note says which epochs are compared: name none")
-    names = [name.casefold() for name in note_names(notes)]
-    if text.casefold() in names:
-        return notes[names.index(text.casefold())]
-    alike = [at for at, note in enumerate(notes) if note.text.casefold() == text.casefold()]
-    named = [note_names(notes)[at] for at in alike or range(len(notes))][-_MOST_NAMED:]
-    known = ", ".join(map(repr, named)) or "there are none"
+    names = note_names(notes)
+    for note, name in zip(notes, names, strict=True):
+        if name.casefold() == text.casefold():
+            return note
+    pairs = zip(notes, names, strict=True)
+    alike = [name for note, name in pairs if note.text.casefold() == text.casefold()]
+    known = ", ".join(map(repr, (alike or names)[-_MOST_NAMED:])) or "there are none"
     if alike:
         raise ReadingError(f"{len(alike)} notes say {text!r}; name one by its time: {known}")
     raise ReadingError(f"no note says {text!r}; newest notes: {known}")
