@@ -299,7 +299,7 @@ STATES = {
         ("runuser -u root -- deniable doctor",), lambda it: setattr(it, "user", 0),
     ),
     "a file that must not grow": State(
-        "store", lambda it: setattr(it, "may_grow", False), ("room", "ulimit -f"),
+        "store", lambda it: setattr(it, "may_grow", False), ("free space", "ulimit -f"),
         lambda it: setattr(it, "may_grow", True),
     ),
     "nothing that is published": doubtful(

@@ -108,7 +108,8 @@ def test_marks_are_where_their_numbers_are(
     def at(wanted: float) -> float:
         return left + (wanted - low) / (high - low) * (right - left)
 
-    outer = [each for each in found(svg, "rect", "outer") if each.get("width") != "16"]
+    marks = [mark for row in found(svg, "g", "row") for mark in row.iter(f"{SVG}rect")]
+    outer = [mark for mark in marks if mark.get("class") == "outer"]
     for rect, band in zip(outer, filter(None, bands), strict=True):
         assert number(rect, "x") == pytest.approx(at(band[0]), abs=0.2)
         ends = number(rect, "x") + number(rect, "width")
