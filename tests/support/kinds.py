@@ -2,10 +2,15 @@
 
 from collections.abc import Mapping
 from fractions import Fraction
+from importlib.util import find_spec
+from math import ceil
 from typing import Any
 
 from deniable.mechanisms import KINDS as REGISTERED
+from deniable.mechanisms import SurveyMatrix, exact_epsilon
 from deniable.mechanisms.answering import answer_labels, combination_labels
+from deniable.mechanisms.exact import odds_floor
+from deniable.mechanisms.mean import MAX_ROWS
 from deniable.messages import Manifest, Repeat, Specification
 from deniable.planning import calibration
 from deniable.publishing.survey_matrix import certified_settings
@@ -16,6 +21,12 @@ def calibrated(
     kind: str, categories: int, epsilon: str, settings: Mapping[str, Any]
 ) -> Specification:
     """Return a specification by the settings of a survey file, probabilities among them."""
+    if kind == "mean" and find_spec("numpy") is None:  # as one bit, which needs no linear program
+        grid, odds = SurveyMatrix.grid, odds_floor(exact_epsilon(epsilon))
+        low = ceil(grid / (1 + odds))
+        rows = min(categories, MAX_ROWS)
+        steps = range(low, grid - low + 1, (grid - 2 * low) // (rows - 1))
+        return Specification(kind, {"weights": tuple((grid - w, w) for w in steps[:rows])})
     if "matrix" in settings:
         rows, labels = settings["matrix"], settings.get("responses", ())
         settings = certified_settings(rows, labels, categories, epsilon)
