@@ -1,4 +1,4 @@
-"""What DENIABLE_DEBUG says: each thing once, with what to do next, and never an answer."""
+"""What DENIABLE_DEBUG prints: each thing once, and never an answer."""
 
 import logging
 import sys
@@ -21,9 +21,12 @@ Scene = Callable[[Bench], Client]
 
 @pytest.fixture(autouse=True)
 def _nothing_said(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(debug, "_said", set())
+    monkeypatch.setattr(debug.LINES, "printed", set())
+    logger = logging.getLogger("deniable")
+    level = logger.level
     yield
-    logging.getLogger("deniable").removeHandler(debug._WARNINGS)
+    logger.removeHandler(debug.LINES)
+    logger.setLevel(level)
 
 
 def made(does: Callable[[Client], object] = lambda _: None, **changes: Any) -> Scene:
@@ -70,23 +73,22 @@ def answering(answer: HttpAnswer | Exception) -> Callable[[Bench, Client], objec
     [
         (made(Client.start, consent="unset"), ["nobody consented", "set_consent()"]),
         (made(environment={"DO_NOT_TRACK": "1"}), ["DO_NOT_TRACK"]),
-        (made(), ["no verified manifest yet", "background=False", "refresh()"]),
-        (made(Client.refresh, transport=NOBODY), ["not ready", "cannot be reached", "refresh()"]),
+        (made(), ["not-recorded", "no verified manifest yet"]),
+        (made(Client.refresh, transport=NOBODY), ["not ready", "cannot be reached"]),
         (made(Client.refresh, surveys=[DEMANDING]), ["not ready", "too-high-epsilon"]),
         (ready(later(1), sliding=SlidingCeiling("1", 30)), ["is spent; a later epoch"]),
         (ready(later(100)), ["explain()"]),
-        (ready(later(0)), ["repeated", "a web worker that answers for many users", "one device"]),
-        (ready(lambda *_: None), ["1 report, the first at 2", "flush()"]),
+        (ready(later(0)), [f"survey {NAME}: repeated: epoch 0"]),
         (
             ready(answering(refused(RefusalCode.BAD_KEY))),
-            ["1 report dropped: {'bad-key': 1}", "the next epoch can be reported"],
+            ["a report was dropped: bad-key", "the next epoch can be reported"],
         ),
         (
             ready(answering(UNREACHABLE)),
-            ["reports wait: the collector cannot be reached", "1 report, the first at"],
+            ["reports wait: the collector cannot be reached", "reports wait: {'unreachable: "],
         ),
-        (ready(lambda _, client: client.set_consent("local")), ["consent is local", "journal()"]),
-        (ready(lambda bench, _: bench.path.unlink()), ["the state file was replaced", "state="]),
+        (ready(lambda _, client: client.set_consent("local")), [f"survey {NAME}: local: epoch 0"]),
+        (ready(lambda bench, _: bench.path.unlink()), ["the state file was replaced"]),
     ],
 )
 def test_what_does_not_happen_is_said_once_with_its_reason(

@@ -77,7 +77,7 @@ class ClientSettings:
         clock: the time in Unix seconds, and a monotonic clock; by default the system's.
         unsafe_draw: the source of noise, uniform integers from 0 up to 2^64; any source but the
             default, the operating system's generator, makes answers public.
-        debug: whether to explain on standard error, once each, what does not happen and why;
+        debug: whether standard error has what the logger ``deniable`` logs, from the level INFO on;
             ``DENIABLE_DEBUG=1`` in the environment does the same.
         first_epoch: "now" lets a state without a user's decision answer the epoch that runs, for
             tests and simulations: a state in memory, or a new one if ``Client(consent="on")``

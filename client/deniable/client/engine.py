@@ -45,14 +45,12 @@ from deniable.client.survey import Answer, Survey
 from deniable.client.threads import Call, call_aside, say_held, start_daemon
 
 if TYPE_CHECKING:
-    from deniable.client.debug import Debug
     from deniable.client.explaining.explanation import Explanation
     from deniable.client.explaining.journal import Journal
     from deniable.terms.sentences import Translate
 
 _LOG = logging.getLogger("deniable")
 _T = TypeVar("_T")
-_Result = TypeVar("_Result", Outcome, Refresh, Delivery, NotRecorded, Mapping[str, NotRecorded])
 
 CLOSE_SECONDS: Final = 1.0
 REPORT_PATIENCE = 0.1
@@ -139,11 +137,10 @@ class Engine:
             asks=self.issuer.step,
         )
         self.issuer.attach(self.ledger, self.jitter, delay, self.uploader.wake, self.launch.hold)
-        self._debug: Debug | None = None
         if arguments.debug:
-            from deniable.client import debug as of_developers
+            from deniable.client.debug import show_log  # for developers
 
-            self._debug = of_developers.Debug(self.outbox, arguments)
+            show_log()
 
     def decide(self, survey: Survey | str, answer: Answer, slot_seconds: int | None) -> Outcome:
         """Record a response to the answer: the first half of ``report``, which alone sees it."""
@@ -162,14 +159,13 @@ class Engine:
 
     def follow_up(self, outcome: Outcome) -> None:
         """Log the outcome of a report and trigger its sending: the second half of ``report``."""
-        if outcome.error is not None:
-            _LOG.info("survey %s: not recorded: %s", outcome.survey, str(outcome.error))
+        why = f"epoch {outcome.epoch}" if outcome.error is None else str(outcome.error)
+        _LOG.info("survey %s: %s: %s", outcome.survey, outcome.status, why)
         # What consent covers goes on, also where this survey is not among it.
         quiet = outcome.status is OutcomeStatus.LOCAL or type(outcome.error) is ConsentMissing
         if self.arguments.background and not quiet:
             self.uploader.start()
-        with self._asking(REPORT_PATIENCE):
-            self._debugged(outcome)
+        say_held()
 
     def refresh(self, timeout: float, *, force: bool) -> Refresh:
         """Fetch the manifests that are due, and ask for the certificates that are needed."""
@@ -179,8 +175,10 @@ class Engine:
             refreshed = self._aside(refresh, timeout + self.issuer.takes)
         except StateUnavailable as error:
             refreshed = self._not_refreshed(error)
-        with self._asking(end - time.monotonic()):
-            return self._debugged(refreshed)
+        say_held()
+        for name, why in refreshed.errors.items():
+            _LOG.info("survey %s: not ready: %s", name, str(why))
+        return refreshed
 
     def _refresh(self, timeout: float, end: float, force: bool) -> Refresh:
         try:
@@ -197,7 +195,6 @@ class Engine:
 
     def flush(self, timeout: float, due_only: bool) -> Delivery:
         """Send now what waits."""
-        end = time.monotonic() + timeout
         try:
             delivery = self._aside(partial(self.uploader.flush, timeout, due_only), timeout)
         except StateUnavailable as error:
@@ -205,8 +202,10 @@ class Engine:
         except BaseException:
             self.uploader.interrupt()
             raise
-        with self._asking(end - time.monotonic()):
-            return self._debugged(delivery)
+        say_held()
+        if delivery.waiting:
+            _LOG.info("reports wait: %s", dict(delivery.waiting))
+        return delivery
 
     def _aside(self, work: Callable[[], _T], seconds: float) -> _T:
         """Do some work on a different thread, unless that would wait for this one."""
@@ -274,7 +273,7 @@ class Engine:
             try:
                 self.check_consent()
             except NotRecorded as error:
-                self._debugged(error)
+                _LOG.info("the thread is not started: %s", error)
             else:
                 self.uploader.start()
 
@@ -319,9 +318,8 @@ class Engine:
             try:
                 self.manifests.refresh(REQUEST_SECONDS, force=token_request, in_background=True)
             except NotRecorded as error:
-                self._debugged(error)
+                _LOG.info("no manifests are fetched: %s", error)
                 return math.inf  # whoever consents wakes the thread, and so does the next report
-            self._debugged(self.manifests.errors)
         return self.manifests.next_refresh
 
     def _readiness(
@@ -346,11 +344,6 @@ class Engine:
                 errors[name] = drop_frames(why_not)
         declined = {name: refused[name] for name in ready if name in refused}
         return Refresh(tuple(ready), errors, declined, later)
-
-    def _debugged(self, result: _Result) -> _Result:
-        if self._debug is not None:
-            self._debug.say(result)
-        return result
 
     def _decide(self, survey: Survey, index: int, slot_seconds: int | None) -> Outcome:
         now = self._clock.now()
