@@ -1,4 +1,4 @@
-"""The ``deniable`` command: whole where a collector can run, the device's part elsewhere."""
+"""The ``deniable`` command: complete where a collector can run, otherwise the device's part."""
 
 import io
 import sys
@@ -12,7 +12,7 @@ _COLLECTOR: Final = ("deniable.cli", "click")
 def main() -> None:
     """Run the command line and exit with its status."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # bars on a terminal that knows only ASCII
+        if isinstance(stream, io.TextIOWrapper):  # bars on a terminal that supports only ASCII
             stream.reconfigure(errors="replace")
     if all(find_spec(name) for name in _COLLECTOR):
         import_module("deniable.cli.root").deniable()

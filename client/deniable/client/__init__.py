@@ -131,5 +131,5 @@ __all__ = [
     "device_commands",
 ]
 
-# An app that configures no logging sees nothing of ours on its standard error.
+# The library writes nothing to the standard error of an app that configures no logging.
 logging.getLogger("deniable").addHandler(logging.NullHandler())

@@ -1,7 +1,7 @@
 """The client: what an app embeds.
 
 It is a plain object, usable from any thread. Constructing it touches neither disk nor network;
-``report()`` never waits for the network. Nothing raises for what the world does, unless asked to by
+``report()`` never waits for the network. Nothing raises for outside causes, unless requested by
 ``strict=True``.
 """
 
@@ -33,21 +33,22 @@ _T = TypeVar("_T")
 
 
 class Client:
-    """One device's side of one collector.
+    """A device's connection to one collector.
 
     Args:
         collector: its origin, ``https://host[:port]``; http for 127.0.0.1 and [::1].
-        authority: the public key that signs its manifests, or a key that handed over to it: 32
-            bytes, or 64 hex digits.
-        surveys: what the app is willing to ask; declared here, before any answer exists (D1).
+        authority: the public key that signs its manifests, or a predecessor of that key: 32 bytes,
+            or 64 hex digits.
+        surveys: the surveys that the app is willing to ask; declared here, before any answer exists
+            (D1).
         state: path of the state file, private to this app and user.
-        consent: what a new state starts with; a stored decision of the user wins. With ``on`` the
-            app itself claims, at every construction until the user decides, that its user agreed to
-            what is declared here: omit it, and ask. Since nobody is asked, a new state then begins
-            with the next epoch (``ClientSettings.first_epoch``).
+        consent: the initial consent of a new state; a stored decision of the user takes precedence.
+            With ``on`` the app itself claims, at every construction until the user decides, that
+            its user agreed to the surveys declared here: omit it, and ask. Since nobody is asked, a
+            new state then begins with the next epoch (``ClientSettings.first_epoch``).
         lifetime_epsilon: the most that this device will ever spend on all surveys together. A
             manifest reserves the cost of all its epochs when it is accepted (D3).
-        sliding: an additional limit on what it spends within a period.
+        sliding: an additional limit on spending within a period.
         enrol: a plain function that gets a certificate from the app's own backend, for surveys that
             require one; see ``EnrolmentRequest``. It is called on a daemon thread at the start of
             each epoch, at a random time as for sends, before there is an answer. Without it such
@@ -56,9 +57,9 @@ class Client:
             ``refresh`` do.
         relay: the URL, ``https://host/path``, of a relay that is not run by the collector.
             Everything for the collector is sealed and sent through the relay, so the collector sees
-            no network address. Whatever fails, nothing is sent another way, not even by a later
+            no network address. If this fails, nothing is sent another way, not even by a later
             client without a relay (D13).
-        gateway_keys: the signed keys with which the collector opens what came through a relay, as
+        gateway_keys: the signed keys with which the collector opens requests from a relay, as
             ``deniable gateway`` shows them; bundles contain them.
         log_policy: the text that ``deniable log policy`` prints: the collector's public log and its
             witnesses. No survey is then answered and no key trusted unless enough of these
@@ -97,7 +98,7 @@ class Client:
         strict: bool = False,
         slot_seconds: int | None = None,
     ) -> Outcome:
-        """Record a response to the answer: once per survey and epoch, and never the answer itself.
+        """Record a response to the answer, once per survey and epoch; never the answer.
 
         It reads and writes the state and returns; sending happens elsewhere and later. It waits a
         tenth of a second for a state that is in use elsewhere, and five seconds more for its own
@@ -108,10 +109,11 @@ class Client:
             survey: a declared survey, or its name.
             answer: one of the survey's categories, as text, Enum member or number; for several
                 questions, a mapping with the answer to each.
-            strict: raise the error that the outcome would hold.
-            slot_seconds: for events that can happen several times in an epoch: cut the epoch into
-                slots of this length, and report the first event in one of them, drawn ahead for
-                each epoch; others are ``NotChosen``. By default the epoch's first is reported.
+            strict: raise the error that the outcome would contain.
+            slot_seconds: for events that can happen several times in an epoch: divide the epoch
+                into slots of this length, and report the first event in one of them, drawn in
+                advance for each epoch; other events are ``NotChosen``. By default the epoch's first
+                event is reported.
 
         Raises:
             ValueError: if ``slot_seconds`` is not a whole number.
@@ -122,10 +124,10 @@ class Client:
         try:
             outcome = engine.decide(survey, answer, slot_seconds)
         except BaseException as error:
-            del survey, answer  # crash reporters collect the frames of what is raised
+            del survey, answer  # crash reporters collect the frames of raised errors
             forget_locals(error)
             raise
-        del survey, answer  # as above, and so do handlers of what is logged
+        del survey, answer  # as above, and handlers of log records do too
         engine.follow_up(outcome)
         if strict and outcome.error is not None:
             raise outcome.error
@@ -136,19 +138,19 @@ class Client:
 
         A name is due if it was never fetched, or a day after it was. After failures the wait grows
         from a minute to a day, whichever process asked. ``force`` asks now, at most eight times a
-        day. All that takes ``timeout`` seconds at most. Then ``enrol`` is called for the
-        certificates that are needed, for as long as it takes. Never raises for what the network,
-        the collector or ``enrol`` does; without consent, does nothing.
+        day. Fetching takes at most ``timeout`` seconds. Then ``enrol`` is called for the required
+        certificates, for as long as it takes. Never raises because of the network, the collector or
+        ``enrol``; without consent, does nothing.
         """
         return acting_for(self._engine).refresh(timeout, force=force)
 
     def flush(self, timeout: float = 10.0, due_only: bool = False) -> Delivery:
-        """Send now what waits, for ``timeout`` seconds at most, or five more if the disk is slow.
+        """Send waiting reports now, within ``timeout`` seconds, or five more on slow disks.
 
-        Never raises for what the network or the collector does. The app chooses the moment: if that
-        is the app's start or end, it shows when somebody uses the device, and ``explain()`` says
-        so. If nothing can leave the device it returns at once. After a request that went
-        unanswered, nothing else is tried for a minute, or until that request's second send.
+        Never raises because of the network or the collector. The app chooses the moment: if that is
+        the app's start or end, it shows when somebody uses the device, and ``explain()`` says so.
+        If nothing can leave the device it returns at once. After an unanswered request, nothing
+        else is tried for a minute, or until that request's second send.
 
         Requests in quick succession let an observer guess that they come from one device: leave
         sending to the background thread if there is one. ``due_only`` sends only what is due by its
@@ -158,7 +160,7 @@ class Client:
 
     @property
     def consent(self) -> Consent:
-        """Return the consent that holds: the user's decision, unless something lowers it.
+        """Return the consent in effect: the user's decision, unless something lowers it.
 
         The environment may lower it, and it is OFF if the state cannot be read.
         """
@@ -166,7 +168,7 @@ class Client:
 
     @property
     def consent_record(self) -> ConsentRecord:
-        """Return the user's decision with its time and origin, and what holds now.
+        """Return the user's decision with its time and origin, and the consent in effect.
 
         If the state cannot be read, it is OFF and contains the ``problem``.
         """
@@ -179,11 +181,11 @@ class Client:
     def uncovered(self) -> tuple[Survey, ...]:
         """Return the declared surveys for which the user must still be asked for consent.
 
-        All of them until somebody has decided. With ON, those for which it was not given: they came
-        with an update, or now differ in what they ask, in who learns of it, or by a higher ceiling.
-        No survey after OFF, which only the user can reverse, or with LOCAL, which sends nothing, or
-        if the state cannot be read, since no decision could be stored. No survey that was itself
-        refused.
+        These are all surveys until somebody has decided. With ON, they are the surveys for which it
+        was not given: they came with an update, or now differ in their question, in who learns of
+        it, or by a higher ceiling. There are none after OFF, which only the user can reverse, with
+        LOCAL, which sends nothing, or if the state cannot be read, since no decision could be
+        stored. Refused surveys are never included.
         """
         try:
             names = acting_for(self._engine).uncovered()
@@ -202,17 +204,17 @@ class Client:
     ) -> bool:
         """Store the user's decision, and return whether it was stored within ten seconds.
 
-        ON covers what is declared now, or only these ``surveys``, in addition to what was covered
-        before. Any other decision ends all that, and erases all report bytes. OFF for some
-        ``surveys`` erases only the bytes of their reports, and holds for these names until ON is
-        given for them by name.
+        ON covers the currently declared surveys, or only these ``surveys``, in addition to those
+        covered before. Any other decision ends all consent, and erases all report bytes. OFF for
+        some ``surveys`` erases only the bytes of their reports, and holds for these names until ON
+        is given for them by name.
 
         It undoes no decision about an epoch: OFF and then ON brings no second draw (D4). The origin
-        says who asked and where, for the user's own record: "settings page", for example.
+        states who asked and where, for the user's own record: "settings page", for example.
 
-        A refusal holds in this client even if it could not be stored, until a later decision is:
-        nothing is drawn or sent. If a newer version of the SDK wrote the state, OFF for all is kept
-        beside it, and that version erases the bytes when it next uses the state.
+        Even if it could not be stored, a refusal applies in this client until a later decision is
+        stored: nothing is drawn or sent. If a newer version of the SDK wrote the state, OFF for all
+        is kept beside it, and that version erases the bytes when it next uses the state.
 
         Raises:
             ValueError: if ``surveys`` are given for a decision other than ON or OFF.
@@ -225,8 +227,8 @@ class Client:
     def purge(self, *, strict: bool = False) -> bool:
         """Erase from disk the bytes that were or would be sent, without changing consent.
 
-        What was decided and spent remains: no epoch gets a second draw (D4). Returns whether it was
-        done: if not, nothing is erased, and what waits is still sent. To keep that from being sent,
+        Decisions and spending remain: no epoch gets a second draw (D4). Returns whether it was
+        done: if not, nothing is erased, and waiting reports are still sent. To prevent that,
         withdraw consent.
 
         Raises:
@@ -235,9 +237,9 @@ class Client:
         return _is_done(acting_for(self._engine).purge, strict=strict)
 
     def explain(self, translate: "Translate" = str) -> "Explanation":
-        """Return the explanation: what may be asked, its terms, what is sent to whom, and its cost.
+        """Return the explanation: possible questions, terms, what is sent to whom, the cost.
 
-        Three lines come first, once if they are the same for all questions, else for each one.
+        Three lines come first: once if they are the same for all questions, otherwise for each one.
         These lines and all of ``brief()`` can be translated with ``catalogue("de")``, for example,
         or with the ``gettext`` of an app's own translation.
 
@@ -247,7 +249,7 @@ class Client:
         return acting_for(self._engine).explain(translate)
 
     def journal(self) -> "Journal":
-        """Return the journal of all that was stored and sent, newest last: never an answer.
+        """Return the journal of what was stored and sent, newest last; it contains no answer.
 
         ``str()`` of it is text for a terminal. Creates no state if there is none. If the state
         cannot be read, it contains only the problem, in its ``consent``.
@@ -260,7 +262,7 @@ class Client:
             return Journal(ConsentRecord.unread(error))
 
     def start(self) -> None:
-        """Begin to send and refresh in the background, if there is consent.
+        """Start sending and refreshing in the background, if there is consent.
 
         ``report`` does so too. Call this when the app starts: it may have nothing to report, and a
         certificate must be there before a report. Does nothing without ``background``. Never
@@ -290,7 +292,8 @@ class Client:
         slot_seconds: int | None = None,
     ) -> Outcome:
         """Do :meth:`report` without blocking the event loop: the disk may be slow."""
-        # Taken by the call alone: the frames of what is raised, or cancelled, hold nothing.
+        # The arguments are removed by the call itself, so frames of raised or cancelled calls
+        # contain none.
         arguments = [(survey, answer)]
         del survey, answer
         try:
@@ -306,7 +309,7 @@ class Client:
         *,
         force: bool = False,
     ) -> Refresh:
-        """Do :meth:`refresh` without blocking the event loop; if cancelled, it still goes on."""
+        """Do :meth:`refresh` without blocking the event loop; if cancelled, it still continues."""
         return await _aside(partial(self.refresh, timeout, force=force))
 
     async def aflush(
@@ -314,7 +317,7 @@ class Client:
         timeout: float = 10.0,  # noqa: ASYNC109 - as flush has it
         due_only: bool = False,
     ) -> Delivery:
-        """Do :meth:`flush` without blocking the event loop; if cancelled, it still goes on."""
+        """Do :meth:`flush` without blocking the event loop; if cancelled, it still continues."""
         return await _aside(partial(self.flush, timeout, due_only))
 
     async def aclose(self) -> None:
@@ -349,12 +352,12 @@ def _is_done(work: Callable[[], None], *, strict: bool) -> bool:
 
 
 async def _aside(work: Callable[[], _T]) -> _T:
-    """Do some work on a daemon thread of its own: neither the loop nor the process waits for it.
+    """Run a function on its own daemon thread: neither the loop nor the process waits for it.
 
-    Both would wait at their end for a thread of the loop's own, as long as a collector does not
-    answer; and other work of the app may occupy all of those threads.
+    With a thread of the loop's own, both would wait at their end until the collector answers; and
+    the app may occupy all of those threads.
     """
-    import asyncio  # 70 ms that an app without an event loop need not pay
+    import asyncio  # 70 ms that apps without an event loop avoid
 
     loop = asyncio.get_running_loop()
     came = asyncio.Event()

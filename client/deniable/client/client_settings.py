@@ -55,7 +55,7 @@ class InMemory:
 
 
 IN_MEMORY: Final = InMemory()
-"""The argument ``state`` of a client that keeps nothing."""
+"""The argument ``state`` of a client with a state in memory."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -64,14 +64,14 @@ class ClientSettings:
 
     Attributes:
         delivery_seconds: the seconds within which a report is sent, at a random time (D7); an hour
-            by default. What is overdue when the thread starts waits for a random time of running:
-            at most as long, and at most 30 seconds. What is left of it is kept across starts.
+            by default. Reports overdue when the thread starts wait for a random time of running: at
+            most as long, and at most 30 seconds. The rest of that time is kept across starts.
         caps: the most reports, bytes and days that may wait; above them, the oldest reports are
             dropped.
         backoff: the seconds to wait before a report's second send; later ones are a day apart, and
             after six it is dropped (D8).
-        transport: the way of all requests to the collector, or to the relay if there is one, each
-            with its limit in seconds; by default HTTP by the standard library.
+        transport: the transport for all requests to the collector, or to the relay if there is one,
+            each with its limit in seconds; by default the standard library's HTTP.
         environment: the variables, by name, that may lower the user's consent, read at each call;
             the process's by default.
         clock: the time in Unix seconds, and a monotonic clock; by default the system's.
@@ -79,12 +79,12 @@ class ClientSettings:
             default, the operating system's generator, makes answers public.
         debug: whether standard error has what the logger ``deniable`` logs, from the level INFO on;
             ``DENIABLE_DEBUG=1`` in the environment does the same.
-        first_epoch: "now" lets a state without a user's decision answer the epoch that runs, for
+        first_epoch: "now" lets a state without a user's decision answer the current epoch, for
             tests and simulations: a state in memory, or a new one if ``Client(consent="on")``
             claims consent. By default such a state begins with the "next" epoch, once the collector
             has given the date: an earlier state, which is gone, may have answered this one (D5).
-        manifests: the bytes of signed manifests that the app has before it is ever online, in
-            addition to those of ``Survey.bundled``.
+        manifests: the bytes of signed manifests that the app has before going online, in addition
+            to those of ``Survey.bundled``.
 
     Raises:
         ValueError, TypeError: for an invalid setting.
@@ -171,7 +171,7 @@ def checked_origin(collector: str) -> str:
 
 
 def checked_consent(value: Consent | str) -> Consent:
-    """Return a consent, also from its value."""
+    """Return a consent, also from its text value."""
     try:
         return Consent(value)
     except ValueError:
@@ -251,7 +251,7 @@ def state_path(state: object) -> Path | None:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Arguments:
-    """The arguments of a client for as long as it lives: valid, with every default filled in."""
+    """The valid arguments of a client, with every default filled in."""
 
     collector: str
     authority: bytes
@@ -265,12 +265,12 @@ class Arguments:
     relay: "Relay | None"
     log_pin: NoPin
     settings: ClientSettings
-    # What the settings, and what else it takes, amount to.
-    manifests: Sequence[LoggedEnvelope | SignedManifest]  # also those of the surveys' bundles
+    # Values derived from the settings and other arguments.
+    manifests: Sequence[LoggedEnvelope | SignedManifest]  # including those of the surveys' bundles
     transport: Transport  # to the relay, if there is one
     debug: bool
     # The other optional parts.
-    issuer: Callable[[], NoIssuer]  # of one client each
+    issuer: Callable[[], NoIssuer]  # one for each client
     way: Direct
     noise: FreshNoise
 
@@ -299,7 +299,7 @@ class Arguments:
         )
 
     def declared(self, survey: Survey | str) -> Survey:
-        """Return a declared survey; raise ``UndeclaredSurvey`` if it is none."""
+        """Return a declared survey; raise ``UndeclaredSurvey`` if there is none."""
         declared = self.surveys.get(survey.name if isinstance(survey, Survey) else survey)
         if declared is None:
             raise UndeclaredSurvey(f"no survey with that name is declared: {sorted(self.surveys)}")
@@ -310,7 +310,7 @@ class Arguments:
     def chosen(
         self, decided: Consent, surveys: Iterable[Survey | str] | None
     ) -> frozenset[str] | None:
-        """Return the names that a decision is for; None if it is for all."""
+        """Return the names that a decision applies to; None if it applies to all."""
         if surveys is None:
             return None
         if decided not in {Consent.ON, Consent.OFF}:
@@ -319,7 +319,7 @@ class Arguments:
 
 
 def checked_arguments(arguments: Mapping[str, Any]) -> Arguments:
-    """Return the arguments of ``Client``, checked, and what they amount to."""
+    """Return the checked arguments of ``Client``, with derived values."""
     given = SimpleNamespace(**arguments)
     settings = _of_kind("settings", given.settings, ClientSettings) or ClientSettings()
     declared, key = surveys_by_name(given.surveys), authority_key(given.authority)

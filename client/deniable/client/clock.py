@@ -17,7 +17,7 @@ class Clock(Protocol):
     """The source of the client's time."""
 
     def now(self) -> float:
-        """Return Unix seconds, as the device believes them to be."""
+        """Return Unix seconds, according to the device."""
 
     def monotonic(self) -> float:
         """Return seconds that never run backwards."""
@@ -52,7 +52,7 @@ class SystemClock:
 
 def http_date(text: str) -> int | None:
     """Return the Unix seconds of a ``Date`` header; None unless it is an IMF-fixdate (RFC 9110)."""
-    from email.utils import format_datetime, parsedate_to_datetime  # for devices in doubt alone
+    from email.utils import format_datetime, parsedate_to_datetime  # only for devices in doubt
 
     try:
         moment = parsedate_to_datetime(text)

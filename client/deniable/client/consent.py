@@ -1,12 +1,12 @@
-"""Consent: a stored state, not a flag that is passed; what may lower it, and what it covers.
+"""Consent: a stored state, not a parameter; what may lower it, and its scopes.
 
-The scopes that the user's consent was given for (D12), as the state and its mark hold them:
+The scopes of the user's consent (D12), as stored in the state and its mark:
 
 1. A consent covers a survey with the same digest that exceeds it in no bound.
-2. Consents for several declarations coexist. Whatever ends ON ends them all: a trigger of the
-   schema ensures it, whoever stores the decision.
-3. A refusal is for a name, however it is declared. It outranks every consent, and lasts after those
-   end, until the user agrees to that name.
+2. Consents for several declarations coexist. A decision that ends ON ends them all: a trigger of
+   the schema ensures that for every writer.
+3. A refusal applies to a name, however it is declared. It takes precedence over every consent, and
+   remains after those end, until the user agrees to that name.
 """
 
 import sqlite3
@@ -25,7 +25,7 @@ from deniable.client.survey import Survey
 
 
 class Consent(StrEnum):
-    """The decision whether this device takes part.
+    """The decision whether this device participates.
 
     Nothing is randomised, stored, sent or looked up while it is ``UNSET`` or ``OFF``. Under
     ``LOCAL`` reports are stored for the user to see, and never sent; turning consent ``ON``
@@ -40,19 +40,19 @@ class Consent(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ConsentRecord:
-    """The user's stored decision, and what holds now."""
+    """The user's stored decision, and the consent in effect."""
 
     decided: Consent
     effective: Consent
-    """The environment of the process can only lower what was decided."""
+    """The process's environment can only lower the decision."""
     since: int | None
     """Unix seconds at which it was stored; None if nothing is stored yet."""
     origin: str
-    """Who said so, in the app's words."""
+    """The origin of the decision, in the app's words."""
     covers: tuple[str, ...] = ()
-    """What ``ON`` was given for: surveys by their names, as they were declared then."""
+    """The surveys for which ``ON`` was given, by name, as they were declared then."""
     problem: str = ""
-    """Why the state cannot be read; then no decision is known, and nothing happens."""
+    """Why the state cannot be read; then the decision is unknown, and nothing happens."""
 
     @classmethod
     def unread(cls, error: Exception) -> "ConsentRecord":
@@ -70,7 +70,7 @@ def lower_consent(one: Consent, other: Consent) -> Consent:
 
 
 def lowered_by_environment(decided: Consent, environment: Mapping[str, str]) -> Consent:
-    """Return the consent that holds: ``DO_NOT_TRACK`` and ``DENIABLE_CONSENT`` can only lower it.
+    """Return the consent in effect: ``DO_NOT_TRACK`` and ``DENIABLE_CONSENT`` can only lower it.
 
     ``DENIABLE_CONSENT=local`` turns ON into LOCAL; ``on`` changes nothing; any other value, even a
     mistyped one, turns everything off, as ``DO_NOT_TRACK=1`` does.
@@ -90,7 +90,7 @@ class Scope(NamedTuple):
 
     survey: str  # its name
     declared: str  # a digest of what must not differ
-    bounds: tuple[int, ...]  # none of which may rise
+    bounds: tuple[int, ...]  # numbers that may not rise
 
     @classmethod
     def parse(cls, text: str) -> "Scope":
@@ -112,7 +112,7 @@ _REFUSED: Final = "refused"
 
 
 def refusal(survey: str) -> Scope:
-    """Return the scope that stands for a refusal of a name."""
+    """Return the scope that represents a refusal of a name."""
     return Scope(survey, _REFUSED, (0,))
 
 
@@ -122,18 +122,18 @@ def refusals(scopes: Iterable[Scope]) -> tuple[Scope, ...]:
 
 
 CLAIMED: Final = "initial"
-"""The origin of a consent from a constructor that nobody has decided on since."""
+"""The origin of a consent claimed by a constructor, without a later decision."""
 
 DOUBTED: Final = "state-doubted"
-"""Why nobody has decided any more: the state may be a copy, or an old backup."""
+"""The reason why the decision is unknown: the state may be a copy, or an old backup."""
 
 
 class Declared(NamedTuple):
     """The scopes that an app declares."""
 
     surveys: Mapping[str, Scope] = MappingProxyType({})  # by name
-    # By name, all that a consent may be given for to cover a survey: itself, or itself as it would
-    # be if issuers saw more.
+    # By name, the consents that cover a survey: for the survey itself, or for it with issuers that
+    # see more.
     enough: Mapping[str, tuple[Scope, ...]] = MappingProxyType({})
 
 
@@ -141,7 +141,7 @@ def given(connection: sqlite3.Connection) -> list[Scope]:
     """Return the scopes that consent was given for; a damaged row covers nothing."""
     scopes = []
     for (text,) in connection.execute(
-        # As bytes: one that rotted may be no text, and would keep the state from being read.
+        # As bytes: a corrupted one may not be text, and would prevent reading the state.
         "SELECT CAST(survey || ':' || declared || ':' || bounds AS BLOB) FROM consents"
         " ORDER BY survey, declared"
     ).fetchall():
@@ -162,13 +162,13 @@ def give(connection: sqlite3.Connection, scopes: Iterable[Scope]) -> None:
 
 
 def refuse(connection: sqlite3.Connection, names: Collection[str]) -> None:
-    """Store a refusal of these names, in place of all consents for them."""
+    """Store a refusal of these names, replacing all consents for them."""
     connection.executemany("DELETE FROM consents WHERE survey = ?", [(name,) for name in names])
     give(connection, map(refusal, names))
 
 
 def lift(connection: sqlite3.Connection, names: Iterable[str]) -> None:
-    """Forget refusals of these names, to which the user has agreed since."""
+    """Remove refusals of these names, to which the user has agreed since."""
     connection.executemany(
         "DELETE FROM consents WHERE survey = ? AND declared = ?",
         [(name, _REFUSED) for name in names],
@@ -180,7 +180,7 @@ def claimed(
 ) -> tuple[Scope, ...]:
     """Return the scopes that are covered without asking when an app opens the state.
 
-    That is, what it declares, if ON was never the user's own decision, but only a constructor's,
+    These are the declared ones, if ON was never the user's own decision, but only a constructor's,
     and this constructor claims it too.
     """
     ((consent, origin),) = connection.execute("SELECT consent, consent_from FROM device")
@@ -219,9 +219,10 @@ def declared_by(
     # A floor is negated: none of these numbers may rise.
     sliding = (_UNBOUNDED, 0) if period is None else (period[0], -period[1])
 
-    # Whom reports and keys are shown. What an app may not have is a part only where it has
-    # it, so that the digests of others stay. A relay gets to know address and time, and without it
-    # the collector would: whether one comes, goes or is another's, somebody else gets to know.
+    # The parties to whom reports and keys are shown. An optional part is included only if the app
+    # has it, so that the digests of other apps do not change. A relay learns address and time;
+    # without one the collector does. So if a relay is added, removed or replaced, another party
+    # learns them.
     def whom(*, blind: bool) -> list[object]:
         return [
             collector,
@@ -236,7 +237,7 @@ def declared_by(
         return Scope(survey.name, _digest(parts), bounds)
 
     def enough(survey: Survey) -> tuple[Scope, ...]:
-        # Whoever agreed that an issuer may see the key of a report, agreed that it may not.
+        # Consent to an issuer that may see a report's key includes one that may not.
         ways = (True, False) if _is_blind(survey) else (False,)
         return tuple(of_one(survey, blind=blind) for blind in ways)
 
@@ -274,6 +275,6 @@ def _bounds(survey: Survey, lifetime: int) -> tuple[int, ...]:
 
 
 def _digest(parts: list[object]) -> str:
-    # In ASCII: which other characters repr() escapes differs between versions of Python, and a
-    # digest that changed would ask everybody again.
+    # In ASCII: Python versions differ in which other characters repr() escapes, and a changed
+    # digest would ask everybody again.
     return sha256(f"deniable/consent/v1\0{parts!a}".encode()).hexdigest()[:32]

@@ -60,7 +60,7 @@ def device_commands(client: "Client", arguments: Sequence[str], prog: str) -> in
     from deniable.client.client import engine_of
     from deniable.client.engine import acting_for
 
-    # The engine raises what a client tells in its results.
+    # The engine raises errors that a client returns in its results.
     engine = acting_for(engine_of(client))
     return _run(lambda _options: engine, arguments, prog, lambda _parser: None)
 
@@ -78,7 +78,7 @@ def device(
 
     A collector's command line has its own options for the place of the state.
     """
-    # What the state warns of stands in the output or in the one line of an error.
+    # The state's warnings are in the output or in the one line of an error.
     logging.getLogger("deniable").addHandler(logging.NullHandler())
     with ExitStack() as until:
         return _run(
@@ -93,7 +93,7 @@ class _StoredDevice:
     """A device known only by its state file, which must exist: these commands do not create it."""
 
     def __init__(self, file: Path) -> None:
-        # Resolved, since the mark that tells a copy stands beside the file itself.
+        # Resolved, since the mark that reveals a copy is beside the file itself.
         path = file.expanduser().resolve()
         if not path.is_file():
             raise StateUnavailable(f"{file}: there is no device state file")
@@ -126,12 +126,12 @@ def _run(
 ) -> int:
     try:
         options = _parser(prog, add_options).parse_args(arguments)
-    except SystemExit as wrong:  # an app that embeds the commands decides itself when to exit
+    except SystemExit as wrong:  # an app that embeds the commands decides when to exit
         return wrong.code if isinstance(wrong.code, int) else 2
     try:
         status = _do(find(options), options)
         sys.stdout.flush()
-    except BrokenPipeError:  # whoever read the output, such as head, has enough
+    except BrokenPipeError:  # the reader of the output, such as head, has enough
         sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115
         return 0
     except (DeniableError, ValueError, OSError) as error:

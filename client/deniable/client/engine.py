@@ -1,7 +1,7 @@
 """The engine of a client: its state, ledger, manifests and threads, wired from its arguments.
 
-Constructing it touches neither disk nor network. It raises for outside causes only where it says
-so.
+Constructing it touches neither disk nor network. It raises for outside causes only where
+documented.
 """
 
 import logging
@@ -143,7 +143,7 @@ class Engine:
             show_log()
 
     def decide(self, survey: Survey | str, answer: Answer, slot_seconds: int | None) -> Outcome:
-        """Record a response to the answer: the first half of ``report``, which alone sees it."""
+        """Record a response to the answer: the half of ``report`` that sees the answer."""
         declared = self.arguments.declared(survey)
         index = declared.index_of(answer)
         if slot_seconds is not None:
@@ -208,7 +208,7 @@ class Engine:
         return delivery
 
     def _aside(self, work: Callable[[], _T], seconds: float) -> _T:
-        """Do some work on a different thread, unless that would wait for this one."""
+        """Run a function on a different thread, unless that would wait for this one."""
         if self.state.keeper.is_here():
             raise StateUnavailable(INTERRUPTED)
         return call_aside(work, seconds)
@@ -223,7 +223,7 @@ class Engine:
             say_held()
 
     def consent_record(self) -> ConsentRecord:
-        """Return the user's decision, and what holds now."""
+        """Return the user's decision, and the consent in effect."""
         with self._asking(LOOK_SECONDS):
             return self.state.consent(self._clock.now())
 
@@ -237,7 +237,7 @@ class Engine:
     ) -> None:
         """Store the user's decision."""
         decided = checked_consent(consent)
-        text = origin.encode(errors="replace").decode()  # no text is a reason not to withdraw
+        text = origin.encode(errors="replace").decode()  # no text may prevent withdrawal
         names = self.arguments.chosen(decided, surveys)
         with self._asking(state_file.BUSY_SECONDS):
             self.state.set_consent(decided, text, self._clock.now(), names)
@@ -250,8 +250,8 @@ class Engine:
             self.state.purge(self._clock.now())
 
     def explain(self, translate: "Translate" = str) -> "Explanation":
-        """Return the explanation: what may be asked, on what terms, and what it has cost."""
-        from deniable.client.explaining import explain  # when somebody asks
+        """Return the explanation: possible questions, their terms, and the cost so far."""
+        from deniable.client.explaining import explain  # only on request
 
         known = self.manifests.errors, self.manifests.bundled
         app = explain.App(self.arguments, *known, self._keyring, translate)
@@ -259,8 +259,8 @@ class Engine:
             return explain.explain_declared(self.state, self.ledger, app, self._clock.now())
 
     def journal(self) -> "Journal":
-        """Return the journal of all that was stored and sent."""
-        from deniable.client.explaining.journal import read_journal  # when somebody asks
+        """Return the journal of everything stored and sent."""
+        from deniable.client.explaining.journal import read_journal  # only on request
 
         with self._asking(LOOK_SECONDS):
             return read_journal(self.state, self._clock.now())
@@ -279,7 +279,7 @@ class Engine:
 
     def close(self) -> None:
         """End the threads and close the state."""
-        if self.state.keeper.is_here():  # in a finaliser: nobody is waited for
+        if self.state.keeper.is_here():  # in a finaliser, which must not wait
             start_daemon(Call(self._close, math.inf).run)
             return
         with suppress(StateUnavailable):
@@ -296,7 +296,7 @@ class Engine:
 
     @kept
     def check_consent(self, survey: str | None = None) -> None:
-        """Raise ``ConsentMissing`` unless there is consent, and it covers the survey named."""
+        """Raise ``ConsentMissing`` unless there is consent, and it covers the given survey."""
         with self.state.existing(self._clock.now(), "BEGIN") as connection:
             record = self.state.consent_in(connection)
             if record.effective is not Consent.ON:
@@ -305,13 +305,13 @@ class Engine:
                 self.state.check_covered(connection, survey)
 
     def run_maintenance(self) -> float:
-        """Run due maintenance, all but sending; return the seconds until more is due."""
+        """Run due maintenance except sending; return the seconds until more is due."""
         wait = max(0.0, self.refresh_when_due() - self._clock.monotonic())
-        return min(wait, self.issuer.step())  # for what came with a manifest
+        return min(wait, self.issuer.step())  # for new manifests
 
     def refresh_when_due(self) -> float:
         """Fetch the manifests that are due; return when more may be, by the monotonic clock."""
-        waited = self.manifests.uncovered  # consent may have been given since, by any process
+        waited = self.manifests.uncovered  # any process may have given consent since
         token_request = self.issuer.asked_tokens()
         due = token_request or self._clock.monotonic() >= self.manifests.next_refresh
         if due or (waited and waited != self.state.uncovered(self._clock.now())):
@@ -359,7 +359,7 @@ class Engine:
     def _decide_by_bundle(
         self, survey: Survey, index: int, now: float, slot_seconds: int | None
     ) -> Decision:
-        # A copy: what is raised collects frames, and those hold the answer.
+        # A copy: a raised error collects frames, and those contain the answer.
         refused = self.manifests.offer_bundled(survey) or copy(
             self.manifests.errors.get(survey.name)
         )

@@ -1,4 +1,4 @@
-"""The errors of the device, which may outlive a call with an answer.
+"""The errors of the device, which may be kept longer than a call with an answer.
 
 An ``AppError`` is the app's own bug, and always raised. A ``NotRecorded`` has an outside cause: an
 Outcome contains it, and only ``strict=True`` raises it. No message ever repeats an answer.
@@ -13,7 +13,7 @@ _Error = TypeVar("_Error", bound=BaseException)
 
 
 class DeniableError(Exception):
-    """The base class of everything that the client raises."""
+    """The base class of all errors that the client raises."""
 
 
 class AppError(DeniableError, ValueError):
@@ -21,7 +21,7 @@ class AppError(DeniableError, ValueError):
 
 
 class UndeclaredSurvey(AppError):
-    """The survey's name is not among those the client was constructed with."""
+    """The client was not constructed with a survey of this name."""
 
 
 class UndeclaredAnswer(AppError):
@@ -41,7 +41,7 @@ class NotCovered(ConsentMissing):
 
 
 class NotReady(NotRecorded):
-    """The client holds no verified manifest of the survey yet."""
+    """The client has no verified manifest of the survey yet."""
 
 
 class NotEnrolled(NotReady):
@@ -57,7 +57,7 @@ class NotChosen(NotRecorded):
 
 
 class EpochUndecidable(NotRecorded):
-    """A state that is gone may have decided this epoch, so this one must not (D5)."""
+    """A lost state may have decided this epoch, so this one must not (D5)."""
 
 
 class BudgetExhausted(NotRecorded):
@@ -98,7 +98,7 @@ class ManifestFault(StrEnum):
 
 
 class ManifestRefused(NotRecorded):
-    """A manifest that this device will not follow: the ``fault`` is the rule that it broke."""
+    """A manifest that this device will not follow; ``fault`` is the rule that it broke."""
 
     def __init__(self, fault: ManifestFault, reason: str) -> None:
         super().__init__(fault, reason)
@@ -119,12 +119,12 @@ def drop_frames(error: _Error) -> _Error:
 def forget_locals(error: BaseException) -> None:
     """Remove the variables, but not the lines, from the frames of an error raised further."""
     for link in _links(error):
-        traceback.clear_frames(link.__traceback__)  # of those that have ended
+        traceback.clear_frames(link.__traceback__)  # only those that have ended
 
 
 def _links(error: BaseException | None) -> Iterator[BaseException]:
     """Yield an error and its causes."""
     while error is not None:
-        error.__context__ = None  # perhaps the app's own error, whose frames are not ours to touch
+        error.__context__ = None  # perhaps the app's own error, whose frames must not be changed
         yield error
         error = error.__cause__

@@ -1,8 +1,8 @@
 """The sources of manifests (D6): the app's bundle, or the collector, which is asked rarely (D10).
 
-The authority's rotations are fetched only when no known key made a manifest's signature, and at
-most once per refresh: most devices never ask. With a relay, the gateway's keys are fetched like a
-manifest, under no name.
+The authority's rotations are fetched only if no known key made a manifest's signature, and at most
+once per refresh: most devices never request them. With a relay, the gateway's keys are fetched like
+a manifest, under no name.
 """
 
 import logging
@@ -44,26 +44,27 @@ from deniable.messages import (
 _LOG = logging.getLogger("deniable")
 _LONGEST_OFFLINE: Final = 3600.0
 _DEAR_BYTES: Final = 64 * 1024
-"""After a larger useless answer a device waits a day: else anybody could cost it megabytes."""
+"""After a larger useless answer a device waits a day: otherwise anybody could cost it megabytes."""
 
 _GATEWAY: Final = ""
-"""In place of a survey's name, the gateway's keys: what may be asked when is counted apart."""
+"""Placeholder name for the gateway's keys, whose requests are counted separately."""
 
 _Answer = HttpAnswer | Exception
 
 
 class Manifests(Forkable):
-    """Brings manifests to those that are followed: bundled with the app, or fetched.
+    """Source of manifests for the followed ones: bundled with the app, or fetched.
 
-    ``check_consent`` raises ``ConsentMissing`` unless the collector may be asked, of a survey if it
-    is given one: before each request, and again once the connection stands. ``rest`` returns the
-    seconds for which nothing is asked for, in the background or in the foreground, unless by force.
-    What is ``uncovered`` is neither offered nor fetched; at the latest refresh that was
-    ``self.uncovered``.
+    ``check_consent`` raises ``ConsentMissing`` unless requests to the collector are allowed, for a
+    given survey if there is one; it is called before each request, and again once the connection is
+    open. ``rest`` returns the seconds without requests, in the background or in the foreground,
+    unless forced. Surveys that are ``uncovered`` are neither offered nor fetched;
+    ``self.uncovered`` is their set at the latest refresh.
 
-    ``errors`` tells, by name, why nothing was fetched at the last refresh, or the newest not taken.
-    It is replaced as a whole: threads need no lock, which a fork could leave held. Any may be asked
-    for again at ``next_refresh``, by the monotonic clock: no clock that was put back puts it off.
+    ``errors`` contains, by name, why nothing was fetched at the last refresh, or the newest not
+    accepted. It is replaced as a whole: threads need no lock, which a fork could leave held. The
+    earliest next request is at ``next_refresh``, by the monotonic clock, so setting the clock back
+    does not delay it.
     """
 
     def __init__(
@@ -98,7 +99,7 @@ class Manifests(Forkable):
         keep_through_forks(self)
 
     def after_fork(self, *, in_child: bool) -> None:
-        """Make a new lock in a child process, where no request continues."""
+        """Create a new lock in a child process, where no request continues."""
         if in_child:
             self._asking = Turn()
 
@@ -107,12 +108,12 @@ class Manifests(Forkable):
     ) -> Mapping[str, float]:
         """Fetch the manifests of the surveys that are due, at once, in ``timeout`` seconds.
 
-        Returns the seconds until the others may be asked for, by name. What it raises, without
-        consent or a state, is not remembered: whoever consents next must not wait.
+        Returns the seconds until the others may be requested, by name. An error for lack of consent
+        or a state is not remembered: a later consent must not wait.
         """
         timeout = max(timeout, 0.0)
         end = self._clock.monotonic() + timeout
-        # Whoever comes while the thread asks waits for what comes of it.
+        # A caller that comes while the thread is asking waits for its result.
         asking = self._asking.take(timeout)
         if asking is None:
             self._note({}, {}, timeout)
@@ -133,7 +134,7 @@ class Manifests(Forkable):
             if (refused := self.offer_bundled(survey)) is not None:
                 errors[survey.name] = refused
         now = self._clock.now()
-        # Which manifests fit depends on the declaration, the keys and the pin, and on nothing else.
+        # Which manifests fit depends only on the declaration, the keys and the pin.
         oldest = self._authorities.known(now)[0].hex()
         pin = self._pin.digest
         digests = {
@@ -170,11 +171,11 @@ class Manifests(Forkable):
                 except NotRecorded as error:
                     errors[name] = drop_frames(error)
                     fetched[name] = _result_of(answer, error)
-                else:  # it may have brought the proof that the bundle lacked
+                else:  # the answer may contain the proof that the bundle lacked
                     if name in errors and self.offer_bundled(self._surveys[name]) is None:
                         del errors[name]
         finally:
-            if not offline:  # else nothing was counted
+            if not offline:  # otherwise nothing was counted
                 self._refreshes.settle(fetched, self._clock.now())
         wait = min([self._wait(fetched, began), *later.values()])
         later.pop(_GATEWAY, None)
@@ -187,7 +188,7 @@ class Manifests(Forkable):
         if (unkept := errors.pop(_GATEWAY, None)) is not None:
             _LOG.info("no gateway keys were accepted: %s", str(unkept))
         for name, error in errors.items():
-            # An app that goes on with an older manifest is offered a newer one every day.
+            # An app that keeps following an older manifest is offered a newer one every day.
             judged = _is_judged(error) and self._ledger.why_not(
                 self._surveys[name], self._clock.now()
             )
@@ -199,10 +200,10 @@ class Manifests(Forkable):
     def offer_bundled(self, survey: Survey) -> ManifestRefused | None:
         """Offer the app's bundled manifests; return why the newest was refused.
 
-        One that is older than what was fetched since is no fault, and no reason not to fetch. The
+        A bundled manifest older than the fetched one is no fault, and no reason not to fetch. The
         app vouches for its bundle: any key of the chain may have signed it.
         """
-        if not self.bundled:  # look at no state
+        if not self.bundled:  # does not open the state
             return None
         came = [*self.bundled.of(survey, self._authorities.known(self._clock.now()))]
         signed = [opened for opened in came if isinstance(opened, SignedManifest)]
@@ -213,7 +214,7 @@ class Manifests(Forkable):
         return None if rolled_back else refused
 
     def _judge(self, survey: Survey, answer: _Answer, end: float, rotated: list[bool]) -> Fetched:
-        """Offer an answer's manifests of a survey; raise if none, or the newest is refused."""
+        """Offer an answer's manifests of a survey; raise if none, or if the newest is refused."""
         answer = _given(answer, "manifest of this name")
         try:
             offered = split_manifests(answer.body)
@@ -221,7 +222,7 @@ class Manifests(Forkable):
             raise ManifestRefused(ManifestFault.MALFORMED, refusal.reason) from refusal
         signed, refused = self._open_all(survey, offered, end, rotated)
         now, date_text = self._clock.now(), answer.headers.get("date", "")
-        # Unless it is signed, perhaps a captive portal said what time it is.
+        # If it is not signed, the date may come from a captive portal.
         if signed and (date := http_date(date_text)) is not None:
             self._following.state.learn_date(date, now)
         refused = self._following.offer(signed, survey, self._clock.now()) or refused
@@ -256,7 +257,7 @@ class Manifests(Forkable):
         signed: list[SignedManifest] = []
         refused: NotRecorded | None = None
         for logged in offered:
-            if self._clock.monotonic() >= end:  # many large ones take their time
+            if self._clock.monotonic() >= end:  # many large ones take time
                 refused = refused or NotReady("the time ran out before every manifest was read")
                 break
             try:
@@ -269,8 +270,9 @@ class Manifests(Forkable):
                     chain = self._follow(survey.name, chain, end)
                     opened = open_trusted(logged.envelope, chain, logged.proof)
                 check_addressee(opened.manifest, survey, self._following.collector)
-                # A former key's is refused before its sequence is looked at, unless it was accepted
-                # while that key was the newest: its thief must not use up the sequences.
+                # A manifest by a former key is refused before its sequence is read, unless it was
+                # accepted while that key was the newest: a thief of the key must not use up
+                # sequences.
                 survey_id, name = opened.manifest.survey_id, opened.manifest.name
                 if opened.signer != chain[-1] and not self._following.was_accepted(
                     survey_id, name, self._clock.now()
@@ -284,7 +286,7 @@ class Manifests(Forkable):
         return signed, refused
 
     def _follow(self, name: str, chain: tuple[bytes, ...], end: float) -> tuple[bytes, ...]:
-        """Ask how the authority's key was rotated; return the chain as it is known then."""
+        """Request rotations of the authority's key; return the resulting chain."""
         if not self._refreshes.count_another(name, self._clock.now()):
             raise NotReady("the collector was asked often enough for today")
         answer = _reached(self._get(name, "/v1/authority", MAX_ROTATIONS_BYTES, end))
@@ -310,7 +312,7 @@ class Manifests(Forkable):
         for answer in answers.values():
             if not isinstance(answer, HttpAnswer | TransportError | NotRecorded):
                 raise answer
-        self._check_consent(None)  # it may have ended when all requests had been made
+        self._check_consent(None)  # consent may have ended after all requests were made
         return answers
 
     def _get(self, name: str, path: str, most: int, end: float) -> HttpAnswer | TransportError:
@@ -325,15 +327,16 @@ class Manifests(Forkable):
             return error
 
     def _wait(self, fetched: Mapping[str, Fetched], began: float) -> float:
-        """Return the seconds until a name that was asked for may be asked for again, at least."""
+        """Return the least number of seconds until a requested name may be requested again."""
         if Fetched.NEVER_LEFT in fetched.values():
-            # Who has what it needs is in no hurry, and the name's server may see each try.
+            # A device that has what it needs is in no hurry, and the name's server may see each
+            # try.
             names = fetched.keys() - {_GATEWAY}
             if all(self._following.holds(name, self._clock.now()) for name in names):
                 return _LONGEST_OFFLINE
             wait = OFFLINE.seconds(self._offline, 0.0)
             self._offline += 1
-            # From the start of one try to that of the next: resolvers may take long to fail.
+            # From the start of one try to the next, since resolvers may take long to fail.
             return max(0.0, began + wait - self._clock.monotonic())
         if fetched:
             self._offline = 0
@@ -366,7 +369,7 @@ def _reached(answer: _Answer) -> HttpAnswer:
 
 
 def _is_judged(error: NotRecorded) -> bool:
-    """Distinguish a refused manifest from none at all, or a captive portal's page (D8)."""
+    """Return whether a manifest was refused, not missing or a captive portal's page (D8)."""
     return isinstance(error, ManifestRefused) and error.fault is not ManifestFault.MALFORMED
 
 

@@ -14,11 +14,11 @@ class OutcomeStatus(StrEnum):
     RECORDED = "recorded"
     """A response was drawn, signed and stored; it will be sent."""
     REPEATED = "repeated"
-    """This epoch was decided before; its one report stands, whatever was answered now."""
+    """This epoch was decided before; its one report stays, whatever the answer now."""
     LOCAL = "local"
-    """Consent is local: what would be sent is stored for the user to see, and never sent."""
+    """Consent is local: the report's content is stored for the user to see, and never sent."""
     NOT_RECORDED = "not-recorded"
-    """Nothing was drawn; the error says why."""
+    """Nothing was drawn; the error gives the reason."""
 
 
 class Outcome(NamedTuple):
@@ -27,13 +27,13 @@ class Outcome(NamedTuple):
     survey: str
     status: OutcomeStatus
     epoch: int | None = None
-    """The epoch it is about, if one was reached."""
+    """Its epoch, if one was reached."""
     error: NotRecorded | None = None
     """Why nothing was recorded; ``strict=True`` raises it."""
 
     @property
     def ok(self) -> bool:
-        """Tell whether this epoch's report, or its preview, stands."""
+        """Return whether this epoch has a report, or a preview."""
         return self.error is None
 
 
@@ -45,9 +45,9 @@ class Refresh:
         ready: names of the surveys that ``report()`` would record now.
         errors: why the others would not be recorded.
         declined: why, for surveys that are ready, a newer manifest was not accepted or not fetched:
-            an app that is older than the survey goes on with the one it has.
+            an app that is older than the survey continues with the one it has.
         later: seconds until the collector may be asked for surveys that were fetched within the
-            day; ``force=True`` asks all the same. Not compared.
+            day; ``force=True`` asks anyway. Not compared.
     """
 
     ready: tuple[str, ...]
@@ -63,18 +63,18 @@ class Delivery:
     Attributes:
         dropped: reports that the collector refused for good.
         pending: reports that still wait and may be sent; None if the state could not be read.
-        error: why the state could not be used; what was counted until then stands.
+        error: why the state could not be used; the counts until then are valid.
         reasons: how many reports this device ever dropped, not only now, by reason: the collector's
-            code, ``cap-number``, ``cap-bytes``, ``cap-age``, ``epoch-over`` (of a blind survey: it
-            could not be sent in its own epoch), or what the user did. A total count, not compared.
+            code, ``cap-number``, ``cap-bytes``, ``cap-age``, ``epoch-over`` (for a blind survey: it
+            could not be sent in its own epoch), or the user's action. A total count, not compared.
         waiting: how many pending reports still wait, by reason; not compared either. After a try to
-            send: ``unreachable: …`` with the kind of error, ``unrecognised-answer`` (of a captive
+            send: ``unreachable: …`` with the kind of error, ``unrecognised-answer`` (from a captive
             portal, for example), or the collector's code, such as ``overloaded``, or ``forbidden``
             (reports must come through a relay). Without a try: ``no-time`` (the timeout was over),
-            ``not-due`` (of ``due_only``), ``held`` (the collector asked to wait), ``next-day`` (it
-            was sent twice, and now only once a day), ``drawn-time`` (of a blind survey: its sending
-            time was drawn beforehand), ``certificate`` (a new one is requested). Or ``no-consent``,
-            with the number of reports that wait for it, which are not pending.
+            ``not-due`` (with ``due_only``), ``held`` (the collector asked to wait), ``next-day``
+            (it was sent twice, and now only once a day), ``drawn-time`` (for a blind survey: its
+            sending time was drawn beforehand), ``certificate`` (a new one is requested). Or
+            ``no-consent``, with the number of reports that wait for it, which are not pending.
     """
 
     delivered: int = 0

@@ -1,8 +1,8 @@
-"""The optional parts of a device, as the engine, the ledger and the sending know them.
+"""The optional parts of a device, as the engine, the ledger and the sending use them.
 
 Each part is one object. Those here are for an app without options: it answers open surveys with
-fresh noise, straight to the collector, and trusts only the authority. Those of ``optional`` have
-the same methods. The client's arguments choose and load them; no other code asks which it is.
+fresh noise, directly to the collector, and trusts only the authority. Those of ``optional`` have
+the same methods. The client's arguments select and load them; other code does not distinguish them.
 """
 
 import sqlite3
@@ -20,16 +20,16 @@ _NO_WORD: Final = (
 
 
 class Leaving(NamedTuple):
-    """The times of a report that is made now, in Unix seconds."""
+    """The times of a report that is decided now, in Unix seconds."""
 
     due: float  # when to send it
-    held: float = 0.0  # not before, unless somebody flushes
-    opens: float = 0.0  # not before, whoever flushes
-    until: float = inf  # from then on never
+    held: float = 0.0  # earliest time, except for a flush
+    opens: float = 0.0  # earliest time, even for a flush
+    until: float = inf  # never from then on
 
 
 class NoIssuer:
-    """The issuer that vouches for this device: nobody, so that it answers open surveys alone."""
+    """The absence of an issuer for this device, which then answers only open surveys."""
 
     takes = 0.0  # seconds that ``ask_now`` may take
 
@@ -44,11 +44,11 @@ class NoIssuer:
         """Set the objects that it works with, before any other call."""
 
     def followed(self, connection: sqlite3.Connection) -> tuple[Manifest, ...]:
-        """Return the followed manifests with whose epochs those of a new one must agree."""
+        """Return the followed manifests whose epochs must agree with those of a new one."""
         return ()
 
     def check(self, manifest: Manifest, followed: Iterable[Manifest]) -> None:
-        """Raise ``ManifestRefused`` unless somebody can vouch as a manifest demands."""
+        """Raise ``ManifestRefused`` unless somebody can vouch as a manifest requires."""
         if manifest.enrolment.mode != "open":
             raise ManifestRefused(
                 ManifestFault.ENROLMENT,
@@ -69,7 +69,7 @@ class NoIssuer:
     def leaving(
         self, connection: sqlite3.Connection, manifest: Manifest, epoch: int, now: float, due: float
     ) -> Leaving:
-        """Return the times of a report that is made now; ``due`` is drawn at random."""
+        """Return the times of a report that is decided now; ``due`` is drawn at random."""
         return Leaving(due)
 
     def renewals(self, connection: sqlite3.Connection) -> Mapping[tuple[str, int], bool]:
@@ -80,19 +80,19 @@ class NoIssuer:
         """Note that a report needs a new certificate, to be requested from ``due`` on."""
 
     def step(self) -> float:
-        """Begin to ask for what is due, without waiting; return the seconds until the next time."""
+        """Start requesting due credentials, without waiting; return the seconds to the next."""
         return inf
 
     def wants_tokens(self) -> bool:
-        """Tell whether :meth:`ask_now` would ask for a token."""
+        """Return whether :meth:`ask_now` would request a token."""
         return False
 
     def asked_tokens(self) -> bool:
-        """Tell whether :meth:`step` has asked for a token since this was called last."""
+        """Return whether :meth:`step` has requested a token since the last call of this method."""
         return False
 
     def ask_now(self) -> Mapping[str, NotRecorded]:
-        """Ask for the needed credentials, and wait; return why there is none, by survey."""
+        """Request the needed credentials, and wait; return why one is missing, by survey."""
         return {}
 
     def with_outcome(self, name: str, error: NotEnrolled) -> NotEnrolled:
@@ -103,16 +103,16 @@ class NoIssuer:
         """Ask no more."""
 
     def join(self, deadline: float) -> None:
-        """Wait for a call under way, by a deadline of ``time.monotonic()``; then leave it."""
+        """Wait for a running call, by a deadline of ``time.monotonic()``; then leave it."""
 
 
 NO_ISSUER: Final = NoIssuer()
 
 
 class NoPin:
-    """The public log that an app pins: none, and proofs are ignored."""
+    """The absence of a pinned public log: proofs are ignored."""
 
-    digest = ""  # of what is pinned
+    digest = ""  # of the policy's text
     quorum = ""  # how many witnesses must have seen an entry, in words
 
     def why_not(self, envelope: bytes, proof: bytes) -> str:
@@ -127,7 +127,7 @@ class NoPin:
 class FreshNoise:
     """The noise of a response: drawn anew for each report, and never kept."""
 
-    reports = 0  # so far, of those that share what is kept
+    reports = 0  # reports so far that share the kept response
 
     def opened(
         self, connection: sqlite3.Connection, manifest: Manifest, epoch: int, fresh: int, now: float
@@ -153,4 +153,4 @@ class GatewayKeyring(Protocol):
         """Return whether the current key came with the app."""
 
     def learn(self, envelope: bytes, proof: bytes, now: float) -> None:
-        """Take the signed keys that a collector publishes; raise if they are refused."""
+        """Accept the signed keys that a collector publishes; raise if they are refused."""

@@ -64,7 +64,7 @@ DAY: Final = 86_400
 
 
 class OtherCeilings(TypedDict, total=False):
-    """The ceilings that an app sets besides the epsilon of a report: keywords of ``Survey``."""
+    """The ceilings that an app sets in addition to a report's epsilon: keywords of ``Survey``."""
 
     max_delta: Number
     min_epoch_seconds: int
@@ -97,7 +97,7 @@ else:
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def _declaration(cls: type[_T]) -> type[_T]:
-    # Of a plain dataclass mypy would take the field's type for that of what it is given.
+    # With a plain dataclass, mypy would require the field's type as the argument's type.
     return dataclass(frozen=True)(cls)
 
 
@@ -130,9 +130,9 @@ class Survey:
             and the device keep them; by default 90 days.
         enrolment: "blind" if the app accepts only surveys with blind enrolment, where the issuer
             that vouches for a device never sees the key of its report: no manifest can then go back
-            to certificates, which the issuer would see. By default any mode.
+            to certificates, which the issuer would see. By default any mode is accepted.
         dimensions: for several questions, a tuple of each one's name and answers; see
-            ``Survey.several``, which makes the categories from them.
+            ``Survey.several``, which creates the categories from them.
         bundle: the bundle that ``Survey.bundled`` read, whose manifests the client uses; None for a
             survey that was declared in code. ``dataclasses.replace(survey, bundle=None)`` is the
             same survey for a different collector, such as a test's.
@@ -364,8 +364,8 @@ def _places(answer: object, categories: Sequence[str]) -> list[int]:
     """Return the positions of an answer, or of an Enum member's value."""
     value = answer.value if isinstance(answer, Enum) else answer
     text = value if isinstance(value, str) else value_text(value)
-    # Compared with every category, whichever matches: the time taken says nothing, and no KeyError
-    # carries the answer along as its context.
+    # Compared with every category, whichever matches: the time taken reveals nothing, and no
+    # KeyError has the answer in its context.
     return [index for index, category in enumerate(categories) if category == text]
 
 

@@ -1,17 +1,17 @@
 """Reports kept in memory while an app's test runs: no state file, no thread, no network.
 
-With pytest it is the fixture ``deniable_capture``; nothing else of deniable imports this module.
+With pytest it is the fixture ``deniable_capture``; nothing else in deniable imports this module.
 
 While a ``Capture`` is entered, every ``Client`` of this process
 
-1. checks survey and answer as ever: ``UndeclaredSurvey`` and ``UndeclaredAnswer`` are raised;
-2. hands the answer of ``report()`` to the capture, if the capture's consent allows it, and says
-   what a device would say: recorded, or repeated for the same survey of the same client;
-3. neither reads nor writes its state, and asks nobody for anything;
+1. checks survey and answer as usual: ``UndeclaredSurvey`` and ``UndeclaredAnswer`` are raised;
+2. passes the answer of ``report()`` to the capture, if the capture's consent allows it, and returns
+   a device's outcome: recorded, or repeated for the same survey of the same client;
+3. neither reads nor writes its state, and sends no requests;
 4. keeps its consent in the capture, where no environment variable lowers it;
-5. explains itself, and keeps a journal, as on a device that has done nothing yet.
+5. explains itself, and keeps a journal, like a device that has done nothing yet.
 
-All of it depends on one class, ``_CapturedEngine``, which replaces each client's engine.
+This is implemented by one class, ``_CapturedEngine``, which replaces each client's engine.
 """
 
 import os
@@ -48,10 +48,10 @@ __all__ = ["Capture", "CapturedReport"]
 
 @dataclass(frozen=True, slots=True)
 class CapturedReport:
-    """A ``report()`` that consent allowed, with the status that a device would have given."""
+    """A ``report()`` that consent allowed, with a device's status."""
 
-    survey: Survey  # as the app declared it
-    answer: str = field(repr=False)  # the category, as its text
+    survey: Survey  # as declared by the app
+    answer: str = field(repr=False)  # the category's text
     status: OutcomeStatus
 
 
@@ -59,16 +59,16 @@ class Capture:
     """A capture of an app's reports while it is entered; nothing leaves the process.
 
     The clients see ``consent``; an app changes it with ``set_consent``, a test by assigning. It
-    covers what they declare, unless the app gave it for some surveys only or withdrew it for some,
-    or the test assigns names to ``uncovered``, as if an update had added those.
+    covers the declared surveys, unless the app gave it for some surveys only or withdrew it for
+    some, or the test assigns names to ``uncovered``, as if an update had added those.
     """
 
     def __init__(self, consent: Consent | str = Consent.ON) -> None:
         self._record = _new_record(Consent(consent))
         self.uncovered: Collection[str] = ()
         self._refused: frozenset[str] = frozenset()
-        self.error: NotRecorded | None = None  # what every report meets from now on
-        self.connections: list[str] = []  # the paths that somebody tried to reach all the same
+        self.error: NotRecorded | None = None  # every report fails with it from now on
+        self.connections: list[str] = []  # paths of attempted requests
         self._reports: list[CapturedReport] = []
         self._epoch = 0
         self._engines: WeakKeyDictionary[Engine, _CapturedEngine] = WeakKeyDictionary()
@@ -91,7 +91,7 @@ class Capture:
             return tuple(self._reports)
 
     def answers(self, survey: Survey | str) -> list[str]:
-        """Return the answers reported to a survey, in order, repeated ones too."""
+        """Return the answers reported to a survey, in order, including repeated ones."""
         return [report.answer for report in self._reports_to(survey)]
 
     def assert_reported(self, survey: Survey | str, answer: Answer) -> None:
@@ -114,7 +114,7 @@ class Capture:
             raise AssertionError(f"reports went to {names}")
 
     def assert_unconnected(self) -> None:
-        """Check that nothing of deniable tried to reach the network."""
+        """Check that deniable did not try to reach the network."""
         if self.connections:
             raise AssertionError(
                 f"deniable tried to connect {len(self.connections)} times while captured, first to "
@@ -123,7 +123,7 @@ class Capture:
             )
 
     def next_epoch(self) -> None:
-        """Let every survey's next epoch begin, so that reports are recorded anew."""
+        """Start every survey's next epoch, so that reports are recorded anew."""
         with self._lock:
             self._epoch += 1
 
@@ -178,7 +178,7 @@ class Capture:
 
 
 class _CapturedEngine(Engine):
-    """The engine of a captured client: that of a device that has done nothing yet."""
+    """The engine of a captured client, like a device that has done nothing yet."""
 
     def __init__(self, engine: Engine, capture: Capture) -> None:
         fresh = replace(
@@ -196,7 +196,7 @@ class _CapturedEngine(Engine):
 
     def decide(self, survey: Survey | str, answer: Answer, slot_seconds: int | None) -> Outcome:
         if slot_seconds is not None:
-            check_slot_seconds(slot_seconds)  # here each event is chosen
+            check_slot_seconds(slot_seconds)  # each event is selected here
         declared = self.arguments.declared(survey)
         return self._capture._outcome(declared, declared.text_of(answer), self._decided)
 

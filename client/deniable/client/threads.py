@@ -1,30 +1,31 @@
 """The client's own threads, which an app's threads, interruptions and forks cannot harm (D5a).
 
-Calls. Whoever waits for one holds nothing, until a deadline.
+Calls. The caller of one waits until a deadline, and holds no lock.
 
-1. An app's thread can be interrupted at any instruction, be in a signal's handler or a finaliser in
-   the middle of another call, and is stopped at the interpreter's end. So it holds no lock and no
-   transaction. It waits on a ``SimpleQueue``, whose operations are reentrant by contract.
-2. A call that has not begun when its caller leaves never begins. One that has begun goes on unseen.
-3. While the interpreter ends none of our threads runs any more: calls are refused at once.
+1. An app's thread can be interrupted at any instruction, can run a signal handler or a finaliser in
+   the middle of another call, and is stopped at the interpreter's end. So it holds no lock and has
+   no transaction. It waits on a ``SimpleQueue``, whose operations are reentrant by contract.
+2. A call that has not begun when its caller leaves never begins. One that has begun continues
+   unobserved.
+3. While the interpreter shuts down the client's threads no longer run: calls are refused at once.
 
-Forks of the process. No open SQLite connection crosses one, and no lock or thread is missed.
+Forks of the process. No open SQLite connection crosses a fork, and no lock or thread is lost by it.
 
-4. A state is closed just before a fork, between two of its transactions, and opened again by
-   whoever needs it next, in the parent and in the child. SQLite remembers its file locks per
-   process: a child inherits that memory and not the locks, so whatever it commits while the
-   parent's connection is part of it can be lost, even through a connection of its own.
-5. A transaction of another thread is waited for, for some seconds at most.
-6. What could not be closed is abandoned by the child, neither used nor closed, and its state cannot
-   be used there: the forking thread's own transaction, one that hangs, and a state in memory.
+4. A state is closed just before a fork, between two of its transactions. It is reopened on its next
+   use, in the parent and in the child. SQLite remembers its file locks per process. A child
+   inherits that memory but not the locks, so everything it commits while the parent's connection is
+   part of it can be lost, even through a connection of its own.
+5. A fork waits for a transaction of another thread, for some seconds at most.
+6. The child abandons what could not be closed: the forking thread's own transaction, one that
+   hangs, and a state in memory. It neither uses nor closes it, and the state cannot be used there.
 7. A child has new locks, whoever held the old ones, and no thread until it has something to send.
 
-Only the hooks of ``os.register_at_fork`` can keep rule 4; looking at the process id afterwards
-would be too late. They are registered with the first client, and hold no client alive.
+Only the hooks of ``os.register_at_fork`` can keep rule 4; checking the process id afterwards would
+be too late. They are registered with the first client, and keep no client alive.
 
-Handlers of logging are called on the stack of whoever logs, and those of crash reporters collect
-its frames with all their variables; they may also take locks that the app has. So what the keeper's
-thread does logs by ``warn``, and who called says it once no frame holds an answer any more.
+Logging handlers run on the stack of the logging thread. Those of crash reporters collect its frames
+with all their variables, and handlers may also take locks that the app holds. So the keeper's
+thread logs through ``warn``, and the caller emits the warnings once no frame contains an answer.
 """
 
 import logging
@@ -48,20 +49,20 @@ _LOG = logging.getLogger("deniable")
 _T = TypeVar("_T")
 _RETRY_SECONDS = 0.002
 DISK_SECONDS = 5.0
-"""How long a call that has begun is waited for: beyond its deadline, as disks may be slow."""
+"""How long to wait for a call that has begun, beyond its deadline, as disks may be slow."""
 
 
 class Call(Generic[_T]):
-    """Some work that one thread does, and its result, for which another one waits."""
+    """A function that one thread runs, and its result, for which another thread waits."""
 
     def __init__(self, work: Callable[[], _T], expires: float) -> None:
-        self._work = [work]  # taken by whichever comes first, the worker or who withdraws it
+        self._work = [work]  # removed by the worker, or by a withdrawal, whichever comes first
         self._expires = expires  # by ``time.monotonic()``; nobody waits then
         self._came: SimpleQueue[None] = SimpleQueue()
         self._result: list[tuple[_T, None] | tuple[None, BaseException]] = []
 
     def run(self) -> None:
-        """Do the work, unless it was withdrawn, and keep whatever it returns or raises."""
+        """Run the function, unless it was withdrawn, and keep its result or error."""
         try:
             work = self._work.pop()
         except IndexError:
@@ -71,70 +72,71 @@ class Call(Generic[_T]):
         try:
             self._result.append((work(), None))
         except BaseException as error:  # noqa: BLE001 - it is the caller's
-            # Without this frame, which has not ended: the caller may have frames forget answers.
+            # Without this frame, which has not ended: the caller may clear frames that contain
+            # answers.
             error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
             self._result.append((None, error))
 
     def answer(self) -> None:
-        """Let the caller have the result, if there is one."""
+        """Give the caller the result, if there is one."""
         if self._result:
             self._came.put(None)
 
     def do(self) -> None:
-        """Do the work, and let the caller have the result."""
+        """Run the function, and give the caller the result."""
         self.run()
         self.answer()
 
     def withdraw(self) -> bool:
-        """Withdraw the work; tell whether it had not begun, and so is not done any more."""
+        """Withdraw the call; return whether it had not begun, and so never will."""
         with suppress(IndexError):
             self._work.pop()
             return True
         return False
 
     def wait(self, seconds: float) -> bool:
-        """Wait for the result so long at most; tell whether it came."""
+        """Wait for the result, at most so long; return whether it came."""
         with suppress(Empty):
             self._came.get(timeout=min(max(seconds, 0.0), threading.TIMEOUT_MAX))
             return True
         return False
 
     def result(self) -> _T:
-        """Return or raise the result that came."""
+        """Return or raise the result."""
         value, error = self._result.pop()
         if error is not None:
             try:
                 raise error
             finally:
-                del error  # or it and this frame would hold each other
+                del error  # otherwise it and this frame would keep each other alive
         return value  # type: ignore[return-value]  # of a pair whose other half is None
 
 
 class Taken:
-    """A turn that was taken: given back by its holder, or by the end of whatever frame had it."""
+    """A turn that was taken: given back by its holder, or when its frame ends."""
 
     is_over = False
 
     def give_back(self) -> None:
-        """Let the next one have its turn."""
+        """Let the next holder take its turn."""
         self.is_over = True
 
 
 class Turn:
-    """A lock among threads of our own, which no error can leave locked, at whatever instruction.
+    """A lock among the client's threads that no error can leave locked, at any instruction.
 
-    Turns are numbered. Each is a weak reference to what its holder has; the latest counts.
+    Turns are numbered. Each is a weak reference to its holder's object; the latest counts.
     """
 
     def __init__(self) -> None:
         self._turns: dict[int, ref[Taken]] = {}
 
     def is_taken(self) -> bool:
-        """Tell whether somebody has the latest turn."""
+        """Return whether somebody has the latest turn."""
         return _is_had(self._turns.get(self._latest()))
 
     def take(self, seconds: float = 0.0) -> Taken | None:
-        """Take the next turn once the latest is over; None if it is not in this time."""
+        """Take the next turn once the latest is over; None if that takes longer than this."""
         end = time.monotonic() + seconds
         while (taken := self._try()) is None and time.monotonic() < end:
             time.sleep(_RETRY_SECONDS)
@@ -163,22 +165,22 @@ def _is_had(turn: ref[Taken] | None) -> bool:
 
 
 def refuse_at_the_end() -> None:
-    """Raise if the interpreter is ending, when no thread but this one runs."""
+    """Raise if the interpreter is shutting down, when only this thread runs."""
     if sys.is_finalizing():
         raise StateUnavailable("the interpreter is ending")
 
 
 def start_daemon(run: Callable[[], None]) -> bool:
-    """Start a daemon thread that does this; tell whether one could be started."""
+    """Start a daemon thread that runs this; return whether it could be started."""
     with suppress(RuntimeError):
-        if not sys.is_finalizing():  # it would never come to run, and Python 3.11 waits for that
+        if not sys.is_finalizing():  # it would never run, and Python 3.11 would wait for it
             threading.Thread(target=run, name="deniable-call", daemon=True).start()
             return True
     return False
 
 
 def call_aside(work: Callable[[], _T], seconds: float) -> _T:
-    """Return the result of work on a daemon thread; ``StateUnavailable`` after this time."""
+    """Return a function's result from a daemon thread; ``StateUnavailable`` after this time."""
     refuse_at_the_end()
     call = Call(work, time.monotonic() + seconds + DISK_SECONDS)
     if not start_daemon(call.do):
@@ -192,32 +194,32 @@ _LONGEST_FORK = 6.0
 
 
 class Keeper:
-    """The thread that holds a state's connection and transactions, and does what others ask of it.
+    """The thread that has a state's connection and transactions, and runs calls of other threads.
 
-    It is started by the first call, holds no client alive, and does one call after another.
-    Whatever kills it, the next call starts another.
+    The first call starts it. It keeps no client alive, and runs one call after another. If it is
+    killed, the next call starts another.
     """
 
     def __init__(self) -> None:
         self.renew()
 
     def renew(self) -> None:
-        """Begin anew, in the child of a fork: it has no thread, whatever the parent's is doing."""
+        """Start again in a forked child, which has no thread, whatever the parent's is doing."""
         self._calls: SimpleQueue[Call[Any] | None] = SimpleQueue()
         self._turn = Turn()
         self._ident = 0
         self._current: Call[Any] | None = None
-        self._pauses: dict[int, SimpleQueue[None]] = {}  # by the thread that forks
+        self._pauses: dict[int, SimpleQueue[None]] = {}  # by the forking thread
 
     def is_here(self) -> bool:
-        """Tell whether the thread is this one, at work or in what has interrupted that."""
+        """Return whether the caller is the thread, at work or in code that interrupted it."""
         return self._ident == threading.get_ident() and self._turn.is_taken()
 
     def do(self, work: Callable[[], _T], patience: float, disk: float) -> _T:
-        """Do some work on the thread; return or raise what it does.
+        """Run a function on the thread; return its result or raise its error.
 
-        ``StateUnavailable`` if others keep it for ``patience`` seconds, and then nothing is done;
-        or if the work itself does not end ``disk`` seconds later.
+        ``StateUnavailable`` if other calls occupy it for ``patience`` seconds, and then nothing is
+        done; or if the function does not end ``disk`` seconds later.
         """
         refuse_at_the_end()
         call = Call(work, time.monotonic() + patience + disk)
@@ -231,8 +233,8 @@ class Keeper:
             raise
 
     def _wait_longer(self, call: Call[Any], disk: float) -> None:
-        """Wait for the disk, unless another call is why this one does not come."""
-        # An idle thread that has not come round to it, on a busy machine, is waited for.
+        """Wait for the disk, unless another call is delaying this one."""
+        # An idle thread that a busy machine has not yet scheduled is awaited.
         is_elsewhere = self._current is not None and self._current is not call
         withdrawn = is_elsewhere and self._turn.is_taken() and call.withdraw()
         if not withdrawn and call.wait(disk):
@@ -243,20 +245,20 @@ class Keeper:
 
     def _ask(self, call: Call[Any]) -> None:
         self._calls.put(call)
-        if not self._turn.is_taken():  # a signal's handler may be in the middle of Thread.start()
+        if not self._turn.is_taken():  # a signal handler may have interrupted Thread.start()
             try:
                 start_new_thread(self._serve, ())
-            except RuntimeError:  # no more threads, or the interpreter ends: it is done here
+            except RuntimeError:  # no more threads, or shutting down: it is done here
                 self._serve_calls(self._calls, waits=False)
 
     def pause(self, prepare: Callable[[], None], seconds: float) -> None:
-        """Have the thread prepare for a fork, so long at most, and stand still until it is over."""
+        """Have the thread prepare for a fork, within so many seconds, and stop until it is over."""
         ready: SimpleQueue[None] = SimpleQueue()
         over: SimpleQueue[None] = SimpleQueue()
 
         def stand_still() -> None:
             prepare()
-            self._current = None  # whoever waits meanwhile waits for nobody's call
+            self._current = None  # callers that wait meanwhile are behind no call
             ready.put(None)
             with suppress(Empty):
                 over.get(timeout=_LONGEST_FORK)
@@ -267,49 +269,49 @@ class Keeper:
             ready.get(timeout=max(0.0, seconds))
 
     def go_on(self) -> None:
-        """Let the thread go on after a fork, in the parent."""
+        """Let the thread continue after a fork, in the parent."""
         over = self._pauses.pop(threading.get_ident(), None)
         if over is not None:
             over.put(None)
 
     def stop(self) -> None:
-        """Let the thread end, once it has done what was asked before; the next call starts one."""
+        """Let the thread end after the calls so far; the next call starts one."""
         if self._turn.is_taken():
             self._calls.put(None)
 
     def _serve(self) -> None:
-        sys.settrace(threading.gettrace())  # as each thread of threading's does
+        sys.settrace(threading.gettrace())  # as each of threading's threads does
         sys.setprofile(threading.getprofile())
         with suppress(BaseException):  # the callers' deadlines end; the next call starts another
             self._serve_calls(self._calls)
 
     def _serve_calls(self, waiting: "SimpleQueue[Call[Any] | None]", *, waits: bool = True) -> None:
         while (turn := self._turn.take()) is not None:
-            self._ident, self._current = threading.get_ident(), None  # whatever killed another
-            with suppress(Empty):  # where a thread of the app's does what there is
+            self._ident, self._current = threading.get_ident(), None  # one was killed
+            with suppress(Empty):  # if a thread of the app runs the calls
                 while (call := waiting.get(block=waits)) is not None:
                     self._current = call
                     call.run()
-                    self._current = None  # first: whoever asks next must not take it for busy
+                    self._current = None  # first, so that the next caller does not take it for busy
                     call.answer()
                     call = None
             turn.give_back()
-            if waiting.empty():  # who asks from now on finds no thread
+            if waiting.empty():  # later callers find no thread
                 return
 
 
 _WAIT_SECONDS: Final = 6.0
-"""A little longer than a transaction waits for other processes."""
+"""Slightly longer than a transaction waits for other processes."""
 
 
 class Forkable:
-    """An object that has to know of forks."""
+    """An object that must be notified of forks."""
 
     def before_fork(self, deadline: float) -> None:
-        """Get ready, by a deadline of ``time.monotonic()``; what goes on in the parent need not."""
+        """Prepare by a deadline of ``time.monotonic()``, except parts that go on in the parent."""
 
     def after_fork(self, *, in_child: bool) -> None:
-        """Go on after a fork, in the thread that forked; of a child the only one."""
+        """Continue after a fork, in the thread that forked; in a child it is the only one."""
         raise NotImplementedError
 
 
@@ -318,9 +320,9 @@ _REGISTRATIONS: Final = count()
 
 
 def keep_through_forks(forkable: Forkable) -> None:
-    """Tell this object of every fork from now on, for as long as somebody else holds it."""
+    """Notify this object of every fork from now on, as long as it is referenced elsewhere."""
     _LIVING[id(forkable)] = forkable
-    # One system has no fork; and two threads may make the first two clients at once.
+    # Some systems have no fork, and two threads may create the first two clients at once.
     if hasattr(os, "register_at_fork") and next(_REGISTRATIONS) == 0:
         os.register_at_fork(
             before=_before,
@@ -330,7 +332,7 @@ def keep_through_forks(forkable: Forkable) -> None:
 
 
 def _living() -> list[Forkable]:
-    # A list made at once: other threads add to the dictionary meanwhile.
+    # A list, created at once, since other threads may add to the dictionary.
     return [
         forkable
         for forkable in (reference() for reference in _LIVING.valuerefs())
@@ -353,12 +355,12 @@ _LINES: Final[deque[tuple[str, tuple[object, ...]]]] = deque()
 
 
 def warn(message: str, *arguments: object) -> None:
-    """Keep a warning until a thread that holds no answer calls :func:`say_held`."""
+    """Keep a warning until a thread without an answer calls :func:`say_held`."""
     _LINES.append((message, arguments))
 
 
 def say_held() -> None:
-    """Log the warnings that were held back, on this thread."""
+    """Log the kept warnings, on this thread."""
     while _LINES:
         try:
             message, arguments = _LINES.popleft()

@@ -1,7 +1,7 @@
-"""The fixture ``deniable_capture``; pytest finds it by itself once deniable is installed.
+"""The fixture ``deniable_capture``; pytest finds it automatically once deniable is installed.
 
-pytest imports this module whenever it starts, so it imports nothing of the client until a test asks
-for the fixture. Switch it off with ``-p no:deniable``.
+pytest imports this module whenever it starts, so it imports nothing from the client until a test
+uses the fixture. Switch it off with ``-p no:deniable``.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ __all__ = ["deniable_capture"]
 
 @pytest.fixture
 def deniable_capture() -> "Iterator[Capture]":
-    """Capture the app's reports in memory; fail if anything of deniable tried to connect.
+    """Capture the app's reports in memory; fail if deniable tried to connect.
 
     Yields a ``deniable.client.testing.Capture``.
     """

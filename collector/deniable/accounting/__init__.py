@@ -1,6 +1,6 @@
 """Accounting: what reports reveal together, by exact composition and privacy-loss distributions.
 
-And what their histogram reveals of each, by the privacy blanket.
+Also what their histogram reveals about each, by the privacy blanket.
 
 A parameter that is a float raises TypeError, one outside its domain InvalidPrivacyParameter. Fewer
 than one report or row raises ValueError.
@@ -28,6 +28,6 @@ if TYPE_CHECKING:
     from deniable.accounting.shuffled import shuffled_delta as shuffled_delta
     from deniable.accounting.shuffled import shuffled_epsilon as shuffled_epsilon
     from deniable.accounting.shuffled import shuffled_level as shuffled_level
-else:  # numpy: whoever publishes does not wait for it
+else:  # numpy: publishing does not wait for it
     names = dict.fromkeys(("shuffled_delta", "shuffled_epsilon", "shuffled_level"), "shuffled")
     __getattr__ = on_demand(__name__, names)

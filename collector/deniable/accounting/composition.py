@@ -1,11 +1,11 @@
-"""Composition: what several guarantees amount to together, from their epsilon and delta alone.
+"""Composition: the total of several guarantees, from their epsilon and delta alone.
 
 Reports of one person add up, and so do the rows of a group: one person's answers to several
 questions, or people whose answers depend on one another. If you know the mechanisms and not only
-their guarantees, compose a :class:`~deniable.accounting.PrivacyLoss` instead: never worse, and for
-more than two categories better.
+their guarantees, compose a :class:`~deniable.accounting.PrivacyLoss` instead: it is never worse,
+and for more than two categories better.
 
-Every epsilon that is returned is rounded up to 12 decimal places, and no delta is too small.
+Every returned epsilon is rounded up to 12 decimal places, and no delta is too small.
 """
 
 from collections.abc import Callable, Iterable
@@ -76,10 +76,10 @@ def kairouz_oh_viswanath_composition(
 
 
 def optimal_composition(epsilon: Number, delta: Number, times: int) -> PrivacyLoss:
-    """Return the loss of ``times`` reports of which nothing but epsilon and delta is known.
+    """Return the loss of ``times`` reports of which only epsilon and delta are known.
 
-    Its curve is the optimum: no other statement about all such mechanisms is both true and better.
-    Kairouz, Oh and Viswanath 2015, Theorem 3.3.
+    Its curve is the optimum: no better statement holds for all such mechanisms. Kairouz, Oh and
+    Viswanath 2015, Theorem 3.3.
     """
     level, report_delta = total_epsilon(epsilon), exact_delta(delta)
     return PrivacyLoss.of_guarantee(odds_ceiling(level), report_delta).repeat(
@@ -112,17 +112,17 @@ def group_guarantee(epsilon: Number, delta: Number, rows: int) -> Guarantee:
 def epsilon_each(
     total: Number, together: Callable[[Fraction], Decimal], *, guess: Number = 0
 ) -> Decimal:
-    """Return the largest epsilon of one report, in millionths, that keeps all together in bounds.
+    """Return the largest epsilon of one report, in millionths, that keeps the total in bounds.
 
-    Rounded down: the composition of the result was computed, and is at most the total. That of a
-    millionth more was computed too, and is above it, unless a report's epsilon would exceed 40.
-    ``together`` gives the epsilon of all reports for a report's own; it rises. The search begins at
-    the guess, such as the total over the number of reports.
+    It is rounded down: the composition of the result was computed, and is at most the total. The
+    composition at a millionth more was computed too, and exceeds it, unless a report's epsilon
+    would exceed 40. ``together`` returns the epsilon of all reports for that of one; it is
+    increasing. The search starts at the guess, such as the total divided by the number of reports.
     """
     most = total_epsilon(total)
     most_each = MAX_EPSILON * _STEPS
     low, high = 0, most_each + 1
-    below = above = 0.0  # what low and high come to, as shares of the total; 0 where unknown
+    below = above = 0.0  # the totals for low and high, as shares of the total; 0 if unknown
     middle, tried = max(1, int(exact_number("guess", guess) * _STEPS)), 0
     while high - low > 1:
         middle, tried = min(max(middle, low + 1), high - 1), tried + 1
@@ -135,7 +135,7 @@ def epsilon_each(
         if tried > _MOST_GUESSES or not share:
             middle = 2 * middle if low == middle and high > most_each else (low + high) // 2
         elif below and above:
-            # Compositions nearly go as a power of epsilon.
+            # Compositions are nearly powers of epsilon.
             slope = log(above / below) / log(high / low)
             middle = int(exp(log(low) - log(below) / slope)) if slope else low + 1
         else:
@@ -145,7 +145,7 @@ def epsilon_each(
         raise InvalidPrivacyParameter(
             "no report keeps this total; allow a larger epsilon or delta, or fewer reports"
         )
-    # Put together from digits: arithmetic would round by the decimal context, even up.
+    # Assembled from digits: arithmetic would round in the decimal context, even up.
     return Decimal((0, tuple(map(int, str(low))), -_PLACES))
 
 

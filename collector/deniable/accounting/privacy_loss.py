@@ -212,7 +212,7 @@ class PrivacyLoss(Privacy):
         return self.delta_at_odds(odds_floor(total_epsilon(epsilon)))
 
     def satisfies(self, epsilon: Number, delta: Number) -> bool:
-        """Tell whether (epsilon, delta) holds, certified in integers."""
+        """Return whether (epsilon, delta) holds, certified in integers."""
         return self.delta_at(epsilon) <= exact_delta(delta)
 
     def compose(self, other: "PrivacyLoss", *, steps: int = DEFAULT_STEPS) -> "PrivacyLoss":

@@ -215,7 +215,7 @@ class SolutionMatrix:
         return category_index(category, self.categories, "the index")
 
     def __eq__(self, other: object) -> bool:
-        """Tell whether all entries are the same numbers."""
+        """Return whether all entries are the same numbers."""
         if not isinstance(other, SolutionMatrix):
             return NotImplemented
         if (self.categories, self.responses) != (other.categories, other.responses):

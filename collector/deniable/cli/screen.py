@@ -21,7 +21,7 @@ _WIDTH_OF_A_PIPE: Final = 100
 
 
 def piped() -> bool:
-    """Tell whether a program reads the output, and no width is set."""
+    """Return whether a program reads the output, and no width is set."""
     return not (sys.stdout.isatty() or "COLUMNS" in os.environ)
 
 

@@ -33,7 +33,7 @@ class Request:
 
     @property
     def is_upload(self) -> bool:
-        """Tell whether this request is an upload of reports."""
+        """Return whether this request is an upload of reports."""
         return self.method == "POST" and self.path == UPLOAD_PATH
 
     @property

@@ -181,7 +181,7 @@ class Stage(HostileOperator):
                 file.unlink()
 
     def on_disk(self, *needles: bytes) -> bool:
-        """Tell whether a file of the state holds any of these bytes, plain or encoded."""
+        """Return whether a file of the state holds any of these bytes, plain or encoded."""
         written = [form for needle in needles for form in written_forms(needle)]
         contents = (file.read_bytes() for file in self.state("a").rglob("*") if file.is_file())
         return any(form in content for content in contents for form in written)

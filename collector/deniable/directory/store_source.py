@@ -122,7 +122,7 @@ async def shown_seal(
 
 
 def _is_whole(manifest: Manifest, by_issuer: Counts, seal: Seal | None) -> bool:
-    """Tell whether figures may be split by issuer, and are all that the seal covers.
+    """Return whether figures may be split by issuer, and are all that the seal covers.
 
     An issuer's part is a figure, too: it needs as many reports.
     """

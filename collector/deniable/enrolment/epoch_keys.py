@@ -180,7 +180,7 @@ class EpochKeys:
         self.public = PublicKeys.read(self.directory / PUBLIC_FILE)
 
     def holds(self, modulus: bytes) -> bool:
-        """Tell whether the private half of a modulus is here, and not erased."""
+        """Return whether the private half of a modulus is here, and not erased."""
         return modulus in self.public.moduli and self._file(modulus).exists()
 
     def key(self, modulus: bytes) -> PrivateKey:

@@ -1,13 +1,13 @@
-"""Estimates: from counts of responses to frequencies of true categories, with their uncertainty.
+"""Estimates: frequencies of true categories from counts of responses, with their uncertainty.
 
-Throughout, ``mechanism`` is what honest devices sample from, whose implemented integers are used;
-``counts`` are how often each response was seen; ``frequencies`` f are the true ones, shape
+Throughout, ``mechanism`` is the one from which honest devices sample, with its implemented
+integers; ``counts`` are the counts of each response; ``frequencies`` f are the true ones, shape
 (categories,); ``weights`` w are those of a query w.f; ``level`` is the confidence level of each
-interval by itself; ``share`` is that of the fake reports; the
-chance that honest devices alone cause any flag is at most ``false_alarm``, for every number of them
-and every population, drawn or fixed. All functions raise ValueError for counts
-that allow no estimate and for numbers outside their domain, TypeError for counts that are no
-integers, and NotInvertible if no estimate can tell the categories apart.
+interval by itself; ``share`` is that of the fake reports; the chance that honest devices alone
+cause any flag is at most ``false_alarm``, for every number of them and every population, drawn or
+fixed. All functions raise ValueError for counts that allow no estimate and for numbers outside
+their domain, TypeError for counts that are not integers, and NotInvertible if no estimate can
+distinguish the categories.
 """
 
 from typing import TYPE_CHECKING
@@ -78,7 +78,7 @@ if TYPE_CHECKING:
     from deniable.estimates.series import Point as Point
     from deniable.estimates.series import Series as Series
     from deniable.estimates.series import Trend as Trend
-else:  # numpy and scipy: who plans or publishes does not wait for them
+else:  # numpy and scipy: planning or publishing does not wait for them
     _MODULES = {
         "accuracy": "Accuracy reports_for_half_width share_variance",
         "answers": "Answers",

@@ -1,4 +1,4 @@
-"""Which categories an analyst means by the answers that are named."""
+"""Selection of categories by the answers that an analyst names."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from deniable.mechanisms.answering import Dimensions
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """All answers from one to another, both included, where they have an order."""
+    """All answers from one to another, both included, if they are ordered."""
 
     first: str
     last: str
@@ -27,11 +27,11 @@ _NAMED = 10
 
 
 JOINT_FILE: Final = 'mechanism = "joint", with the questions under [dimensions]'
-"""What the file of a survey has that asks each device several questions."""
+"""The setting in a survey file that asks each device several questions."""
 
 
 def apart_text(one: str, other: str, names: Sequence[str] = ()) -> str:
-    """Return why two questions cannot be crossed, and what to ask for; of one survey's, which."""
+    """Return why two questions cannot be crossed, and the remedy; within one survey, also which."""
     why = f"{one} and {other} were not asked together"
     if names:
         why = f"Each device answered only one of {listed(names, 'and')}"
@@ -49,15 +49,15 @@ def not_together(one: str, other: str, names: Sequence[str] = ()) -> ValueError:
 def weights_of(
     answers: Answers, categories: Sequence[str], dimensions: Dimensions, *, together: bool
 ) -> Floats:
-    """Return 1 for the categories that are meant, and 0 for the others.
+    """Return 1 for the selected categories, and 0 for the others.
 
-    Of several questions, which are answered ``together`` or each by other devices, those are meant
-    that have the answers named to all questions named. By text, those that have one of the answers:
-    "plan: free" is one where categories are combinations.
+    Several questions are answered ``together``, or each by other devices. Categories are selected
+    if they have the named answers to all named questions. By text, those with one of the answers
+    are selected: "plan: free" is one if categories are combinations.
 
     Raises:
-        ValueError: for an answer that there is not, or one named twice, or none; or for answers of
-            which nothing tells together.
+        ValueError: for an unknown answer, one named twice, or none; or for answers to questions
+            that are not answered together.
     """
     if isinstance(answers, Mapping):
         return _crossed(answers, dimensions, together=together)
@@ -122,7 +122,7 @@ def answers_text(answers: Answers) -> str:
 
 
 def no_answer(name: str, categories: Sequence[str]) -> ValueError:
-    """Return the error that there is no such answer among these."""
+    """Return the error that these have no such answer."""
     return ValueError(f"there is no answer {name!r}, but {_some(categories)}")
 
 

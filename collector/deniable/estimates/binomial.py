@@ -16,15 +16,15 @@ _FEW = 5
 
 _USUAL: Final = 0.95
 _USUAL_QUANTILE: Final = 1.959963984540054
-"""Of the usual level: who asks for no other does not wait .3 s for scipy."""
+"""For the usual level, so that it need not wait .3 s for scipy."""
 
 
 class NotInvertible(ValueError):
-    """Two mixtures of categories give the same responses: no estimate can tell them apart."""
+    """Two mixtures of categories give the same responses: no estimate can distinguish them."""
 
 
 class IntervalMethod(StrEnum):
-    """How an interval was made."""
+    """The method of an interval."""
 
     WILSON = "wilson"
     CLOPPER_PEARSON = "clopper-pearson"
@@ -46,7 +46,7 @@ def wilson(counts: "Floats", n: int, level: float) -> tuple["Floats", "Floats"]:
 def clopper_pearson(counts: "Floats", n: int, level: float) -> tuple["Floats", "Floats"]:
     """Return the Clopper-Pearson interval, likewise, whose coverage is guaranteed.
 
-    Of a count between two whole ones, it is between theirs.
+    For a count between two whole ones, it is between theirs.
     """
     import numpy as np
     from scipy import special
@@ -62,9 +62,10 @@ def clopper_pearson(counts: "Floats", n: int, level: float) -> tuple["Floats", "
 def binomial_intervals(
     counts: "Floats", n: int, level: float
 ) -> tuple["Floats", "Floats", tuple[IntervalMethod, ...]]:
-    """Return Wilson's intervals, but Clopper and Pearson's where there are few of either kind.
+    """Return Wilson's intervals, or Clopper and Pearson's if either count is small.
 
-    Few are fewer than 5, and at levels above 95 % as many as keep Wilson's as good as there.
+    Small means below 5, and at levels above 95 % below the number at which Wilson's is equally
+    good.
     """
     import numpy as np
 
@@ -76,13 +77,13 @@ def binomial_intervals(
 
 
 def _fewest(level: float) -> float:
-    """Return how many of either kind Wilson's interval takes."""
-    # It takes a count of mean m for normal, and so misjudges its tails at z errors by factors of
-    # e^(z^3 g/6) and e^(-z^3 g/6), g being the skewness: 1/sqrt m if m is the smaller count (the
-    # first term of Cramer's series for large deviations). That they stay what they are at 5 and
-    # 95 % takes z^3/sqrt m to stay: m grows with z^6, to 395 for 1,024 intervals at once. By the
-    # exact law, the intervals then miss up to 1.6 times as often as they say at every level; with
-    # 5 for all, up to 68 times for those 1,024. Below 95 %, it is discreteness that is left.
+    """Return the least count of either kind for Wilson's interval."""
+    # It approximates a count of mean m as normal, and so misjudges its tails at z errors by factors
+    # of e^(z^3 g/6) and e^(-z^3 g/6), where g is the skewness: 1/sqrt m if m is the smaller count
+    # (the first term of Cramer's series for large deviations). These factors remain as at 5 and 95
+    # % if z^3/sqrt m does: m grows with z^6, to 395 for 1,024 intervals at once. By the exact
+    # distribution, the intervals then miss up to 1.6 times as often as stated at every level; with
+    # 5 for all, up to 68 times for those 1,024. Below 95 %, only discreteness remains.
     return _FEW * max(1.0, (normal_quantile(level) / normal_quantile(0.95)) ** 6)
 
 
@@ -98,8 +99,8 @@ def normal_quantile(level: float) -> float:
         return _USUAL_QUANTILE
     from scipy import special
 
-    # From the lower tail: (1 + level)/2 rounds to 1, whose quantile is infinite, for the last
-    # levels below 1. Never 0, so that an infinite error gives an infinite width at every level.
+    # From the lower tail: for the last levels below 1, (1 + level)/2 rounds to 1, whose quantile is
+    # infinite. Never 0, so that an infinite error gives an infinite width at every level.
     return max(-float(special.ndtri((1 - level) / 2)), sys.float_info.min)
 
 

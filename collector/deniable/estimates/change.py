@@ -1,13 +1,13 @@
-"""Tests on the noisy counts: whether frequencies changed, or are what somebody says.
+"""Tests on the noisy counts: whether frequencies changed, or equal given ones.
 
-Both weigh a vector d of differences by the covariance V that it has if there are none, d^T V^-1 d,
-which is chi-square with k - 1 degrees of freedom then. If responses are as many as categories, that
-is Pearson's X^2 of the counts of responses: d is a linear map of these, which can be inverted. So
-it has no say in responses that nobody sent.
+Both weight a vector d of differences by the covariance V that it has if there are none. Then d^T
+V^-1 d is chi-square with k - 1 degrees of freedom. If there are as many responses as categories,
+this is Pearson's X^2 of the counts of responses, since d is an invertible linear map of them. So
+responses that nobody sent have no influence.
 
-Where some are expected less than 5 times, it is not chi-square: its p-value is then counted among
-tables that are as likely if nothing changed. Of two samples those are all that have the same counts
-together; of one, all that the frequencies in question make.
+If some counts are expected to be below 5, it is not chi-square: its p-value is then counted among
+tables that are equally likely if nothing changed. For two samples those are all with the same total
+counts; for one, all that the given frequencies produce.
 """
 
 from collections.abc import Callable
@@ -29,16 +29,16 @@ _ONE_EPOCH: Final = "devices may be in several epochs: test one epoch, or one ag
 
 _FEW: Final = 5
 _SEED: Final = 1
-"""Of the tables that are drawn: the same counts have the same p-value."""
+"""The seed of the drawn tables: the same counts have the same p-value."""
 _TABLES: Final = 1_999
 _AS_LARGE: Final = 100
-"""So many tables as large end the drawing, which keeps the level (Besag and Clifford 1991)."""
+"""Drawing ends after so many tables as large; this keeps the level (Besag and Clifford 1991)."""
 _AT_ONCE: Final = 1 << 18
 _BY_RESPONSE: Final = 100
 _MOST_KERNELS: Final = 1 << 24
 _MOST_WEIGHTS: Final = 1 << 22
 _ROUNDED: Final = 1e-9
-"""Tables as large as the one in question are so whatever rounding made of their sums."""
+"""Tolerance for rounding when comparing the sums of tables."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +47,10 @@ class Test:
 
     Attributes:
         statistic: chi-square with so many degrees of freedom, if nothing changed or differs, and
-            all that is counted is expected 5 times or more.
-        p_value: how often chance alone makes it as large.
-        tables: among how many tables that is counted, where counts are expected less than 5 times;
-            0 if chi-square tells.
+            all expected counts are 5 or more.
+        p_value: the probability that chance alone makes it as large.
+        tables: the number of tables behind the p-value if counts are expected to be below 5; 0 if
+            chi-square is used.
     """
 
     statistic: float
@@ -63,9 +63,9 @@ class Test:
 
 
 class _Question(NamedTuple):
-    """The differences that are tested of one question, and their law if there are none.
+    """The tested differences of one question, and their distribution if there are none.
 
-    They are sums of kernels over moves of the responses, which ``drawn`` draws so many times.
+    They are sums of kernels over moves of the responses; ``drawn`` draws so many of these.
     """
 
     differences: Floats
@@ -78,10 +78,10 @@ class _Question(NamedTuple):
 def changed(one: Sample, other: Sample) -> Test:
     """Return the test whether the frequencies of two samples of one survey are the same.
 
-    Devices that are in both, and answer alike, make it find fewer changes, never more.
+    Devices that are in both, with equal answers, make it find fewer changes, never more.
 
     Raises:
-        ValueError: if they share reports or noise, or are not of the same mechanism and categories.
+        ValueError: if they share reports or noise, or have different mechanisms or categories.
     """
     if one.tally.epochs > 1 or other.tally.epochs > 1:
         raise ValueError(_ONE_EPOCH)
@@ -98,15 +98,15 @@ def changed(one: Sample, other: Sample) -> Test:
         together = Tally(first.n + second.n, first.counts + second.counts)
         shares = together.shares
         if not shares.all():
-            # V could not be inverted. One report more, of even answers, gives it what d has no part
-            # in, since d is of responses that were sent.
+            # V could not be inverted. One additional report, with even answers, supplies the
+            # directions missing from d, which only covers responses that were sent.
             shares = (together.counts + part.decoder.even_shares) / (together.n + 1)
         f = part.decoder.frequencies(together)
         spread = report_covariance(part.decoder, f, shares, Model.SAMPLED)
         (sent,) = np.nonzero(together.counts)
         counts = together.counts[sent]
-        # Report by report, or response by response: whichever are fewer draws, of which the latter
-        # take some hundred times as long.
+        # Report by report, or response by response: whichever needs fewer draws. The latter take
+        # some hundred times as long.
         few = min(first.n, second.n) < _BY_RESPONSE * len(sent) and together.n <= _MOST_KERNELS
 
         def drawn(generator: np.random.Generator, tables: int) -> Floats:
@@ -127,7 +127,7 @@ def changed(one: Sample, other: Sample) -> Test:
 
 
 def fits(sample: Sample, frequencies: Floats) -> Test:
-    """Return the test whether the frequencies are these, of all categories."""
+    """Return the test whether the frequencies of all categories are these."""
     if sample.tally.epochs > 1:
         raise ValueError(_ONE_EPOCH)
     if frequencies.shape != (sample.decoder.categories,):
@@ -143,7 +143,7 @@ def fits(sample: Sample, frequencies: Floats) -> Test:
         spread = report_covariance(part.decoder, f, shares, Model.SAMPLED)
         (possible,) = np.nonzero(shares > 0)
         expected = shares[possible] / shares[possible].sum()
-        ends = expected.cumsum()[:-1]  # of a draw in [0, 1); beyond the last one lies the last
+        ends = expected.cumsum()[:-1]  # of a draw in [0, 1); draws beyond are in the last
 
         def drawn(generator: np.random.Generator, tables: int) -> Floats:
             if own.n >= len(possible):
@@ -166,7 +166,7 @@ def fits(sample: Sample, frequencies: Floats) -> Test:
 
 
 def _sparse(decoder: Decoder, shares: Floats, n: int) -> bool:
-    """Return whether any count that the test rests on is expected less than 5 times."""
+    """Return whether any count that the test uses is expected to be below 5."""
     if isinstance(decoder, SupportDecoder):
         shares = decoder.supports(shares)
         shares = np.minimum(shares, 1 - shares)
@@ -183,10 +183,10 @@ def _tested(sample: Sample, of_question: Callable[[Part], _Question]) -> Test:
     tested = []
     for part in sample.decoder.parts:
         question = of_question(part)
-        # They sum to 0, so that one of them says nothing new.
+        # They sum to 0, so one of them is redundant.
         d, spread = question.differences[:-1], question.covariance[:-1, :-1]
-        # d spread^-1 d = |L^-1 d|^2. Where reports are so few that some sum of frequencies does not
-        # vary, a pivot is 0, or what rounding leaves of it.
+        # d spread^-1 d = |L^-1 d|^2. If there are too few reports for some sum of frequencies to
+        # vary, a pivot is 0, or a rounding error.
         try:
             factor = linalg.cholesky(spread, lower=True)
         except linalg.LinAlgError:
@@ -206,7 +206,7 @@ def _tested(sample: Sample, of_question: Callable[[Part], _Question]) -> Test:
 
 
 def _whitened(decoder: Decoder, question: _Question, factor: Floats) -> Floats:
-    """Return L^-1 G of the responses, a row each, so that squares add up to the statistic."""
+    """Return L^-1 G of the responses, one row each, so that squares add up to the statistic."""
     k, maps = decoder.categories, np.empty((decoder.categories, len(question.responses)))
     step = max(1, _MOST_WEIGHTS // decoder.responses)
     for first in range(0, k, step):
@@ -221,7 +221,7 @@ _Drawn = Callable[[np.random.Generator, int], Floats]
 def _counted(statistic: float, maps: list[tuple[_Drawn, Floats]]) -> tuple[float, int]:
     """Return the share of tables that differ as much, and how many there are.
 
-    The table in question is one of them, unless so many are as large that it does not matter.
+    The given table is one of them, unless so many are as large that it does not matter.
     """
     generator = np.random.default_rng(_SEED)
     least = statistic * (1 - _ROUNDED)

@@ -1,4 +1,4 @@
-"""Shares, and what changed between epochs, or differs between surveys."""
+"""Shares, their changes between epochs, and their differences between surveys."""
 
 import math
 from collections.abc import Sequence
@@ -18,12 +18,12 @@ _OTHER_ANSWERS: Final = (
     "they do not have the same answers: compare the share of some that both have"
 )
 _MOST_COMPARED: Final = 1024
-"""One by one: of a design's 65,536 it would take hours."""
+"""One by one: for a design's 65,536 it would take hours."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One share, mean or quantile; or, against others, both and their difference."""
+    """One share, mean or quantile; or, in a comparison, both and their difference."""
 
     label: str
     estimate: Estimate
@@ -32,18 +32,18 @@ class Row:
 
     @property
     def distinguishable(self) -> bool | None:
-        """Return whether the difference is told apart from none; None where there is none."""
+        """Return whether the difference is distinguishable from none; None if there is none."""
         return None if self.before is None else self.estimate.distinguishable
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison(Documented):
-    """Shares, means or a quantile of a histogram, alone or against another.
+    """Shares, means or a quantile of a histogram, alone or compared with another.
 
     Attributes:
-        test: whether anything changed at all, where all answers are compared.
-        quantiles: of both sides, where a quantile is compared, which ``against`` last.
-        across: what happened between the two sides, if that says which they are.
+        test: whether anything changed, if all answers are compared.
+        quantiles: those of both sides, if a quantile is compared; that of ``against`` is last.
+        across: the event between the two sides, if that identifies them.
     """
 
     histogram: Histogram
@@ -55,7 +55,7 @@ class Comparison(Documented):
 
     @property
     def leading(self) -> tuple[Row, ...]:
-        """Return the rows of sentences: single questions', unless combinations alone changed."""
+        """Return the rows for sentences: single questions', unless only combinations changed."""
         single = tuple(row for row in self.rows if self.histogram.question_of(row.label))
         clear = {row in single for row in self.rows if row.distinguishable}
         return self.rows if clear == {False} else single or self.rows
@@ -67,7 +67,7 @@ class Comparison(Documented):
 
     @property
     def in_time(self) -> bool:
-        """Return whether the sides are before and now: of one survey, or of an update's two."""
+        """Return whether the sides are before and now: of one survey, or of two versions."""
         return self.one_survey or bool(self.across)
 
     @property
@@ -92,7 +92,7 @@ class Comparison(Documented):
 
     @property
     def of_shares(self) -> bool:
-        """Return whether shares are compared; else means or quantiles."""
+        """Return whether shares are compared, rather than means or quantiles."""
         return self.rows[0].now.unit is Unit.SHARE
 
     def to_dict(self) -> dict[str, Any]:
@@ -100,7 +100,7 @@ class Comparison(Documented):
         return dict(presented(self, "map"))
 
     def to_csv(self) -> str:
-        """Return a row an answer as CSV."""
+        """Return CSV with one row per answer."""
         return str(presented(self, "csv"))
 
     def plot(self, width: float = 720) -> Any:
@@ -116,7 +116,7 @@ class Comparison(Documented):
 
 
 def _is_later(one: Histogram, other: Histogram) -> bool:
-    """Return whether figures are of a newer survey of the name, or of later epochs of one."""
+    """Return whether figures are from a newer survey of the name, or from later epochs."""
     ours, theirs = ((side.sequence, side.start or 0) for side in (one, other))
     return one.survey == other.survey and ours > theirs
 
@@ -131,16 +131,16 @@ def compare(
 ) -> Comparison:
     """Return a share, or the difference of one or all of them, of means or quantiles.
 
-    Of one survey the earlier epochs are subtracted from the later ones, and of one name the older
-    survey from the newer, in whatever order they are given.
+    Within one survey the earlier epochs are subtracted from the later ones, and within one name the
+    older survey from the newer, in whatever order they are given.
 
     Args:
-        histogram: what is compared, or told of.
+        histogram: the histogram to compare, or to describe alone.
         answers: one share, of these together; None for each category's, or the mean.
-        against: what it is compared with: other epochs, another version, or another survey.
-        among: of each category's share, for these only.
-        given: of one share: among those who gave these answers.
-        quantile: the probability of one that is compared, such as 0.5 for the median.
+        against: the other histogram: other epochs, another version, or another survey.
+        among: limits each category's share to these categories.
+        given: for one share: only among those who gave these answers.
+        quantile: the probability of a quantile to compare, such as 0.5 for the median.
 
     Raises:
         ValueError: if they cannot be compared, or there are no such answers.
@@ -173,7 +173,7 @@ def compare(
         raise ValueError(_OTHER_ANSWERS)
     if among is None and (count := len(histogram.categories)) > _MOST_COMPARED:
         raise ValueError(f"{count:,} answers are too many to compare: name some with --share")
-    # Of two answers one rises as the other falls: their intervals hold at once as they are.
+    # With two answers one rises as the other falls: their intervals hold at once unchanged.
     two = alike and len(histogram.categories) == 2
     level = histogram.level if two else histogram.level_at_once
 
@@ -187,13 +187,13 @@ def compare(
     )
     try:
         test = histogram.changed_from(against)
-    except ValueError:  # of several epochs, few reports, or thousands of categories, there is none
+    except ValueError:  # for several epochs, few reports, or thousands of categories, there is none
         test = None
     return Comparison(histogram, against, rows, test)
 
 
 def _of_quantiles(histogram: Histogram, against: Histogram, probability: float) -> Comparison:
-    """Return a quantile beside that of others, and the difference; ValueError if there is none."""
+    """Return a quantile compared with another, and the difference; ValueError if there is none."""
     values = histogram.values
     if values is None:
         raise ValueError("the answers are no numbers, and so their quantiles have no difference")
@@ -205,12 +205,12 @@ def _of_quantiles(histogram: Histogram, against: Histogram, probability: float) 
     bounds, others = (
         quantile_bounds(side.sample.mechanism, side.sample.tally) for side in (histogram, against)
     )
-    # Devices that are in both, and answer alike, move both sides alike: the interval of the
-    # difference, which takes the sides for independent, is as wide as is needed, or wider.
+    # Devices that are in both, with equal answers, affect both sides alike. So the interval of the
+    # difference, which treats the sides as independent, is as wide as needed, or wider.
     level, step = min(now.level, before.level), float(values[1] - values[0])
     places = bounds.difference(others, probability, level)
     figures = (now.value - before.value, math.nan, *(step * place for place in places))
-    value, error, low, high = (float(f"{figure:.12g}") for figure in figures)  # as answers are
+    value, error, low, high = (float(f"{figure:.12g}") for figure in figures)  # like answers
     difference = Estimate(
         *(value, error, low, high, level),
         label=now.name,

@@ -1,4 +1,4 @@
-"""Ordered answers: quantiles, by testing every value, and the curve, in a band for all of it."""
+"""Ordered answers: quantiles, by testing every value, and the cumulative curve with its band."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
@@ -19,23 +19,23 @@ from deniable.estimates.queries import Queries
 from deniable.estimates.results import Worded
 from deniable.mechanisms import Mechanism
 
-# F_v is the share of answers at or below category v. Its unbiased estimate is sharp, and where near
+# F_v is the share of answers at or below category v. Its unbiased estimate is sharp. If nearby
 # responses are nearly equally likely, whatever the answer, it is mostly noise: neighbouring
-# estimates err in opposite directions. Averages over neighbours err
-# far less. And they still bound F_v, because F never falls: its average over the next values is no
-# less than F_v, its average over the last values no more.
+# estimates err in opposite directions. Averages over neighbours have far smaller errors. They still
+# bound F_v, because F never falls: its average over the next values is at least F_v, its average
+# over the last values at most F_v.
 
 _MOST_WEIGHTS: Final = 1 << 21
-"""Cuts times responses: all of up to 1,448 values; of 4,096, every eighth."""
+"""Cuts times responses: all for up to 1,448 values; for 4,096, every eighth."""
 _ERRORS: Final = 2
-"""How many standard errors are traded against one of blur."""
+"""The number of standard errors that are traded against one of blur."""
 
 
 def averaged_shares(categories: int, cuts: Sequence[int], blur: int, shift: int) -> Floats:
     """Return the weights of averages of F around each cut.
 
-    Averages are triangular: F_(v + shift + u) for |u| <= blur weighs 1 + blur - |u|. So they are
-    over no value below v if shift = blur, and over none above it if shift = -blur. F is 0 below the
+    Averages are triangular: F_(v + shift + u) for |u| <= blur weighs 1 + blur - |u|. So they
+    include no value below v if shift = blur, and none above it if shift = -blur. F is 0 below the
     first category and 1 from the last one on, which is known, not estimated. Cuts are from -1
     (nothing) to categories - 1 (everything); weights have the shape (cuts, categories).
     """
@@ -50,7 +50,7 @@ def averaged_shares(categories: int, cuts: Sequence[int], blur: int, shift: int)
 
 
 def cuts_of(decoder: Decoder, most: int | None = None) -> range:
-    """Return the last values of the ranges that are looked at, evenly spaced, at most so many."""
+    """Return the last values of the considered ranges, evenly spaced, at most so many."""
     k = decoder.categories
     stride = -(-k * decoder.responses // _MOST_WEIGHTS)
     if most is not None:
@@ -59,7 +59,7 @@ def cuts_of(decoder: Decoder, most: int | None = None) -> range:
 
 
 def rising_shares(shares: Floats, errors: Floats) -> Floats:
-    """Return the nearest shares that rise, to 1 at the last cut."""
+    """Return the nearest nondecreasing shares, with 1 at the last cut."""
     weights = np.ones(len(shares)) if np.isinf(errors).any() else 1 / np.maximum(errors, 1e-9) ** 2
     fitted = optimize.isotonic_regression(shares[:-1], weights=weights[:-1]).x
     # The least squares within [0, 1] are those without bounds, clipped.
@@ -67,11 +67,11 @@ def rising_shares(shares: Floats, errors: Floats) -> Floats:
 
 
 def blur_of(mechanism: Mechanism, n: int) -> int:
-    """Return the blur of averages, chosen before looking at the counts.
+    """Return the blur of averages, chosen before reading the counts.
 
-    The blur at which a bound of F is nearest to it, in the middle of a uniform population: b values
-    of blur move it by b/k, and leave an error of so and so much. Bounds hold with any blur that
-    does not depend on the data.
+    It is the blur at which a bound of F is nearest to it, in the middle of a uniform population. A
+    blur of b values shifts the bound by b/k, and leaves a known error. Bounds are valid with any
+    blur that does not depend on the data.
     """
     assert isinstance(mechanism, Hashable)
     if not decoder_of(mechanism).tells_shares:
@@ -83,7 +83,7 @@ def blur_of(mechanism: Mechanism, n: int) -> int:
 
 @lru_cache(maxsize=2)
 def _blurs(mechanism: Mechanism) -> tuple[list[int], Floats]:
-    """Return the blurs to choose from, and n times the variance that each leaves."""
+    """Return the blurs to choose from, and n times the variance of each."""
     k = mechanism.categories
     blurs = [0]
     while (wider := blurs[-1] + max(1, blurs[-1] // 2)) < k / 2:
@@ -100,18 +100,18 @@ TIE: Final = 1e-9
 """A share this near to a quantile's probability has reached it: rounding decides no tie."""
 QUARTILES: Final = {0.25: "lower quartile", 0.5: "median", 0.75: "upper quartile"}
 MOST_CUTS: Final = 256
-"""Of more answers the curve is looked at for so many, evenly spaced."""
+"""With more answers the curve is computed for so many, evenly spaced."""
 
 _DRAWN: Final = 10_000
 _SEED: Final = 20261
 _SURE: Final = 0.001
 """The chance that the drawn quantile is below the true one is at most this."""
 _WORTH: Final = 0.5
-"""A band over more than this, on average, says too little to be shown."""
+"""A band wider than this, on average, is too uninformative to show."""
 _LARGE: Final = 1000
-"""Of fewer reports the band may hold less often than it says: at epsilon 6, of 100 in 78 %."""
+"""With fewer reports the band may hold less often: at epsilon 6, for 100 of them, in 78 %."""
 _FURTHEST: Final = 1000.0
-"""So many squared errors no level asks for."""
+"""More squared errors than any level requires."""
 _Value = TypeVar("_Value", float, str)
 
 
@@ -119,9 +119,9 @@ _Value = TypeVar("_Value", float, str)
 class Quantile(Worded, Generic[_Value]):
     """The smallest value at or below which at least a share ``probability`` of the answers lies.
 
-    Estimate and ends of the interval are among the values, numbers or the names of answers; in
-    large samples it covers as often as its level says, or more. ``share`` is that of the answers up
-    to it, if it is of a histogram.
+    The estimate and the ends of the interval are among the values, numbers or names of answers. In
+    large samples the interval covers as often as its level states, or more. ``share`` is that of
+    the answers up to it, if it is from a histogram.
     """
 
     probability: float
@@ -133,7 +133,7 @@ class Quantile(Worded, Generic[_Value]):
 
     @property
     def name(self) -> str:
-        """Return which quantile it is, for people."""
+        """Return the name of the quantile, for people."""
         return QUARTILES.get(self.probability, f"{100 * self.probability:.12g} % quantile")
 
 
@@ -162,7 +162,7 @@ def quantiles(
 
 
 def quantile_bounds(mechanism: Mechanism, counts: Counts) -> "QuantileBounds":
-    """Return the shares up to each value that quantiles are tested by."""
+    """Return the shares up to each value, which test quantiles."""
     decoder = decoder_of(mechanism)
     tally = decoder.tally(counts)
     return ShareQueries.of(decoder, blur_of(mechanism, tally.n)).bounds(tally)
@@ -206,7 +206,7 @@ class QuantileBounds:
 
     Attributes:
         cuts: the values, by their places.
-        rising: the nearest shares that rise.
+        rising: the nearest nondecreasing shares.
         after, before: averages over the next values and over the last ones.
     """
 
@@ -218,12 +218,12 @@ class QuantileBounds:
     before_error: Floats
 
     def places(self, probability: float, z: float) -> tuple[int, int, int]:
-        """Return the places of a quantile's estimate, and of its ends at so many errors."""
+        """Return the places of a quantile's estimate, and of its interval at so many errors."""
         # Between two cuts c < d, the quantile is in (c, d] if F_c < p <= F_d. In that case the
         # averages after d and before c lie on the same sides of p, so that each of the tests
-        #     after_d + z error < p,    before_c - z error > p
-        # rejects (c, d] with a probability of at most (1 - level)/2 in large samples. What neither
-        # rejects covers the quantile with at least the level; so does its hull, with the estimate.
+        # after_d + z error < p,    before_c - z error > p rejects (c, d] with a probability of at
+        # most (1 - level)/2 in large samples. The ranges that neither test rejects cover the
+        # quantile with at least the level; so does their hull, with the estimate.
         estimate = self.estimate(probability)
         staying = [*np.flatnonzero(self.distances(probability) <= z), estimate]
         firsts, lasts = self.ends
@@ -236,11 +236,11 @@ class QuantileBounds:
         return np.append(0, lasts[:-1] + 1), lasts
 
     def estimate(self, probability: float) -> int:
-        """Return the range that the estimate of a quantile is the last place of."""
+        """Return the range whose last place is a quantile's estimate."""
         return int(np.argmax(self.rising >= probability - TIE))
 
     def distances(self, probability: float) -> Floats:
-        """Return at how many errors each range is rejected; 0 of what no test rejects."""
+        """Return the number of errors at which each range is rejected; 0 if no test rejects it."""
         below = np.append(0.0, self.before[:-1] - probability)
         pairs = (
             (probability - self.after, self.after_error),
@@ -252,18 +252,19 @@ class QuantileBounds:
     def difference(
         self, other: "QuantileBounds", probability: float, level: float
     ) -> tuple[int, int]:
-        """Return the least and the greatest number of places by which a quantile is another's plus.
+        """Return the least and the greatest number of places between this quantile and another's.
 
-        They are ends of an interval: of independent counts over the same values.
+        They are the ends of an interval, for independent counts over the same values.
         """
 
-        # A difference stays if two ranges that are so far apart are rejected at x and y errors,
-        # with x^2 + y^2 <= c. Of the true ranges, x is |N| of a normal N at most, and where answers
-        # lie so close that ranges next to them are as good, the least x^2 + y^2 of all that are so
-        # far apart is N^2 at most: so it is with intervals of sums (MOVER: Zou and Donner 2008).
-        # Where they are far apart, no other ranges will do, and one side's quantile may be at the
-        # end of its range, so that half of the time x is 0 and else |N|: with both, x^2 + y^2 is 0
-        # in 1/4 of samples, in 1/2 has one degree of freedom, in 1/4 two. The c of these is larger.
+        # A difference is kept if two ranges so far apart are rejected at x and y errors, with x^2 +
+        # y^2 <= c. For the true ranges, x is at most |N| of a normal N. If answers are so close
+        # that neighbouring ranges are equally good, the least x^2 + y^2 of all pairs so far apart
+        # is at most N^2, as with intervals of sums (MOVER: Zou and Donner 2008). If they are far
+        # apart, no other ranges qualify, and one side's quantile may be at the end of its range, so
+        # that half of the time x is 0 and otherwise |N|. With both sides, x^2 + y^2 is 0 in 1/4 of
+        # samples, in 1/2 has one degree of freedom, in 1/4 two. The c for the latter case is
+        # larger.
         def missed(c: float) -> float:
             return float(special.chdtrc(1, c) / 2 + special.chdtrc(2, c) / 4) - (1 - level)
 
@@ -279,16 +280,16 @@ class QuantileBounds:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CumulativeCurve:
-    """The shares of answers up to each of some, in their order, the last of which is the greatest.
+    """The shares of answers up to each of some, in order, the last of which is the greatest.
 
     Attributes:
-        categories: the answers up to which they are.
-        estimate: the shares. They may leave [0, 1] or fall, and are unbiased but for ``blur``.
+        categories: the answers up to which shares are computed.
+        estimate: the shares. They may leave [0, 1] or fall, and are unbiased except for ``blur``.
         rising: the nearest shares that do neither.
-        low, high: a band that holds the whole true curve with the probability of the level, or
-            more, in large samples; between these answers as well, since it rises.
-        deviations: how many standard errors it reaches to either side.
-        blur: over how many answers to either side estimates are averaged, so that they are not all
+        low, high: a band that contains the whole true curve with the probability of the level, or
+            more, in large samples; also between these answers, since the curve rises.
+        deviations: the number of standard errors to either side.
+        blur: the number of answers to either side over which estimates are averaged to reduce
             noise; the band allows for it.
     """
 
@@ -303,7 +304,7 @@ class CumulativeCurve:
 
     @property
     def width(self) -> float:
-        """Return how wide the band is, on average."""
+        """Return the average width of the band."""
         return float((self.high - self.low).mean())
 
 
@@ -327,7 +328,7 @@ def cumulative_curve(
         kernels = np.concatenate([-queries.after.kernels, queries.before.kernels])
     deviations = _largest_deviation(decoder, tally, kernels, level, both_sides=not blur)
     high, low = high + deviations * high_error, low - deviations * low_error
-    # F rises, within [0, 1] and to 1. Where chance brings one end beyond the other, both are kept.
+    # F rises, within [0, 1] and to 1. If chance moves one end beyond the other, both are kept.
     high[-1] = low[-1] = 1.0
     high = np.minimum.accumulate(np.clip(high, 0, 1)[::-1])[::-1]
     low = np.maximum.accumulate(np.clip(low, 0, 1))
@@ -346,13 +347,13 @@ def cumulative_curve(
 def _largest_deviation(
     decoder: Decoder, tally: Tally, g: Floats, level: float, *, both_sides: bool
 ) -> float:
-    """Return how many standard errors no query is too high by, with the probability of the level.
+    """Return the standard errors that no estimate exceeds with the probability of the level.
 
-    Or too high or low, for both sides.
+    With ``both_sides``, this applies to errors in either direction.
 
-    The quantile of the largest of normal variables with the exact correlations of the kernels g, in
-    the possible population that is nearest to the estimate: drawn, from a fixed seed, and no more
-    than what a union bound has.
+    It is the quantile of the largest of normal variables with the exact correlations of the kernels
+    g, in the possible population nearest to the estimate. It is drawn from a fixed seed, and
+    limited to the union bound.
     """
     shares = decoder.response_shares(projected(decoder.frequencies(tally)))
     mean = g @ shares
@@ -385,5 +386,5 @@ class Distribution:
 
     @property
     def withheld(self) -> bool:
-        """Return whether the band says too little, or holds too seldom, to be shown to people."""
+        """Return whether the band is too uninformative, or holds too seldom, to show to people."""
         return self.curve.width > _WORTH or self.reports < _LARGE

@@ -1,4 +1,4 @@
-"""The debiased counts of a survey: what a histogram knows, before anything is asked of it."""
+"""The debiased counts of a survey: the data of a histogram, before any queries."""
 
 import math
 from collections.abc import Mapping
@@ -38,7 +38,7 @@ from deniable.messages import Enrolment
 
 
 class Standing(Protocol):
-    """Whether the counts of an epoch are final, as :class:`deniable.reading.EpochStanding` says."""
+    """Whether the counts of an epoch are final, as in :class:`deniable.reading.EpochStanding`."""
 
     @property
     def state(self) -> str:
@@ -51,42 +51,43 @@ class Standing(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DebiasedCounts:
-    """Debiased frequencies of one survey, of one epoch or several, with their uncertainty.
+    """Debiased frequencies of one survey, for one epoch or several, with their uncertainty.
 
     Attributes:
-        survey_id: histograms of different ids are never pooled.
-        start, end: of the epochs, Unix seconds; None if nobody knows.
-        categories: the answers; none where reports tell the mean alone.
-        responses: what devices send, if it has names of its own; else empty.
-        raw: how many reports each of these has; or, if it is empty, each of the categories: how
-            many name it, or support it.
+        survey_id: histograms with different ids are never pooled.
+        start, end: those of the epochs, Unix seconds; None if unknown.
+        categories: the answers; none if reports reveal only the mean.
+        responses: the responses, if they have their own names; otherwise empty.
+        raw: the number of reports with each of these; or, if it is empty, that name or support each
+            category.
         estimate: unbiased frequencies; they sum to 1 and may leave [0, 1].
-        standard_error: of each estimate, in the model named; NaN for a single report.
+        standard_error: that of each estimate, in the given model; NaN for a single report.
         low, high: ends of each category's confidence interval, within [0, 1], about the possible
-            share that is nearest to the estimate. They are about chance, and exclude manipulation.
-        outside: where the estimate is further from all shares that are possible than they reach.
-        level_at_once: what each of R intervals is of if all hold at once with the probability of
+            share nearest to the estimate. They cover chance, not manipulation.
+        outside: whether the estimate is further from all possible shares than the interval reaches.
+        level_at_once: the level of each of R intervals if all hold at once with the probability of
             the level: 1 - (1 - level)/R (Bonferroni). The R rows are the categories, and single
-            questions' answers where categories are combinations.
+            questions' answers if categories are combinations.
         simultaneous: these wider intervals.
-        pure_epsilon: what one report can reveal at most, whatever delta: odds of e^pure_epsilon
-            to 1. Equal to epsilon, up to rounding, if delta is 0.
-        enrolment: who vouches that devices are different ones; None if nobody knows.
-        reports_for_five_points: how many reports give 95 % intervals of ± 5 percentage points; of
-            the mean alone, ± 5 % of its range.
-        influence: how far fake reports move each estimate for each share of them at most.
-        distrusted: how many reports are by issuers that are not trusted any more.
+        pure_epsilon: the most that one report can reveal, whatever delta: odds of e^pure_epsilon to
+            1. It equals epsilon, up to rounding, if delta is 0.
+        enrolment: the party that vouches that devices are distinct; None if unknown.
+        reports_for_five_points: the number of reports for 95 % intervals of ± 5 percentage points;
+            for a mean alone, ± 5 % of its range.
+        influence: the most that fake reports move each estimate, relative to their share.
+        distrusted: the number of reports from issuers that are no longer trusted.
         kept_range: first and last epoch in which the same devices may have given the same kept
-            responses, so that figures of these epochs share noise: neither their average nor their
-            difference has the error that independent figures would. None where all is fresh.
-        margins: of several questions, the shares of each one's answers; frequencies are then the
+            responses. Figures of these epochs share noise: neither their average nor their
+            difference has the error that independent figures would. None if all responses are
+            fresh.
+        margins: for several questions, the shares of each one's answers; frequencies are then the
             same, within each question, or those of combinations of answers.
-        dimensions: the questions' names and answers; values: the numbers that the categories are.
-        ordered: whether categories go from a least to a greatest, so that there are quantiles.
-        groups: of each epoch its reports, and the least number that figures distinguish; empty of
-            counts of no survey.
-        sequence: the survey's place among those of its name.
-        sample: the reports, of which everything is made.
+        dimensions: the questions' names and answers; values: the categories as numbers.
+        ordered: whether categories are ordered from least to greatest, and so have quantiles.
+        groups: for each epoch its reports, and the least number that figures distinguish; empty for
+            counts without a survey.
+        sequence: the survey's number among those of its name.
+        sample: the reports, from which everything is computed.
     """
 
     survey: str
@@ -138,14 +139,14 @@ class DebiasedCounts:
 
     @property
     def turnout(self) -> str:
-        """Return how many answered, in words, and who is not among them."""
+        """Return in words how many answered, and who is not among them."""
         return str(presented(self, "turnout"))
 
     @property
     def anonymity_set(self) -> int | None:
-        """Return the reports among which each hides whose it is; None unless its issuer is blind.
+        """Return the number of reports among which each is hidden; None unless its issuer is blind.
 
-        Those of one survey id and epoch; of several epochs the fewest.
+        They are those of one survey id and epoch; for several epochs the fewest.
         """
         return min(reports for reports, _ in self.groups) if self.blind else None
 
@@ -153,7 +154,7 @@ class DebiasedCounts:
     def first_view(self) -> View:
         """Return the view that people are shown first, which does not depend on the answers.
 
-        Where rows are of sums (single questions of combinations, groups of numbers), unbiased.
+        If rows are sums (single questions of combinations, groups of numbers), it is unbiased.
         """
         if self.numeric is not None or self.crossed:
             return View.UNBIASED
@@ -177,11 +178,11 @@ class DebiasedCounts:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Return the categories; before combinations of answers, single questions' answers."""
+        """Return the categories; for combinations, single questions' answers come before them."""
         return (*(answer_labels(self.dimensions) if self.crossed else ()), *self.categories)
 
     def question_of(self, label: str) -> str:
-        """Return the question of several that an answer such as "plan: free" is to; else ""."""
+        """Return the question to which an answer such as "plan: free" belongs; otherwise ""."""
         names = (margin.question for margin in self.margins)
         return next((name for name in names if label.startswith(f"{name}: ")), "")
 
@@ -192,7 +193,7 @@ class DebiasedCounts:
 
     @property
     def impossible(self) -> tuple[str, ...]:
-        """Return the categories, and responses, whose counts honest devices do not cause."""
+        """Return the categories and responses with counts that honest devices cannot cause."""
         marks = self.poisoning
         return (
             *compress(self.categories, marks.impossible),
@@ -200,10 +201,10 @@ class DebiasedCounts:
         )
 
     def revealed(self, *, honest: float = 1) -> Revealed:
-        """Return the bound of what these figures reveal about a device, such a share being honest.
+        """Return the limit of what these figures reveal about a device, given the honest share.
 
-        Counts of no survey are taken for all that is shown of their reports. ValueError for a share
-        that is not above 0 and at most 1.
+        Counts without a survey are treated as everything that is shown of their reports. ValueError
+        for a share that is not above 0 and at most 1.
         """
         return Revealed.of(
             self.sample.mechanism,
@@ -212,17 +213,17 @@ class DebiasedCounts:
             kept=self.kept_range is not None,
             vouched=self.enrolment is None or self.enrolment.mode != "open",
             honest=honest,
-            # Whom an issuer vouched for that is not trusted any more may be anybody.
+            # A distrusted issuer may have vouched for anybody.
             unlinked=self.blind and self.relayed and not self.distrusted,
         )
 
     def check_shares(self) -> None:
-        """Raise ValueError where the reports tell the mean alone."""
+        """Raise ValueError if the reports reveal only the mean."""
         if not self.sample.decoder.tells_shares:
             raise ValueError(MEAN_ALONE)
 
     def check_ordered(self) -> None:
-        """Raise ValueError unless the answers have an order."""
+        """Raise ValueError unless the answers are ordered."""
         if not self.ordered:
             why = "nothing says that the answers go from a least to a greatest"
             if self.values is not None:
@@ -230,14 +231,14 @@ class DebiasedCounts:
             raise ValueError(f'{why}; publish the survey with tells = "distribution"')
 
     def weights(self, answers: Answers) -> tuple[Floats, str]:
-        """Return 1 for the categories that are meant, 0 for the others, and how they are called."""
+        """Return 1 for the selected categories, 0 for the others, and the selection's name."""
         self.check_shares()
         if isinstance(answers, Range):
             self.check_ordered()
         elif isinstance(answers, Mapping) and answers and not self.dimensions:
             raise not_together(self.survey or "this question", next(iter(answers)))
         elif not isinstance(answers, str | Mapping):
-            answers = tuple(answers)  # an iterator has them once
+            answers = tuple(answers)  # an iterator yields them only once
         weights = weights_of(answers, self.categories, self.dimensions, together=self.together)
         return weights, answers_text(answers)
 
@@ -254,7 +255,7 @@ def debiased_fields(
 ) -> dict[str, Any]:
     """Return the fields of a histogram that follow from mechanism and counts.
 
-    So many answers have rows beside the categories.
+    So many answers have rows in addition to the categories.
     """
     decoder, tally = sample.decoder, sample.tally
     if not decoder.tells_shares:
@@ -303,12 +304,12 @@ def _fields_of_mean(
     labels: tuple[str, ...],
     values: tuple[Fraction, ...] | None,
 ) -> dict[str, Any]:
-    """Return the fields of a histogram that has the mean alone, and no categories."""
+    """Return the fields of a histogram with only a mean, and no categories."""
     if values is None:
         raise ValueError(MEAN_ALONE)
     decoder, tally = sample.decoder, sample.tally
     summary = numeric_summary(mechanism, tally, (), values, level, model)
-    # In shares of the range, of which one end's estimate is the mean.
+    # In shares of the range; the estimate of one end's share is the mean.
     estimate = decoder.frequencies(tally)
     errors = np.zeros(decoder.categories)
     errors[[0, -1]] = summary.mean.standard_error / summary.span

@@ -1,8 +1,8 @@
-"""One number with its uncertainty, and what can be made of several: differences and ratios.
+"""One number with its uncertainty; differences and ratios of several.
 
-Every estimate is a linear form: weights over the categories of samples. So the sum of two that are
-of the same sample has the error of the summed weights, covariances and all; and samples of
-different epochs or surveys are independent.
+Every estimate is a linear form: weights over the categories of samples. So the sum of two from the
+same sample has the error of the summed weights, including covariances; and samples of different
+epochs or surveys are independent.
 """
 
 import math
@@ -36,7 +36,7 @@ from deniable.estimates.ratios import (
 from deniable.estimates.results import Documented, Worded, presented
 
 _IN_GROUP: Final = 3.0
-"""A group has a share of its own if its size is as many standard errors above 0 (benchmarks)."""
+"""A group has a share of its own if its size is so many standard errors above 0 (benchmarks)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,27 +46,27 @@ class Estimate(Worded):
     Sums, differences, multiples and quotients of estimates are estimates, with exact variances.
 
     Attributes:
-        value: the estimate; it may leave the range of what is possible.
-        standard_error: of the value; NaN for a single report in the sampled model.
-        low, high: ends of the confidence interval, within what is possible; about the possible
-            value that is nearest.
-        outside: whether the value is further from all that is possible than the interval about the
-            nearest possible value reaches: chance, or false reports.
-        influence: how far fake reports move the value for each share of them at most, by its own
-            weights: a share beta in each of the samples by beta times this. A ratio, which does not
-            move in proportion, has a hundred times how far off it is if the worst 1 % of what was
-            counted are fakes. NaN if nobody knows.
-        fakes_decide: whether 1 % of fakes move it by all that is possible, shares and differences
-            of shares by 100 percentage points, or a ratio of any size by itself.
-        label: what it is of, for people.
-        samples: the reports that it is made of.
-        nothing: what it is if there is nothing to tell: 0; 1 of the ratio of two figures, which are
-            the same then. A part of a whole is a share of it, and may be none: 0.
-        group: among whom it is a share, by their answers; empty if among all.
-        parts: of a share within a group, the share of all that is in both, and that of the group.
+        value: the estimate; it may be outside the possible range.
+        standard_error: that of the value; NaN for a single report in the sampled model.
+        low, high: ends of the confidence interval, within the possible range; about the nearest
+            possible value.
+        outside: whether the value is further from all possible values than the interval about the
+            nearest one reaches: chance, or false reports.
+        influence: the most that fake reports move the value, relative to their share, according to
+            its weights: a share beta in each of the samples moves it by beta times this. A ratio
+            does not move in proportion; for it, this is a hundred times the greatest error if the
+            worst 1 % of the counted reports are fakes. NaN if unknown.
+        fakes_decide: whether 1 % of fakes move it over its whole range, shares and differences of
+            shares by 100 percentage points, or a ratio of any size by itself.
+        label: its description, for people.
+        samples: the reports behind it.
+        nothing: its value if there is no effect: 0; 1 for the ratio of two figures, which are then
+            equal. For a part of a whole it is 0, since it is a share of it, and may be none.
+        group: the answers of the group in which it is a share; empty for all devices.
+        parts: for a share within a group, the share of all that is in both, and that of the group.
         at_once: whether the interval is one of those that hold for all answers at once.
         too_small: whether a group's own share may be 0: the value may be anything, and the interval
-            is all that is possible.
+            is the whole possible range.
     """
 
     value: float
@@ -89,31 +89,31 @@ class Estimate(Worded):
 
     @property
     def distinguishable(self) -> bool:
-        """Return whether the interval excludes no difference: 0, or 1 of a ratio of two figures."""
+        """Return whether the interval excludes equality: 0, or 1 for a ratio of two figures."""
         return not self.low <= self.nothing <= self.high
 
     @property
     def stated(self) -> float | None:
-        """Return the value; None where a group is too small for it to mean anything."""
+        """Return the value; None if a group is too small for a meaningful one."""
         return None if self.too_small else self.value
 
     def above(self, limit: float) -> "Verdict":
-        """Return the verdict of a limit, a share in [0, 1]: whether the interval lies above it."""
+        """Return the verdict for a limit, a share in [0, 1]: whether the interval is above it."""
         return Verdict(self, limit, Side.ABOVE)
 
     def below(self, limit: float) -> "Verdict":
-        """Return the verdict of a limit: whether the interval lies below it."""
+        """Return the verdict for a limit: whether the interval is below it."""
         return Verdict(self, limit, Side.BELOW)
 
     def at(self, level: float) -> "Estimate":
-        """Return the same with an interval of another level; of shares and linear estimates."""
+        """Return the same with an interval at another level; for shares and linear estimates."""
         if self.parts is not None:
             return share_within(*self.parts, level, self.label, self.group)
         return estimate_of(self.linear, level, self.label, self.unit)
 
     @property
     def linear(self) -> Form:
-        """Return the weights that it is made of; TypeError of a ratio, or of none."""
+        """Return its linear form; TypeError for a ratio, or without weights."""
         if self.form is None:
             raise TypeError(
                 "this is a ratio, or was made by hand: only shares and other linear estimates are "
@@ -126,7 +126,7 @@ class Estimate(Worded):
             return NotImplemented
         unit = self._mixed(other)
         if self.unit is other.unit is Unit.SHARE:
-            # Of devices, as long as each counts once.
+            # A sum over devices, if each counts once.
             terms = self.linear.plus(other.linear).terms
             once = len(terms) == 1 and all(weights.max() <= 1 for weights in terms.values())
             unit = Unit.SHARE if once else Unit.NUMBER
@@ -180,7 +180,7 @@ class Estimate(Worded):
         return above.plus(below, -self.value).times(1 / below.apart()[0])
 
     def _uncut(self, level: float) -> Ends[float]:
-        """Return the ends of its interval of a level, before they are cut to what is possible."""
+        """Return the ends of its interval at a level, before clipping to the possible range."""
         if self.parts is None:
             low, high = self.linear.ends(self.value, level)
         else:
@@ -206,17 +206,17 @@ class Estimate(Worded):
         if self.parts or other.parts:
             return _multiple(self, other, label)
         made = ratio(self.linear, other.linear, min(self.level, other.level), label)
-        # Of a share that is estimated at 0 or below there is no multiple, but a lower end.
+        # A share that is estimated at 0 or below has no multiple, only a lower end.
         return replace(made, value=math.nan) if other.value <= 0 <= other._possible[0] else made
 
 
 class Side(StrEnum):
-    """Sides of a limit on which a whole interval can lie."""
+    """Sides of a limit on which a whole interval can be."""
 
     ABOVE = "above"
     BELOW = "below"
     NEITHER = "neither"
-    """The limit is in the interval, or some of the reports are fake: nobody can tell."""
+    """The limit is in the interval, or some of the reports are fake: the side is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +226,7 @@ class Verdict(Documented):
     Attributes:
         estimate: the figure, with its interval.
         limit: a share is in [0, 1], as the estimate is.
-        beyond: the side that was in question, above or below.
+        beyond: the side in question, above or below.
     """
 
     estimate: "Estimate"
@@ -235,7 +235,7 @@ class Verdict(Documented):
 
     @property
     def side(self) -> Side:
-        """Return on which side the whole interval lies."""
+        """Return the side of the whole interval."""
         if any(sample.fewest_fakes for sample in self.estimate.samples):
             return Side.NEITHER
         if self.estimate.low > self.limit:
@@ -244,17 +244,17 @@ class Verdict(Documented):
 
     @property
     def holds(self) -> bool | None:
-        """Return whether the figure is beyond the limit; None if that cannot be told."""
+        """Return whether the figure is beyond the limit; None if unknown."""
         return None if self.side is Side.NEITHER else self.side is self.beyond
 
     @property
     def note(self) -> str:
-        """Return how often chance alone gives the alarm, for who asks again and again."""
+        """Return how often chance alone gives the alarm, for readers who check repeatedly."""
         return str(presented(self, "note"))
 
 
 def estimate_of(form: Form, level: float, label: str, unit: Unit) -> Estimate:
-    """Return the estimate with its interval, cut to what is possible."""
+    """Return the estimate with its interval, clipped to the possible range."""
     check_level(level)
     value, error = form.figures()
     least, most = form.possible
@@ -281,7 +281,7 @@ def query_of(
     label: str = "",
     unit: Unit = Unit.NUMBER,
 ) -> Estimate:
-    """Estimate the sum of the weighted frequencies; one weight a category."""
+    """Estimate the sum of the weighted frequencies; one weight per category."""
     w = np.asarray(weights, dtype=np.float64)
     if w.shape != (sample.decoder.categories,):
         raise ValueError(f"{sample.decoder.categories} weights are expected, one a category")
@@ -293,10 +293,11 @@ def query_of(
 def ratio(above: Form, below: Form, level: float, label: str) -> Estimate:
     """Return the ratio of two linear estimates, a/b, with Fieller's interval.
 
-    All r for which a - r b, a linear estimate, is not too far from 0 by its own normal interval.
-    The standard error is the linear one, that of a - (a/b) b by b. Of a part of a whole, a share of
-    a share, ``distinguishable`` is from 0; of two figures that are compared, from 1. Of few reports
-    b may be as good as 0: then the interval is all that is possible, and the value may be anything.
+    The interval contains all r for which a - r b, a linear estimate, is not too far from 0 by its
+    own normal interval. The standard error is the linear one, that of a - (a/b) b divided by b. For
+    a part of a whole, a share of a share, ``distinguishable`` means from 0; for two compared
+    figures, from 1. With few reports b may be as good as 0: then the interval is the whole possible
+    range, and the value may be anything.
 
     Source: Fieller 1954; docs/mathematics.md, section 19.
     """
@@ -321,10 +322,10 @@ def ratio(above: Form, below: Form, level: float, label: str) -> Estimate:
 
 
 def share_within(above: Form, below: Form, level: float, label: str, group: str) -> Estimate:
-    """Return the share of a group with an answer: of those in both, and of the group, of all.
+    """Return an answer's share within a group, from the shares of both and of the group.
 
-    With Fieller's interval, or, of a group whose own share is not clearly above 0, none: it is all
-    that is possible.
+    It has Fieller's interval. If the group's own share is not clearly above 0, it has none but the
+    whole possible range.
     """
     made = ratio(above, below, level, label)
     share = replace(made, unit=Unit.SHARE, group=group, parts=(above, below), nothing=0.0)
@@ -335,7 +336,7 @@ def share_within(above: Form, below: Form, level: float, label: str, group: str)
 
 
 def _less(one: Estimate, other: Estimate, label: str, unit: Unit) -> Estimate:
-    """Return the difference of two figures, of which one at least is a share within a group."""
+    """Return the difference of two figures, of which at least one is a share within a group."""
     level, decided = min(one.level, other.level), one.fakes_decide or other.fakes_decide
     value, error, low, high = one.value - other.value, math.nan, -math.inf, math.inf
     too_small = one.too_small or other.too_small
@@ -355,9 +356,9 @@ def _less(one: Estimate, other: Estimate, label: str, unit: Unit) -> Estimate:
 
 
 def _multiple(one: Estimate, other: Estimate, label: str) -> Estimate:
-    """Return how many times as large a figure is, of which one at least is within a group."""
+    """Return how many times as large a figure is; at least one figure is within a group."""
     level, high = min(one.level, other.level), math.inf
-    # By what is estimated at 0 or below, it has no estimate, but a lower end.
+    # If the other is estimated at 0 or below, it has no estimate, only a lower end.
     value = one.value / other.value if other.value > 0 else math.nan
     error, low, moved = math.nan, 0.0, math.inf
     too_small = one.too_small or other.too_small
@@ -382,7 +383,7 @@ def _multiple(one: Estimate, other: Estimate, label: str) -> Estimate:
 
 
 def within(estimate: Estimate, least: float, most: float) -> Estimate:
-    """Return the estimate with its interval moved to the nearest possible value, and cut."""
+    """Return the estimate with its interval moved to the nearest possible value, and clipped."""
     if math.isfinite(estimate.value):
         moved = nearest(estimate.value, least, most) - estimate.value
         estimate = replace(estimate, low=estimate.low + moved, high=estimate.high + moved)
@@ -390,9 +391,9 @@ def within(estimate: Estimate, least: float, most: float) -> Estimate:
 
 
 def _cut(estimate: Estimate, least: float, most: float) -> Estimate:
-    """Return the estimate with its interval, about the nearest possible value, cut to these."""
+    """Return the estimate with its interval, about the nearest possible value, clipped to these."""
     low, high = (nearest(end, least, most) for end in (estimate.low, estimate.high))
-    # About a limit it begins there, whatever rounding says.
+    # About a limit it begins there, despite rounding.
     low = least if estimate.value <= least else low
     high = most if estimate.value >= most else high
     outside = bool(beyond(estimate.value, low, high, least, most))

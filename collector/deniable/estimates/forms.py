@@ -18,13 +18,13 @@ from deniable.estimates.results import presented
 from deniable.mechanisms import Mechanism
 
 ALIKE: Final = 1e-9
-"""Values of a kernel that differ by less, of their whole range, are the same number."""
+"""Relative to their range, kernel values that differ by less count as equal."""
 
 
 _FEW: Final = 5
-"""A sum of fewer moves of a kernel is not normal: whether 0 or 1 was drawn decides it."""
+"""A sum of fewer moves of a kernel is not normal: it depends on whether 0 or 1 was drawn."""
 FAKES: Final = 0.01
-"""The share of fake reports whose bias is told beside every figure."""
+"""The share of fake reports whose bias is stated with every figure."""
 
 
 class Unit(Enum):
@@ -38,30 +38,30 @@ class Unit(Enum):
 
     @property
     def of_shares(self) -> bool:
-        """Return whether values are in per cent, or percentage points."""
+        """Return whether values are percentages or percentage points."""
         return self in {Unit.SHARE, Unit.DIFFERENCE}
 
 
 def decided_by_fakes(influence: float, widest: float = 1.0) -> bool:
-    """Return whether 1 % of fake reports move a figure over all that is possible of it."""
+    """Return whether 1 % of fake reports move a figure over its whole possible range."""
     return influence != 0 and not FAKES * influence < widest
 
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """The reports of one survey in some epochs, and how their counts are read.
+    """The reports of one survey in some epochs, and the evaluation of their counts.
 
     Attributes:
-        mechanism: whose responses were counted.
-        survey_id: of its survey; empty if nobody knows, and then it is independent of any other.
-        epochs: which ones; the tally has their reports added up.
-        name: of its survey, whose successors ask the same devices; categories: its answers.
+        mechanism: the mechanism of the counted responses.
+        survey_id: that of its survey; empty if unknown, and then it is independent of any other.
+        epochs: their numbers; the tally adds up their reports.
+        name: that of its survey, whose successors ask the same devices; categories: its answers.
         kept: ranges of epochs, first and last, in which devices keep their responses.
-        start, seconds: of its schedule, the start and the length of an epoch; 0 if nobody knows.
-        sequence: of its survey, among those of its name.
+        start, seconds: the schedule's start and the length of an epoch; 0 if unknown.
+        sequence: its survey's number, among those of its name.
         simulated: whether no device sent them.
-        distrusted: how many of the reports are by issuers that are not trusted any more.
-        step: figures of its survey are renewed when so many more reports have come.
+        distrusted: the number of reports from issuers that are no longer trusted.
+        step: figures of its survey are renewed when so many more reports have arrived.
     """
 
     mechanism: Mechanism
@@ -83,22 +83,22 @@ class Sample:
 
     @property
     def period(self) -> str:
-        """Return the days or hours in which the reports came, for people."""
+        """Return the days or hours in which the reports arrived, for people."""
         return str(presented(self, "period")) if self.seconds else ""
 
     @property
     def place(self) -> str:
-        """Return the survey and when the reports came, for people."""
+        """Return the survey and the period of the reports, for people."""
         return str(presented(self, "place")) if self.seconds else ""
 
     @property
     def version(self) -> str:
-        """Return which survey of its name it is of, for people."""
+        """Return its version among the surveys of its name, for people."""
         return str(presented(self, "version")) if self.seconds else self.survey_id[:12]
 
     @cached_property
     def fewest_fakes(self) -> int:
-        """Return how many of the reports are fake at least; 0 where honest devices explain all."""
+        """Return the least number of fake reports; 0 if honest devices can explain all."""
         return fewest_fakes(self.mechanism, self.tally)
 
     @cached_property
@@ -112,7 +112,7 @@ class Sample:
         return sum(part.tally(self.tally).n for part in parts)
 
     def intervals(self, question: int, level: float, *, possible: bool) -> tuple[Floats, Floats]:
-        """Return the ends of the intervals of a question's categories, made once for them all."""
+        """Return the ends of the intervals of a question's categories, computed once for all."""
         if (key := (question, level, possible)) not in self._ends:
             part = self.decoder.parts[question]
             own = part.tally(self.tally)
@@ -121,7 +121,7 @@ class Sample:
         return self._ends[key]
 
     def __getstate__(self) -> dict[str, object]:
-        """Return the attributes to be pickled; decoders are made again."""
+        """Return the attributes to be pickled; decoders are recreated."""
         return {name: value for name, value in vars(self).items() if name != "decoder"}
 
     def same_as(self, other: "Sample") -> bool:
@@ -152,7 +152,7 @@ class Sample:
 class Form:
     """Weights over the categories of samples whose noise is independent, and a constant.
 
-    Samples of one name may have devices in common, unless somebody knows that they are disjoint.
+    Samples of one name may have devices in common, unless they are known to be disjoint.
     """
 
     terms: Mapping[Sample, Floats]
@@ -161,19 +161,19 @@ class Form:
     disjoint: bool = False
 
     def plus(self, other: "Form", factor: float = 1.0) -> "Form":
-        """Return the sum with so many times another form."""
+        """Return the sum with ``factor`` times another form."""
         if self.model is not other.model:
             raise ValueError("one is of a population, the other of fixed devices")
         terms = dict(self.terms)
         for sample, weights in other.terms.items():
             ours = next((one for one in self.terms if one.same_as(sample)), sample)
             terms[ours] = terms.get(ours, 0.0) + factor * weights
-        # Of samples that are all in one form, nobody knows less than of that.
+        # If one form contains all the samples, its knowledge applies to the sum.
         disjoint = any(form.disjoint and len(terms) == len(form.terms) for form in (self, other))
         return Form(terms, self.model, self.constant + factor * other.constant, disjoint)
 
     def times(self, factor: float) -> "Form":
-        """Return so many times the form."""
+        """Return ``factor`` times the form."""
         terms = {sample: factor * weights for sample, weights in self.terms.items()}
         return Form(terms, self.model, factor * self.constant, self.disjoint)
 
@@ -195,8 +195,8 @@ class Form:
     def recurring(self) -> float:
         """Return the most that devices in several samples of a name add to the variance.
 
-        A device that is in two, and answers alike, adds the covariance of v and w over the answers,
-        as often as it may be in both. docs/mathematics.md, section 19.
+        A device in two samples, with equal answers, adds the covariance of v and w over the
+        answers, as often as it may be in both. docs/mathematics.md, section 19.
         """
         if self.model is Model.FIXED or self.disjoint:
             return 0.0
@@ -211,7 +211,7 @@ class Form:
 
     @property
     def expected_variance(self) -> float:
-        """Return the variance if all answers are as frequent, whatever was counted."""
+        """Return the variance if all answers are equally frequent, whatever was counted."""
         return sum(
             float(g**2 @ shares - (g @ shares) ** 2) * len(parts) / sample.tally.n
             for sample, weights in self.terms.items()
@@ -224,18 +224,18 @@ class Form:
 
     @property
     def influence(self) -> float:
-        """Return the influence of fakes that are the same share of all samples."""
+        """Return the influence of fakes with the same share in all samples."""
         shifts = [furthest_shifts(sample.mechanism, w) for sample, w in self.terms.items()]
         return max(math.fsum(side) for side in zip(*shifts, strict=True)) if shifts else 0.0
 
     @property
     def widest(self) -> float:
-        """Return over how much the part of one sample ranges."""
+        """Return the range of the part of one sample."""
         return max((float(np.ptp(w)) for w in self.terms.values()), default=math.inf)
 
     @property
     def possible(self) -> tuple[float, float]:
-        """Return the least and the greatest value that populations have."""
+        """Return the least and the greatest value in any population."""
         parts = [
             weights[part.categories]
             for sample, weights in self.terms.items()
@@ -248,10 +248,10 @@ class Form:
 
     def ends(self, value: float, level: float, *, possible: bool = False) -> tuple[float, float]:
         """Return the ends of the interval about the value, or the nearest possible one."""
-        # Squares of the distances from each sample's estimate to the end of its own interval are
-        # variances by z^2, those that hold near that end, and variances add up (Newcombe 1998; Zou
-        # and Donner 2008). Of one sample that is its own interval, and of normal ones the normal
-        # one; of few reports beside many, it is as skewed as what is known of the few.
+        # The squared distance from a sample's estimate to the end of its own interval is z^2 times
+        # the variance near that end, and variances add up (Newcombe 1998; Zou and Donner 2008). For
+        # one sample this is its own interval, and for normal ones the normal one. With few reports
+        # beside many, it is as skewed as the interval of the few.
         if len(self.terms) == 1 and not self.constant:
             ((sample, weights),) = self.terms.items()
             low, _, high = _own_ends(sample, weights, level, self.possible if possible else None)
@@ -274,9 +274,10 @@ class Form:
 def _shared_variance(samples: Sequence[Sample], weights: Sequence[Floats]) -> float:
     """Return the most that devices in several samples add to the variance of the weighted sum.
 
-    Of the same answers, if a device answers alike, the covariance of v and w over the frequencies
-    in both samples, if that is positive. Of others, and of answers to two questions, in whatever
-    way its two answers go together, the product of the standard deviations (Cauchy and Schwarz).
+    For the same answers, if a device answers alike, this is the covariance of v and w over the
+    frequencies in both samples, if positive. For different answers, and for two questions, it is
+    the product of the standard deviations, however the two answers are related (Cauchy and
+    Schwarz).
     """
     n = np.array([float(sample.tally.n) for sample in samples])
     often = np.array([sample.tally.epochs for sample in samples]) / n
@@ -284,7 +285,7 @@ def _shared_variance(samples: Sequence[Sample], weights: Sequence[Floats]) -> fl
     alike = np.zeros((len(samples), len(samples)))
     for categories in {sample.categories for sample in samples}:
         own = [at for at, sample in enumerate(samples) if sample.categories == categories]
-        # Of both samples' devices, this share is of the one in the row.
+        # Of both samples' devices, this share is from the sample in the row.
         first = n[own, None] / np.add.outer(n[own], n[own])
         decoders = [samples[at].decoder for at in own]
         for part in decoders[0].parts:
@@ -310,9 +311,9 @@ def _shared_variance(samples: Sequence[Sample], weights: Sequence[Floats]) -> fl
 
 
 def _noise_part(sample: Sample, weights: Floats) -> float:
-    """Return how much of a sample's interval is due to noise alone, at most all of it.
+    """Return the fraction of a sample's interval that is due to noise alone.
 
-    All of it, where so few devices' responses move the estimate that it is no sum of many.
+    It is 1 if so few devices' responses move the estimate that it is not a sum of many.
     """
     alone, error = (
         float(query_values(sample.decoder, sample.tally, weights, model)[1])
@@ -321,7 +322,7 @@ def _noise_part(sample: Sample, weights: Floats) -> float:
     parts = sample.decoder.parts
     part = next((part for part in parts if weights[part.categories].any()), parts[0])
     jump = float(np.ptp(part.decoder.kernels(weights[part.categories])))
-    # In units of the longest jump of a kernel, about as many as were moved by it.
+    # In units of the kernel's longest jump, about as many reports moved it.
     moved = (part.tally(sample.tally).n * alone) ** 2
     return min(alone / error, 1.0) if error > 0 and moved >= _FEW * jump**2 else 1.0
 
@@ -331,7 +332,7 @@ def _own_ends(
 ) -> tuple[float, float, float]:
     """Return the low end of one sample's interval, its estimate, and the high end.
 
-    About the nearest of the values that are ``possible``, if they are said.
+    The interval is about the nearest ``possible`` value, if a range is given.
     """
     within = possible or (-math.inf, math.inf)
     ends = _counted(sample, weights, level, within)
@@ -365,7 +366,7 @@ def _counted(
         own = sample.intervals(sample.decoder.parts.index(part), level, possible=possible)
         low, high = sorted(float(w[at] * end[at]) for end in own)
         return low, high
-    # A kernel of two values counts the reports that have the larger one: a binomial number.
+    # A kernel of two values counts the reports with the larger one: a binomial number.
     kernel = decoder.kernels(w)
     least, most = kernel.min(), kernel.max()
     larger = kernel - least > ALIKE * (most - least)
@@ -378,15 +379,15 @@ def _counted(
 
 
 def nearest(value: float, least: float, most: float) -> float:
-    """Return the possible value that is nearest to one, of all in [least, most]."""
+    """Return the possible value in [least, most] that is nearest to a given one."""
     return min(max(value, least), most)
 
 
 def places_text(one: Collection[Sample], word: str, other: Collection[Sample]) -> str:
-    """Return the places of samples on two sides in words, and what they have in common once."""
+    """Return the places of samples on two sides in words, mentioning common parts once."""
     ours, theirs = ([sample.place for sample in samples] for samples in (one, other))
     first, second = (" and ".join(dict.fromkeys(places)) for places in (ours, theirs))
-    if not first and not second:  # counts of nobody knows what
+    if not first and not second:  # counts of unknown origin
         return f"one {word} the other"
     ids = [{sample.survey_id[:12] for sample in samples} for samples in (one, other)]
     names = {sample.name for sample in (*one, *other)}

@@ -1,9 +1,9 @@
 """The true frequencies: their unbiased estimates, covariance and intervals, and views of them.
 
-The unbiased estimate may leave [0, 1]; sums and averages of it are right. Other views stay in it
-and sum to 1, for which they are biased: they are for looking at, and never added up or averaged.
-Which one people are shown first does not depend on what was counted, so that the choice adds no
-bias: it follows from the mechanism and the number of reports (``first_view``).
+The unbiased estimate may leave [0, 1]; sums and averages of it are correct. Other views stay within
+it and sum to 1, but are biased: they are for display, and never added up or averaged. Which view
+people see first does not depend on the counts, so the choice adds no bias: it follows from the
+mechanism and the number of reports (``first_view``).
 """
 
 import math
@@ -32,16 +32,16 @@ from deniable.mechanisms import Mechanism
 
 _MOST_WEIGHTS: Final = 1 << 22
 _DUST: Final = 1e-9
-"""By so much of what is possible rounding alone may leave it."""
+"""Rounding alone may exceed the possible range by this fraction."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Intervals:
     """Confidence intervals for the frequencies of all categories, within [0, 1].
 
-    About the estimate, or the possible one that is nearest to it: else they would be shortest where
-    chance led furthest astray. Where that is further than the interval reaches, it is ``outside``:
-    the data are surprising, for chance or because somebody sent false reports.
+    They are about the estimate, or the nearest possible one: otherwise they would be shortest where
+    chance misleads most. If that is further than the interval reaches, it is ``outside``: the data
+    are surprising, because of chance or false reports.
     """
 
     low: Floats
@@ -53,8 +53,7 @@ class Intervals:
 def debias(mechanism: Mechanism, counts: Counts) -> Floats:
     """Return the unbiased estimate of the true frequencies, which may leave [0, 1].
 
-    They sum to 1, or less if responses were counted that never occur. docs/mathematics.md,
-    section 3.
+    They sum to 1, or less if impossible responses were counted. docs/mathematics.md, section 3.
     """
     decoder = decoder_of(mechanism)
     return decoder.frequencies(decoder.tally(counts))
@@ -67,7 +66,7 @@ def standard_errors(mechanism: Mechanism, counts: Counts, model: Model) -> Float
 
 
 def errors_of(decoder: Decoder, tally: Tally, model: Model) -> Floats:
-    """Return the errors, of checked counts."""
+    """Return the errors from checked counts."""
     errors = decoder.standard_errors(tally, model)
     if model is Model.FIXED or tally.epochs == 1:
         return errors
@@ -77,8 +76,8 @@ def errors_of(decoder: Decoder, tally: Tally, model: Model) -> Floats:
 def covariance(mechanism: Mechanism, frequencies: Floats, n: int, model: Model) -> Floats:
     """Return the exact covariance of n reports' estimate, given the true frequencies.
 
-    Of several questions, with n/d reports about each; ValueError for fixed devices, of which
-    nothing tells how answers to two questions go together.
+    With several questions, n/d reports are about each. ValueError for fixed devices, since it is
+    unknown how answers to two questions are related.
     """
     decoder = decoder_of(mechanism)
 
@@ -97,11 +96,11 @@ def estimated_covariance(mechanism: Mechanism, counts: Counts, model: Model) -> 
 
 
 def covariance_of(decoder: Decoder, tally: Tally, model: Model) -> Floats:
-    """Return the covariance, of checked counts."""
+    """Return the covariance from checked counts."""
 
     def of_question(part: Part) -> Floats:
-        # The responses' frequencies are taken as they were counted: in the sampled model that is
-        # the sample covariance of G's columns, never negative, even if G is not square.
+        # The responses' frequencies are used as counted: in the sampled model this gives the sample
+        # covariance of G's columns, never negative, even if G is not square.
         own = part.tally(tally)
         f = part.decoder.frequencies(own)
 
@@ -110,7 +109,7 @@ def covariance_of(decoder: Decoder, tally: Tally, model: Model) -> Floats:
 
         if model is Model.FIXED or own.epochs == 1:
             return variance(model)
-        # As of a single query, see ``recurring_errors``.
+        # As for a single query, see ``recurring_errors``.
         sampled = variance(Model.SAMPLED)
         return sampled + (own.epochs - 1) * (sampled - variance(Model.FIXED))
 
@@ -118,7 +117,7 @@ def covariance_of(decoder: Decoder, tally: Tally, model: Model) -> Floats:
 
 
 def _blocks(decoder: Decoder, of_question: Callable[[Part], Floats], model: Model) -> Floats:
-    """Return the covariance with 0 between questions: reports about them share no device."""
+    """Return the covariance with 0 between questions: their reports share no device."""
     if len(decoder.parts) > 1 and model is Model.FIXED:
         raise ValueError("if devices are fixed, no report shows how two questions go together")
     covariance = np.zeros((decoder.categories, decoder.categories))
@@ -128,7 +127,7 @@ def _blocks(decoder: Decoder, of_question: Callable[[Part], Floats], model: Mode
 
 
 def report_covariance(decoder: Decoder, f: Floats, shares: Floats, model: Model) -> Floats:
-    """Return G C G^T, with C the covariance of the indicator of one report's response.
+    """Return G C G^T, where C is the covariance of the indicator of one report's response.
 
     C = diag lam - lam lam^T in the sampled model, diag lam - P^T diag(f) P in the fixed one.
     """
@@ -147,21 +146,21 @@ def report_covariance(decoder: Decoder, f: Floats, shares: Floats, model: Model)
 def frequency_intervals(mechanism: Mechanism, counts: Counts, level: float) -> Intervals:
     """Return an interval for each category's true frequency.
 
-    Randomised response, and whatever else has binomial counts for the categories: Wilson, or
-    Clopper-Pearson where a count or its complement is below 5, or more at levels above 95 %. Any
-    other matrix: the normal interval, and labelled so; its variance takes each response to have
-    been seen z^2/2 times more than it was, and is never below the least that any population has.
-    One report says nothing there.
+    For randomised response, and any other mechanism with binomial counts for the categories, it is
+    Wilson's, or Clopper-Pearson's if a count or its complement is below 5, or more at levels above
+    95 %. For any other matrix it is the normal interval, labelled as such. Its variance adds z^2/2
+    to each response's count, and is never below the least in any population. There a single report
+    is uninformative.
     """
     decoder = decoder_of(mechanism)
     return intervals_of(decoder, decoder.tally(counts), level)
 
 
 def intervals_of(decoder: Decoder, tally: Tally, level: float) -> Intervals:
-    """Return the intervals, of checked counts."""
+    """Return the intervals from checked counts."""
     low, high, methods = uncut_intervals(decoder, tally, level, possible=True)
     value = decoder.frequencies(tally)
-    # An interval about a limit begins there, whatever rounding of its count says.
+    # An interval about a limit begins there, despite rounding of its count.
     low = np.clip(np.where(value <= 0, 0.0, low), 0, 1)
     high = np.clip(np.where(value >= 1, 1.0, high), 0, 1)
     return Intervals(low, high, methods, np.asarray(beyond(value, low, high)))
@@ -182,10 +181,10 @@ def beyond(
     least: float = 0.0,
     most: float = 1.0,
 ) -> "bool | NDArray[np.bool_]":
-    """Tell whether an estimate is further from all that is possible than its interval reaches.
+    """Return whether an estimate is further from all possible values than its interval reaches.
 
-    The interval is the one about the nearest possible value, cut to what is possible; one that was
-    cut on both sides reaches any estimate.
+    The interval is the one about the nearest possible value, clipped to the possible range; one
+    that was clipped on both sides reaches any estimate.
     """
     dust = _DUST * max(abs(least), abs(most)) if math.isfinite(most - least) else 0.0
     below = (high < most) & (least - value > high - least + dust)
@@ -195,11 +194,11 @@ def beyond(
 def uncut_intervals(
     decoder: Decoder, tally: Tally, level: float, *, possible: bool = False
 ) -> tuple[Floats, Floats, tuple[IntervalMethod, ...]]:
-    """Return the ends of the intervals before they are cut to [0, 1], and how they were made."""
+    """Return the ends of the intervals before they are clipped to [0, 1], and their methods."""
     check_level(level)
     low, high, methods = decoder.intervals(tally, level, possible=possible)
     if tally.epochs > 1 and tally.n > 1:
-        # As much wider, about the estimate, as its error is.
+        # Widened, about the estimate, in proportion to its error.
         value, errors = decoder.frequencies(tally), decoder.standard_errors(tally, Model.SAMPLED)
         wider = errors_of(decoder, tally, Model.SAMPLED) / np.where(errors > 0, errors, np.inf)
         wider = np.fmax(wider, 1.0)
@@ -209,42 +208,42 @@ def uncut_intervals(
 
 
 _GAP: Final = 1e-4
-"""By how much the logarithm of the likelihood may miss its maximum: chance moves it by 1/2."""
+"""The tolerance for the maximum of the log-likelihood, which chance moves by 1/2."""
 
 _MOST_STEPS: Final = 20_000
 
 
 _FEW: Final = 10
-"""Answers that are no list to look through."""
+"""So few answers are read one by one."""
 
 
 class View(StrEnum):
-    """How frequencies are shown."""
+    """A way to display frequencies."""
 
     UNBIASED = "unbiased"
     """As they are estimated."""
 
     PROJECTED = "projected"
-    """The frequencies nearest to the estimate, which are never further from the truth than it."""
+    """The frequencies nearest to the estimate, never further from the truth than it is."""
 
     LIKELIHOOD = "likelihood"
-    """The frequencies under which what was counted is most likely."""
+    """The frequencies under which the counts are most likely."""
 
 
 def first_view(decoder: Decoder, tally: Tally) -> View:
-    """Return the view that people are shown first: projected, where noise makes shares impossible.
+    """Return the view that people see first: projected, if noise makes shares impossible.
 
-    That is where one estimate or more is expected below 0, even if all answers are as frequent;
-    and there are many: of few, estimates are read one by one.
+    That is the case if at least one estimate is expected below 0, even with equally frequent
+    answers, and if there are many: few estimates are read one by one.
     """
-    # Of k answers, with the standard error s at even ones, k Phi(-1/(k s)). If answers differ, with
-    # errors about as large, it is more: Phi(-f/s) is convex in f >= 0 (Jensen). The variance of
-    # one report at even answers has the second moment (own + (k - 1) other)/k, or less.
+    # For k answers, with the standard error s at even ones, k Phi(-1/(k s)). If answers differ,
+    # with similar errors, it is more: Phi(-f/s) is convex in f >= 0 (Jensen). The variance of one
+    # report at even answers has at most the second moment (own + (k - 1) other)/k.
     negative = 0.0
     for part in decoder.parts:
         n, k, moments = part.tally(tally).n, part.decoder.categories, part.decoder.moments
         if not n:
-            return View.UNBIASED  # there is no other, of a question that no report is about
+            return View.UNBIASED  # a question without reports has no other
         if k <= _FEW:
             continue
         variance = (moments.own + (k - 1) * moments.other) / k - 1 / k**2
@@ -253,9 +252,9 @@ def first_view(decoder: Decoder, tally: Tally) -> View:
 
 
 def viewed(view: View, decoder: Decoder, tally: Tally) -> Floats:
-    """Return the frequencies in a view; of several questions, each question's.
+    """Return the frequencies in a view; for several questions, each question's.
 
-    ValueError for a question that no report is about, unless the view is the unbiased one.
+    ValueError for a question without reports, unless the view is the unbiased one.
     """
     if view is View.UNBIASED:
         return decoder.frequencies(tally)
@@ -273,8 +272,8 @@ def projected(frequencies: Floats) -> Floats:
 
     Source: Duchi et al. 2008; docs/mathematics.md, section 19.
     """
-    # (f - t)_+ for the t at which it sums to 1. With f sorted, largest first, the support is the
-    # longest head of which every member is above the t of the head that ends with it.
+    # This is (f - t)_+ for the t at which it sums to 1. With f sorted in descending order, the
+    # support is the longest head in which every member is above the t of that head.
     head = np.sort(frequencies)[::-1]
     t = (np.cumsum(head) - 1) / np.arange(1, len(head) + 1)
     return np.asarray(np.maximum(frequencies - t[np.flatnonzero(head > t)[-1]], 0.0))
@@ -287,7 +286,8 @@ def _projected(decoder: Decoder, tally: Tally) -> Floats:
 def likeliest(decoder: Decoder, tally: Tally) -> Floats:
     """Return the frequencies f that maximise sum_y c_y ln (P^T f)_y.
 
-    Within 0.0001 of the maximum; ValueError if that takes too many steps, as at a tiny epsilon.
+    It is within 0.0001 of the maximum; ValueError if that needs too many steps, as at a tiny
+    epsilon.
     """
     if isinstance(decoder, TwoValuedDecoder):
         return _likeliest_of_counts(tally.counts.astype(np.float64), -decoder.extremes.least[0])
@@ -300,8 +300,8 @@ def likeliest(decoder: Decoder, tally: Tally) -> Floats:
         return decoder.means(np.where(seen, shares / np.where(seen, lam, 1.0), 0.0))
 
     # Expectation and maximisation: f_x g_x. With sum f_x g_x = 1 the likelihood is no further from
-    # its maximum than n ln max g (Jensen). Three steps are made into a longer one (SQUAREM:
-    # Varadhan and Roland 2008), which is taken as long as it stays among the frequencies.
+    # its maximum than n ln max g (Jensen). Three steps are combined into a longer one (SQUAREM:
+    # Varadhan and Roland 2008), which is used as long as it stays among the frequencies.
     f = np.full(decoder.categories, 1 / decoder.categories)
     for _ in range(_MOST_STEPS):
         g = gains(f)
@@ -319,9 +319,9 @@ def likeliest(decoder: Decoder, tally: Tally) -> Floats:
 
 def _likeliest_of_counts(counts: Floats, r: float) -> Floats:
     """Return max(0, c_x/nu - r), the maximum for randomised response with r = q/kappa."""
-    # On the support c_x kappa/(q + kappa f_x) is the same for all x, so f_x = c_x/nu - r, and they
-    # sum to 1 if nu = C/(1 + j r), C being the sum of the j counts of the support: the longest head
-    # of the sorted counts of which every member has f_x > 0.
+    # On the support c_x kappa/(q + kappa f_x) is the same for all x, so f_x = c_x/nu - r. They sum
+    # to 1 if nu = C/(1 + j r), where C is the sum of the j counts of the support: the longest head
+    # of the sorted counts in which every member has f_x > 0.
     head = np.sort(counts)[::-1]
     nu = np.cumsum(head) / (1 + r * np.arange(1, len(head) + 1))
     return np.asarray(np.maximum(counts / nu[np.flatnonzero(head > r * nu)[-1]] - r, 0.0))
@@ -334,14 +334,14 @@ _VIEWS: Final[Mapping[View, Callable[[Decoder, Tally], Floats]]] = {
 
 
 RARELY: Final = 0.05
-"""In fewer histograms than this chance does what it is said to do rarely."""
+"""Something "rarely" happens if chance causes it in fewer than this share of histograms."""
 
 
 def most_by_chance(total: int, chance: float) -> int:
-    """Return a number of so many figures that chance exceeds in fewer than 5 % of histograms.
+    """Return a number of figures that chance exceeds in fewer than 5 % of histograms.
 
-    Each of them may be off with this chance. As if they were independent, it is 1 %: counts of
-    answers exclude each other, if anything, and an interval misses somewhat more often than it says
-    where counts are few.
+    Each of ``total`` figures may be off with this chance. Assuming independence it is 1 %. Counts
+    of answers exclude each other, if anything, and an interval misses slightly more often than
+    stated if counts are few.
     """
     return int(np.searchsorted(bdtr(np.arange(total), total, chance), 1 - RARELY / 5))

@@ -1,4 +1,4 @@
-"""The debiased histogram: what an analyst reads, and what can be asked of it."""
+"""The debiased histogram: the data for analysts, and its queries."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -36,14 +36,14 @@ if TYPE_CHECKING:
     from deniable.estimates.questions import Beside, CrossTable, Leaders
 
 End = str | float | Decimal | Fraction
-"""An end of a range: an answer by its name, or the number that it is."""
+"""An end of a range: an answer by its name or its number."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Histogram(DebiasedCounts, Tabular):
-    """Debiased frequencies of one survey, of one epoch or several, and what is asked of them.
+    """Debiased frequencies of one survey, for one epoch or several, and their queries.
 
-    Their fields are those of :class:`deniable.estimates.debiased.DebiasedCounts`.
+    The fields are those of :class:`deniable.estimates.debiased.DebiasedCounts`.
     """
 
     again: Callable[[float], "Histogram"] = field(repr=False, kw_only=True)
@@ -61,8 +61,8 @@ class Histogram(DebiasedCounts, Tabular):
     ) -> "Histogram":
         """Return the histogram of counts of responses that come from no survey here.
 
-        Categories are numbered from 0, unless they have names; ``ordered``, whether they go from a
-        least to a greatest.
+        Categories are numbered from 0, unless they have names; ``ordered`` is whether they go from
+        least to greatest.
         """
         decoder = decoder_of(mechanism)
         names = tuple(map(str, range(decoder.categories) if categories is None else categories))
@@ -90,18 +90,18 @@ class Histogram(DebiasedCounts, Tabular):
         )
 
     def at(self, level: float) -> "Histogram":
-        """Return the same with intervals of another level."""
+        """Return the same with intervals at another level."""
         return self.again(level)
 
     def share(self, answers: Answers, *, given: Answers | None = None) -> Estimate:
         """Return the share of devices with one of these answers.
 
-        Of several questions an answer is named with its question, ``{"plan": "paid"}``. ``given``
-        others, it is the share among those who gave these, with Fieller's interval.
+        With several questions an answer is given with its question, ``{"plan": "paid"}``. With
+        ``given``, it is the share among those who gave these answers, with Fieller's interval.
 
         Raises:
-            ValueError: for an answer that there is not, or one named twice; or if nothing tells of
-                such answers together, or none of them is among the others.
+            ValueError: for an unknown answer, or one named twice; or if the answers are not
+                reported together, or none of them is among the others.
         """
         weights, label = self.weights(answers)
         if given is None:
@@ -118,7 +118,7 @@ class Histogram(DebiasedCounts, Tabular):
 
     def beside(self, answers: Answers, *, given: Answers, than: Answers) -> "Beside":
         """Return the share of answers in one group beside that in another; ValueError likewise."""
-        from deniable.estimates.questions import Beside  # few ask more than the shares
+        from deniable.estimates.questions import Beside  # few queries need more than the shares
 
         one, other = (self.share(answers, given=group) for group in (given, than))
         if one.group == other.group:
@@ -126,7 +126,7 @@ class Histogram(DebiasedCounts, Tabular):
         return Beside(self, (one.group, other.group), one, other)
 
     def ahead(self, one: Answers, other: Answers) -> "Beside":
-        """Return whether an answer, or several together, is ahead of another; by how much."""
+        """Return whether an answer, or several together, is ahead of another, and by how much."""
         from deniable.estimates.questions import Beside
 
         shares = self.share(one), self.share(other)
@@ -135,18 +135,19 @@ class Histogram(DebiasedCounts, Tabular):
         return Beside(self, (shares[0].label, shares[1].label), *shares, race=True)
 
     def leaders(self, count: int | None = None, question: str = "") -> "Leaders":
-        """Return the most frequent answers, so many (3, or all but one of fewer), if certain.
+        """Return the ``count`` most frequent answers (3, or all but one of fewer), if certain.
 
-        Of several questions, to one. ValueError if there are not so many, or it is not named.
+        With several questions, they are answers to ``question``. ValueError if there are not so
+        many, or the question is missing.
         """
         from deniable.estimates.questions import leaders_of
 
         return leaders_of(self, count, question)
 
     def cross(self, rows: str, columns: str, of: str = "rows") -> "CrossTable":
-        """Return how the answers to two questions go together: shares of rows, columns or all.
+        """Return how the answers to two questions are related: shares of rows, columns or all.
 
-        ValueError if nothing tells of both together, or there are no such questions.
+        ValueError if the questions are not reported together, or do not exist.
         """
         from deniable.estimates.questions import Of, cross_table
 
@@ -155,12 +156,12 @@ class Histogram(DebiasedCounts, Tabular):
     def query(
         self, weights: Sequence[float] | Floats, *, label: str = "", unit: Unit = Unit.NUMBER
     ) -> Estimate:
-        """Return the sum of the weighted frequencies, with one weight a category."""
+        """Return the sum of the weighted frequencies, with one weight per category."""
         self.check_shares()
         return query_of(self.sample, weights, self.level, self.model, label=label, unit=unit)
 
     def mean(self) -> Estimate:
-        """Return the mean of the numbers that the categories are; ValueError if they are none."""
+        """Return the mean of numeric categories; ValueError if they are not numbers."""
         if self.values is None:
             raise ValueError(
                 'nothing says which numbers the answers are: query([…], label="mean") takes them'
@@ -170,34 +171,35 @@ class Histogram(DebiasedCounts, Tabular):
     def between(self, first: End, last: End) -> Estimate:
         """Return the share of devices whose answer is one of these two or between them.
 
-        Answers by their names, or as numbers. ValueError if there are none, or in no such order.
+        Answers are given by their names, or as numbers. ValueError if they do not exist, or are in
+        the wrong order.
         """
         ends = (self.categories[self._place(end)] for end in (first, last))
         return self.share(Range(*ends))
 
     def quantile(self, probability: float) -> Quantile[Any]:
-        """Return the least answer up to which at least such a share of the answers lies.
+        """Return the least answer up to which at least this share of the answers lies.
 
-        As a number, where answers are numbers. ValueError if they have no order.
+        It is a number if answers are numbers. ValueError if they are not ordered.
         """
         self.check_ordered()
         values = self.categories if self.values is None else self.values
         tally, mechanism = self.sample.tally, self.sample.mechanism
         (quantile,) = quantiles(mechanism, tally, values, (probability,), self.level)
-        # Nobody knows how far fakes move it, but how far the share that it goes by.
+        # Fakes' influence on a quantile is unknown, but is known for the share that determines it.
         return replace(quantile, share=self.between(values[0], quantile.value))
 
     def cumulative(self) -> CumulativeCurve:
         """Return the shares up to each answer, in a band that holds for all of them at once.
 
-        ValueError if answers have no order.
+        ValueError if answers are not ordered.
         """
         self.check_ordered()
         tally, mechanism = self.sample.tally, self.sample.mechanism
         return cumulative_curve(mechanism, tally, self.categories, self.level)
 
     def distribution(self) -> Distribution:
-        """Return the quartiles by the names of answers, and the curve; ValueError likewise."""
+        """Return the quartiles as names of answers, and the curve; ValueError likewise."""
         sample, names, numeric = self.sample, self.categories, self.numeric
         curve = self.cumulative()
         if numeric is None or self.values is None:
@@ -231,14 +233,14 @@ class Histogram(DebiasedCounts, Tabular):
         return viewed(View(view), self.sample.decoder, self.sample.tally)
 
     def changed_from(self, other: "Histogram") -> "Test":
-        """Return the test whether all frequencies are those of another epoch or survey."""
+        """Return the test whether all frequencies equal those of another epoch or survey."""
         from deniable.estimates.change import changed
 
         self.check_shares()
         return changed(self.sample, other.sample)
 
     def fits(self, frequencies: Sequence[float]) -> "Test":
-        """Return the test whether the frequencies are these, one a category."""
+        """Return the test whether the frequencies are these, one per category."""
         from deniable.estimates.change import fits
 
         self.check_shares()
@@ -247,7 +249,7 @@ class Histogram(DebiasedCounts, Tabular):
     def reports_for(self, half_width: float, level: float) -> int:
         """Return about how many reports give any share this margin of error.
 
-        Of numbers, the mean: of this part of their range.
+        For numbers, it is the mean's margin, as a part of their range.
         """
         if self.numeric is None:
             return reports_for_half_width(self.sample.mechanism, half_width, 1.0, level)
@@ -256,22 +258,22 @@ class Histogram(DebiasedCounts, Tabular):
 
     @property
     def cautions(self) -> tuple[Any, ...]:
-        """Return the cautions of its figures: each has a code, a level and a text."""
+        """Return the cautions about its figures: each has a code, a level and a text."""
         return self.cautions_of()
 
     def cautions_of(self, rows: Any = None, view: View = View.UNBIASED) -> tuple[Any, ...]:
-        """Return the cautions of some of its rows, or of all in a view."""
+        """Return the cautions about some of its rows, or about all in a view."""
         return tuple(presented(self, "cautions", rows, view))
 
     def to_dict(self, view: View | str = View.UNBIASED) -> dict[str, object]:
         """Return plain values for JSON; a standard error that does not exist is None.
 
-        With another view, categories have what they show in that as well, as ``shown``.
+        With another view, categories also have that view's values, as ``shown``.
         """
         return dict(presented(self, "map", View(view)))
 
     def columns(self) -> Mapping[str, Values]:
-        """Return a table with a row a category; of a numeric survey, a row a statistic."""
+        """Return a table with a row per category; for a numeric survey, a row per statistic."""
         return dict(presented(self, "columns"))
 
     def metadata(self) -> Mapping[str, str]:
@@ -288,9 +290,9 @@ class Histogram(DebiasedCounts, Tabular):
     ) -> Any:
         """Return a chart: estimates in a view, with intervals that hold for all rows at once.
 
-        By default it is in the ``first_view``, and has the ``top`` rows, the largest 50. Groups of
-        a numeric survey's values have intervals of 50 % and of the level, each by itself.
-        ``find`` is a text that is in the rows' labels; ValueError if it is in none.
+        By default it is in the ``first_view``, with the ``top`` rows, the largest 50. Groups of a
+        numeric survey's values have intervals of 50 % and of the level, each by itself. ``find`` is
+        a text in the rows' labels; ValueError if no label contains it.
         """
         return presented(self, "picture", view, top=top, find=find, width=width)
 
@@ -303,9 +305,9 @@ class Histogram(DebiasedCounts, Tabular):
         raw: bool | None = None,
         notes: Sequence[str] = (),
     ) -> Any:
-        """Return the figures as a document, of rows as :meth:`plot` chooses them.
+        """Return the figures as a document, with rows selected as in :meth:`plot`.
 
-        ``find`` is a text that is in the rows' labels; ``raw``, whether raw counts are shown too.
+        ``find`` is a text in the rows' labels; ``raw`` is whether raw counts are shown too.
         """
         return presented(self, "document", view, top=top, find=find, raw=raw, notes=notes)
 
@@ -331,10 +333,11 @@ def estimate_histogram(
 ) -> Histogram:
     """Debias the counts of one survey and epoch; or of several epochs, added up.
 
-    Then each epoch weighs by its reports, and errors allow for devices that are in all of them.
+    Then each epoch is weighted by its reports, and errors allow for devices that are in all of
+    them.
 
     Raises:
-        ValueError: besides, for epochs in which devices may keep their responses.
+        ValueError: also for epochs in which devices may keep their responses.
     """
     epochs = (epoch,) if isinstance(epoch, int) else tuple(sorted(set(epoch)))
     memo = [manifest.repeat.memo_range(number) for number in epochs]

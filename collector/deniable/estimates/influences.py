@@ -1,10 +1,10 @@
-"""Influence: how far fake reports move an estimate, on average over what honest devices send.
+"""Influence: how far fake reports move an estimate, averaged over honest devices' responses.
 
 The estimate of w.f is the mean over the reports y of a kernel g(y) with P g = w. A report of an
-honest device with the answer x adds w_x on average; a fake one adds g(y) for whichever y it likes.
+honest device with the answer x adds w_x on average; a fake one adds g(y) for any y that it chooses.
 So if a share beta of the reports is fake, and f are the frequencies of the honest devices, the
 estimate is off by beta (g(y) - w.f), up to beta (max g - w.f). Fakes that lie about their answer
-but let the mechanism speak reach only beta (w_x - w.f). Source: docs/mathematics.md, section 6.
+but use the mechanism reach only beta (w_x - w.f). Source: docs/mathematics.md, section 6.
 """
 
 import math
@@ -22,30 +22,30 @@ _ROUNDING: Final = 1e-9
 def influence(mechanism: Mechanism) -> float:
     """Return the largest kernel value: of G_jy and 1 - G_jy, for any category j and response y.
 
-    One fake report moves n times an estimated frequency no further, on average, whatever it says
-    and honest devices would answer: a share beta of fakes biases none by more than beta times this.
-    Where honest devices draw one of d questions, the fakes of all may answer the same one, and it
-    is d times that.
+    One fake report moves n times an estimated frequency no further, on average, whatever it and
+    honest devices send: a share beta of fakes biases no frequency by more than beta times this. If
+    honest devices draw one of d questions, all fakes may answer the same one, and it is d times
+    that.
     """
     return float(influences(mechanism).max())
 
 
 def influences(mechanism: Mechanism) -> Floats:
-    """Return each category's influence: how far its frequency moves for each share of fakes."""
+    """Return each category's influence: its frequency's shift, relative to the fakes' share."""
     decoder = decoder_of(mechanism)
     reach = decoder.extremes
     return len(decoder.parts) * np.maximum(reach.most, 1 - reach.least)
 
 
 def query_influence(mechanism: Mechanism, weights: Floats) -> float:
-    """Return the largest kernel value, of g_y - min w and max w - g_y for any response y."""
+    """Return the largest kernel value: of g_y - min w and max w - g_y for any response y."""
     return max(furthest_shifts(mechanism, weights))
 
 
 def furthest_shifts(mechanism: Mechanism, weights: Floats) -> tuple[float, float]:
-    """Return how far down and up a linear query moves for each share of fakes, at most.
+    """Return the most that a linear query moves down and up, relative to the share of fakes.
 
-    Whatever the frequencies of the honest devices are: w.f is at its greatest and its least.
+    This holds for all frequencies of the honest devices: w.f is at its greatest and its least.
     """
     shifts = [
         (w.max() - least, most - w.min())
@@ -57,9 +57,9 @@ def furthest_shifts(mechanism: Mechanism, weights: Floats) -> tuple[float, float
 def set_influence(mechanism: Mechanism, size: int | None = None) -> float:
     """Return the largest influence on the share of a set of so many categories; by default, of any.
 
-    As :func:`query_influence` has it of the weights 1 within the set and 0 without, for the worst
-    set. A report that supports many categories moves them all at once. Of several questions it is a
-    set of answers to one of them.
+    It equals :func:`query_influence` with the weights 1 within the set and 0 outside, for the worst
+    set. A report that supports many categories moves them all at once. With several questions it is
+    a set of answers to one of them.
     """
     decoders = [part.decoder for part in decoder_of(mechanism).parts]
     if size is None:
@@ -74,10 +74,10 @@ def set_influence(mechanism: Mechanism, size: int | None = None) -> float:
 
 
 def worst_shifts(mechanism: Mechanism, frequencies: Floats, share: float) -> tuple[Floats, Floats]:
-    """Return how far down and up fake reports bias each estimated frequency at most.
+    """Return the most by which fake reports bias each estimated frequency down and up.
 
-    Either is attained, by fakes that all send one response. Where devices draw one of several
-    questions it is the limit of few fakes: more of them move it less than in proportion.
+    Either is attained by fakes that all send one response. If devices draw one of several questions
+    it is the limit for few fakes: more of them move it less than in proportion.
     """
     decoder = decoder_of(mechanism)
     reach, share = decoder.extremes, share * len(decoder.parts)
@@ -87,7 +87,7 @@ def worst_shifts(mechanism: Mechanism, frequencies: Floats, share: float) -> tup
 def query_shifts(
     mechanism: Mechanism, weights: Floats, frequencies: Floats, share: float
 ) -> tuple[float, float]:
-    """Return how far down and up fake reports bias a linear query at most."""
+    """Return the most by which fake reports bias a linear query down and up."""
     shifts = [
         (least - float(w @ f), most - float(w @ f))
         for (least, most), w, f in _questions(mechanism, weights, frequencies)
@@ -100,7 +100,7 @@ def _questions(
 ) -> Iterator[tuple[tuple[float, float], Floats, Floats]]:
     """Yield a query's kernel ends, weights and frequencies in each question of a report.
 
-    Of d questions, 1/d of the reports is about each: kernel and weights are d times as large.
+    With d questions, 1/d of the reports is about each: kernel and weights are d times as large.
     """
     parts = decoder_of(mechanism).parts
     for part in parts:
@@ -110,20 +110,20 @@ def _questions(
 
 def _kernel_ends(decoder: Decoder, weights: Floats) -> tuple[float, float]:
     (chosen,) = np.nonzero(weights)
-    if len(chosen) == 1:  # of single categories the decoder keeps them
+    if len(chosen) == 1:  # for single categories the decoder caches them
         reach, weight = decoder.extremes, weights[chosen[0]]
         ends = weight * reach.least[chosen[0]], weight * reach.most[chosen[0]]
         return float(min(ends)), float(max(ends))
     g = decoder.kernels(weights)
     if not np.ptp(weights):
-        # Rows of P sum to 1, so that the kernel is this number, too: nothing moves it. Of responses
-        # that never occur it is 0.
+        # Rows of P sum to 1, so the kernel is this number, too, and fakes cannot move it. For
+        # responses that never occur it is 0.
         g = np.where(np.abs(g - weights[0]) <= _ROUNDING * abs(weights[0]), weights[0], g)
     return float(g.min()), float(g.max())
 
 
 def report_shifts(mechanism: Mechanism, weights: Floats, frequencies: Floats) -> Floats:
-    """Return the shift of a linear query by each response, were all reports that response."""
+    """Return the shift of a linear query by each response, if all reports were that response."""
     parts = decoder_of(mechanism).parts
     return np.concatenate(
         [
@@ -142,17 +142,17 @@ def ratio_shift(
     counted: Sequence[Floats],
     share: float,
 ) -> float:
-    """Return how far off a ratio is at most if this share of each sample's reports is fake.
+    """Return the greatest error of a ratio if this share of each sample's reports is fake.
 
-    Above and below are values, and what a sample's responses would add to them; ``counted`` are the
-    shares of its reports that each response has. Infinite if without some fakes the value below
-    would be 0, or the ratio mean nothing.
+    Above and below are values, and the amounts that a sample's responses would add to them;
+    ``counted`` are the shares of each response in its reports. It is infinite if without some fakes
+    the value below would be 0, or the ratio meaningless.
     """
     (a, added), (b, divided) = above, below
     odds = 1 / (1 - share)
 
     def without(up_weight: float, down_weight: float) -> tuple[float, float]:
-        """Return both values without those fakes that add most to so many times each."""
+        """Return both values without the fakes that add most to a weighted sum of them."""
         honest, under = a, b
         for up, down, reports in zip(added, divided, counted, strict=True):
             order = np.argsort(-(up_weight * up + down_weight * down))
@@ -167,7 +167,7 @@ def ratio_shift(
     furthest = 0.0
     for direction in (1.0, -1.0):
         # The largest ratio of sums is where the largest a' - r b' is 0 (Dinkelbach 1967): each
-        # step's ratio is larger than the one before, of which there are finitely many.
+        # step's ratio exceeds the previous one, and there are finitely many.
         bound = direction * a / b
         while True:
             honest, under = without(-direction, bound)
@@ -179,11 +179,11 @@ def ratio_shift(
 
 
 def fakes_needed(honest: int, move: float, reach: float) -> int | None:
-    """Return how many fakes beside so many honest reports move an estimate so far; None if none do.
+    """Return how many fakes beside so many honest reports cause a move; None if none do.
 
-    The reach is how far it would move if all reports were fake: the larger of :func:`worst_shifts`
-    at a share of 1.
+    The reach is the move if all reports were fake: the larger of :func:`worst_shifts` at a share of
+    1.
     """
-    # M of n + M reports move it by M/(n + M) reach. Both are rounded: a move that falls short of
-    # the reach by no more than that is as far.
+    # M of n + M reports move it by M/(n + M) times the reach. Both are rounded: a move that misses
+    # the reach by at most that counts as reaching it.
     return math.ceil(honest * move / (reach - move)) if move < reach * (1 - 1e-9) else None

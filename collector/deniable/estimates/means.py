@@ -1,4 +1,4 @@
-"""Estimates of counts: sums, means, single questions' shares; and the mean of several of one."""
+"""Estimates from counts: sums, means, single questions' shares; and means of estimates."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,16 +17,17 @@ from deniable.messages import Manifest
 
 
 def combined(estimates: Sequence[Estimate], *, disjoint: bool = False) -> Estimate:
-    """Return the unbiased mean of estimates of one number, those weighing most that tell most.
+    """Return the unbiased mean of estimates of one number, weighted by their precision.
 
-    Of groups of devices that are samples of the same population, with whatever epsilon each. The
-    weights are inverse variances as mechanisms and numbers of reports have them, if all answers are
-    equally frequent: estimated ones go with the counts, and would bias the mean. Epochs and surveys
-    of one name may have the same devices, for which the error allows, unless they are ``disjoint``.
+    They come from groups of devices that are samples of the same population, at any epsilons. The
+    weights are inverse variances according to mechanisms and numbers of reports, if all answers are
+    equally frequent: estimated ones depend on the counts, and would bias the mean. Epochs and
+    surveys of one name may have the same devices, for which the error allows, unless they are
+    ``disjoint``.
 
     Raises:
-        ValueError: if there are none, they are made of the same reports, are numbers that nothing
-            was reported of, or are not of the same number.
+        ValueError: if there are none, or they come from the same reports, have no reports, or
+            estimate different numbers.
     """
     forms = [estimate.linear for estimate in estimates]
     if not forms:
@@ -60,8 +61,8 @@ def linear_query(
 ) -> Estimate:
     """Estimate the sum of weighted frequencies, sum_x w_x f_x (docs/mathematics.md, section 10).
 
-    The interval is a category's own; or the binomial one, if the query counts reports; or else the
-    normal one of the sampled model. It is cut to [min w, max w].
+    The interval is a category's own; or the binomial one, if the query counts reports; otherwise
+    the normal one of the sampled model. It is clipped to [min w, max w].
     """
     sample = Sample(mechanism, decoder_of(mechanism).tally(counts))
     return query_of(sample, [float(weight) for weight in weights], level, model)
@@ -74,7 +75,7 @@ def mean(
     level: float = 0.95,
     model: Model = Model.SAMPLED,
 ) -> Estimate:
-    """Estimate the mean of the numbers that the categories are."""
+    """Estimate the mean of numeric categories."""
     sample = Sample(mechanism, decoder_of(mechanism).tally(counts))
     return mean_of(sample, values, level, model)
 
@@ -82,17 +83,18 @@ def mean(
 def mean_of(
     sample: Sample, values: Sequence[Fraction], level: float = 0.95, model: Model = Model.SAMPLED
 ) -> Estimate:
-    """Estimate the mean of the numbers that the categories of a sample are."""
+    """Estimate the mean of a sample's numeric categories."""
     if len(values) != sample.mechanism.categories:
         raise ValueError(f"{sample.mechanism.categories} weights are expected, one a category")
-    # From the first value on: floats resolve the steps of a range better than numbers far from 0.
+    # Relative to the first value: floats resolve the steps of a range better than numbers far from
+    # 0.
     above = values_of(sample.decoder, values, values[0])
     form = Form({sample: above}, model, float(values[0]))
     return estimate_of(form, level, "mean", Unit.NUMBER)
 
 
 def values_of(decoder: Decoder, values: Sequence[Fraction], zero: Fraction) -> Floats:
-    """Return how far the values of a decoder's categories, at equal steps, are above zero."""
+    """Return how far the values of a decoder's categories, in equal steps, are above zero."""
     if decoder.tells_shares:
         return np.array([float(value - zero) for value in values])
     return np.linspace(float(values[0] - zero), float(values[-1] - zero), decoder.categories)
@@ -106,10 +108,10 @@ def share_of_row(
     *,
     at_once: bool = False,
 ) -> Estimate:
-    """Return a category's share from its row of a histogram, of which nothing can be made.
+    """Return a category's share from its row of a histogram, without a linear form.
 
-    The figures are estimate, standard error, both ends of its interval, whether that lay outside
-    of what is possible, and influence.
+    The figures are estimate, standard error, both ends of its interval, whether that was outside
+    the possible range, and influence.
     """
     value, error, low, high, outside, influence = figures
     decided = decided_by_fakes(influence)
@@ -122,9 +124,10 @@ def share_of_row(
 
 @dataclass(frozen=True, slots=True)
 class Margin:
-    """One question of several: its answers' shares, from the n reports that tell of it.
+    """One question of several: its answers' shares, from the n reports about it.
 
-    Where devices answer all questions at once they are sums of categories; else categories.
+    If devices answer all questions at once, the shares are sums of categories; otherwise they are
+    categories.
     """
 
     question: str
@@ -136,10 +139,11 @@ class Margin:
 def margins(
     manifest: Manifest, counts: Counts, level: float = 0.95, model: Model = Model.SAMPLED
 ) -> tuple[Margin, ...]:
-    """Return the shares of each question's answers; none of a survey of one.
+    """Return the shares of each question's answers; none for a survey with one question.
 
-    Where devices answer one question, from the reports about it, by their own intervals. Where they
-    answer all at once, by sums of kernels: with exact variances, and normal intervals.
+    If devices answer one question, they come from the reports about it, with their own intervals.
+    If devices answer all at once, they are sums of kernels, with exact variances and normal
+    intervals.
     """
     mechanism = manifest.mechanism
     decoder = decoder_of(mechanism)

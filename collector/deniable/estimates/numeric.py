@@ -19,15 +19,15 @@ from deniable.mechanisms import Mechanism
 
 _MOST_BINS: Final = 20
 _WORTH: Final = 0.5
-"""An interval over more than this of what is possible says too little to be shown."""
+"""An interval wider than this part of the possible range is too uninformative to show."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bin:
     """A group of consecutive values, labelled by the first and the last.
 
-    Estimate and standard error are of its share with blurred ends; the interval is for the share
-    itself, with sharp ones, so that that standard error does not belong to it.
+    Estimate and standard error are for its share with blurred ends. The interval is for the share
+    itself, with sharp ends, so the standard error does not belong to it.
     """
 
     label: str
@@ -40,10 +40,10 @@ class NumericSummary:
 
     Attributes:
         span: from the least possible answer to the greatest.
-        blur: over how many values to either side a bin's ends are averaged, so that its estimate is
-            not all noise; 0 for sharp ends.
-        bins: at most 20 groups that cover the range, of equal size but for the last; like
-            quartiles, none where reports tell the mean alone.
+        blur: the number of values to either side over which a bin's ends are averaged to reduce
+            noise; 0 for sharp ends.
+        bins: at most 20 groups that cover the range, of equal size except for the last; like
+            quartiles, empty if reports reveal only the mean.
     """
 
     span: float
@@ -53,7 +53,7 @@ class NumericSummary:
     bins: tuple[Bin, ...]
 
     def too_wide(self, figure: Estimate | Quantile[float] | Bin) -> bool:
-        """Return whether a figure's interval covers more than half of what is possible."""
+        """Return whether a figure's interval covers more than half of the possible range."""
         if isinstance(figure, Bin):
             return figure.share.high - figure.share.low > _WORTH
         return figure.high - figure.low > _WORTH * self.span
@@ -104,10 +104,10 @@ def numeric_summary(
 
 
 class GroupBounds(NamedTuple):
-    """The parts of the intervals of groups' shares, each a number a group.
+    """The parts of the intervals of groups' shares, each with a number per group.
 
-    The share with blurred ends, a query that is at most the share with sharp ends, and one that is
-    at least that; each with its standard errors.
+    They are the share with blurred ends, a query that is at most the share with sharp ends, and one
+    that is at least that; each with its standard errors.
     """
 
     values: Floats
@@ -118,10 +118,10 @@ class GroupBounds(NamedTuple):
     above_errors: Floats
 
     def intervals(self, z: float) -> tuple[Floats, Floats]:
-        """Return both ends, z errors beyond the bounds, not yet cut to [0, 1].
+        """Return both ends, z errors beyond the bounds, not yet clipped to [0, 1].
 
-        Where chance brings one bound beyond the other, the interval is what lies between: it holds
-        both ends, and does not look certain for being empty.
+        If chance moves one bound beyond the other, the interval is the part between: it contains
+        both ends, and does not look certain because it is empty.
         """
         # In large samples each bound fails with a probability of at most (1 - level)/2.
         ends = self.below - z * self.below_errors, self.above + z * self.above_errors, self.values
@@ -131,10 +131,10 @@ class GroupBounds(NamedTuple):
 def group_bounds(
     decoder: Decoder, tally: Tally, blur: int, model: Model = Model.SAMPLED
 ) -> GroupBounds:
-    """Return the bounds of the share of each group that a summary with this blur has."""
+    """Return the bounds of the share of each group in a summary with this blur."""
     k = decoder.categories
-    # F_b - F_a is at most the average of F after b less the average before a, and at least the
-    # average before b less that after a.
+    # F_b - F_a is at most the average of F after b minus the average before a, and at least the
+    # average before b minus that after a.
     return GroupBounds(
         *query_values(decoder, tally, group_weights(k, blur), model),
         *cautious_values(decoder, tally, group_weights(k, blur, -blur, blur)),
@@ -143,14 +143,14 @@ def group_bounds(
 
 
 def group_weights(categories: int, blur: int, last: int = 0, before: int = 0) -> Floats:
-    """Return each group's weights: of F at its last value less F before its first, each shifted."""
+    """Return each group's weights: F at its last value minus F before its first, each shifted."""
     cuts = (-1, *bin_ends(categories, 2 * blur + 1))
     ends, starts = (averaged_shares(categories, cuts, blur, shift) for shift in (last, before))
     return np.asarray(ends[1:] - starts[:-1])
 
 
 def group_labels(categories: Sequence[str], blur: int) -> tuple[str, ...]:
-    """Return the first and last value of each group that a summary with this blur has."""
+    """Return the first and last value of each group in a summary with this blur."""
     cuts = pairwise((-1, *bin_ends(len(categories), 2 * blur + 1)))
     return tuple(
         categories[last] if before + 1 == last else f"{categories[before + 1]} – {categories[last]}"
@@ -161,9 +161,9 @@ def group_labels(categories: Sequence[str], blur: int) -> tuple[str, ...]:
 def bin_ends(categories: int, least: int) -> list[int]:
     """Return the last index of each group.
 
-    Groups have the smallest size of 1, 2, 5, 10, 20, … that is at least ``least`` and makes no more
-    than 20 of them; at least two groups are made. A rest of less than half a group belongs to the
-    last one.
+    Groups have the smallest size of 1, 2, 5, 10, 20, … that is at least ``least`` and gives at most
+    20 groups; there are at least two. A remainder of less than half a group belongs to the last
+    one.
     """
     half = -(-categories // 2)
     for size in (min(digit * 10**power, half) for power in count() for digit in (1, 2, 5)):

@@ -1,4 +1,4 @@
-"""Reports that figures of other kinds than shares take, and variances of these figures."""
+"""Reports needed for figures other than shares, and the variances of these figures."""
 
 import math
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from deniable.estimates.means import values_of
 from deniable.mechanisms import Mechanism
 
 _MANY: Final = 1 << 50
-"""So many reports that their expected counts are whole numbers in all but name."""
+"""So many reports that their expected counts are practically whole numbers."""
 
 
 def reports_for_share(
@@ -34,9 +34,9 @@ def reports_for_share(
     level: float = 0.95,
     largest_share: float = 1.0,
 ) -> int:
-    """Return about how many reports give the share of a group of categories such an interval.
+    """Return about how many reports give the share of a group of categories this margin of error.
 
-    In the worst case of shares up to the largest, as for a single category.
+    It is for the worst case of shares up to the largest, as for a single category.
     """
     check_points(half_width)
     decoder, group = decoder_of(mechanism), np.asarray(members)
@@ -58,9 +58,9 @@ def reports_for_mean(
 
 
 def cumulative_variance(mechanism: Mechanism, largest_share: float = 1.0) -> float:
-    """Return the largest n Var that the share of answers up to any one has in any population.
+    """Return the largest n Var of the share of answers up to any one, in any population.
 
-    Of shares up to the largest.
+    Shares are those up to the largest.
     """
     decoder, k = decoder_of(mechanism), mechanism.categories
     cuts = [cut for cut in cuts_of(decoder, MOST_CUTS) if cut < k - 1] or [0]
@@ -73,10 +73,10 @@ def cumulative_variance(mechanism: Mechanism, largest_share: float = 1.0) -> flo
 
 
 def mean_variance(mechanism: Mechanism, values: Sequence[Fraction]) -> float:
-    """Return n Var of the mean's estimate: the most noise, and the variance of even answers.
+    """Return n Var of the mean's estimate: the most noise, plus the variance of even answers.
 
-    A mechanism decides about the noise, max_x (sum_y P_xy g_y^2 - w_x^2), alone: what answers add
-    by themselves is the same for all. docs/mathematics.md, section 10.
+    A mechanism determines only the noise, max_x (sum_y P_xy g_y^2 - w_x^2): what answers add by
+    themselves is the same for all. docs/mathematics.md, section 10.
     """
     if len(values) != mechanism.categories:
         raise ValueError(f"{mechanism.categories} values are expected, one a category")
@@ -87,7 +87,7 @@ def mean_variance(mechanism: Mechanism, values: Sequence[Fraction]) -> float:
 
 
 def even_variance(values: Sequence[Fraction]) -> float:
-    """Return the variance of values at equal steps that are equally frequent."""
+    """Return the variance of values in equal steps that are equally frequent."""
     step = values[1] - values[0]
     return float(step**2 * (len(values) ** 2 - 1) / 12)
 
@@ -95,11 +95,12 @@ def even_variance(values: Sequence[Fraction]) -> float:
 def reports_for_quartiles(
     mechanism: Mechanism, values: Sequence[Fraction], half_width: float, level: float = 0.95
 ) -> int:
-    """Return about how many reports give estimates of the quartiles so near the truth, to 2 %.
+    """Return about how many reports give quartiles this margin of error, within 2 %.
 
-    As near as intervals reach if each response comes as often as expected; others reach further. Of
-    numbers, if they are equally frequent. At least one step: where as many answers as a quartile
-    wants end with one of them, no number of reports tells it from the next (ValueError).
+    The margin is that of intervals if each response comes as often as expected; other intervals are
+    wider. It is for numbers that are equally frequent. The margin is at least one step. If a
+    quartile's share of answers ends exactly at a value, no number of reports separates it from the
+    next (ValueError).
     """
     if half_width < values[1] - values[0]:
         raise ValueError("the margin of error is at least a step of the values")
@@ -126,11 +127,11 @@ def reports_for_quartiles(
 
 
 def even_counts(mechanism: Mechanism, n: int) -> list[int]:
-    """Return how often each response is expected, if all answers are equally frequent."""
+    """Return the expected count of each response, if all answers are equally frequent."""
     return [round(n * float(share)) for share in decoder_of(mechanism).even_shares]
 
 
 def _scaled(level: float, n: int) -> float:
-    """Return how many errors of so many reports, in errors of very many, intervals reach."""
-    # Errors shrink with the root of n, and bounds stay where they are.
+    """Return the errors of so many reports, in units of the errors of very many."""
+    # Errors shrink with the root of n, and bounds are unchanged.
     return normal_quantile(level) * math.sqrt(_MANY / (n - 1))

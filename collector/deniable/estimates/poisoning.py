@@ -1,9 +1,9 @@
-"""Poisoning: what fake reports can do to a histogram, and which counts only they can explain.
+"""Poisoning: the effects of fake reports on a histogram, and counts that only they explain.
 
 Honest devices send the response y with a probability of at least min_x P_xy and at most max_x P_xy,
-and no honest population has a frequency below 0. What contradicts this beyond chance is impossible
-for honest devices. Fakes that lie about their answer, but let the mechanism speak, contradict
-nothing: whatever they do looks honest. Source: docs/mathematics.md, section 6.
+and no honest population has a frequency below 0. Counts that contradict this beyond chance are
+impossible for honest devices. Fakes that lie about their answer, but use the mechanism, contradict
+nothing: they always look honest. Source: docs/mathematics.md, section 6.
 """
 
 import math
@@ -21,7 +21,7 @@ from deniable.mechanisms import Mechanism
 Flags = NDArray[np.bool_]
 
 FALSE_ALARM: Final = 0.01
-"""The chance that counts of honest devices alone have a flag anywhere is at most this."""
+"""The greatest chance that counts of honest devices alone have a flag anywhere."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,20 +29,20 @@ class Poisoning:
     """The effects that fake reports can have on one histogram, and seem to have had.
 
     Attributes:
-        influence: the largest kernel value, as :func:`~deniable.estimates.influence` has it.
-        set_influence: the same of the share of any set of categories: what one response supports
-            moves at once.
-        fakes_for_one_error: this many more reports, all fake, move any one of the estimates by its
-            standard error; None if no number does, or there is no standard error.
-        detectable_share: from which share of fake reports on a category that no honest device holds
-            would be flagged at even odds, if they shun it as best they can; None if never. Fakes
-            that let the mechanism speak are never told from honest devices.
-        false_alarm: the chance is at most this that honest devices alone cause any flag, and that
-            fewer fakes were there than ``fewest_fakes``.
-        fewest_fakes: at least so many of the reports are fake; 0 where nothing is flagged.
-        impossible: which categories' counts honest devices do not cause, those among them that a
-            response supports which was sent too often. What is not flagged may be as wrong: the
-            fakes that leave one category too rare are somewhere.
+        influence: the largest kernel value, from :func:`~deniable.estimates.influence`.
+        set_influence: the same for the share of any set of categories, since all categories that
+            one response supports move at once.
+        fakes_for_one_error: so many additional reports, all fake, move any one of the estimates by
+            its standard error; None if no number does, or there is no standard error.
+        detectable_share: the least share of fake reports at which a category that no honest device
+            has would be flagged at even odds, if the fakes avoid it; None if there is none. Fakes
+            that use the mechanism can never be distinguished from honest devices.
+        false_alarm: the greatest chance that honest devices alone cause any flag, and that there
+            were fewer fakes than ``fewest_fakes``.
+        fewest_fakes: at least so many of the reports are fake; 0 if nothing is flagged.
+        impossible: which categories' counts honest devices cannot cause, including those that a
+            response supports which was sent too often. Unflagged categories may be equally wrong:
+            the fakes that leave one category too rare are elsewhere.
     """
 
     influence: float
@@ -55,7 +55,7 @@ class Poisoning:
     impossible_responses: Flags
 
     def bias(self, share: float) -> float:
-        """Return how far off any frequency is on average, at most, if this share is fake."""
+        """Return the greatest average error of any frequency, if this share is fake."""
         return share * self.influence
 
 
@@ -93,11 +93,10 @@ def impossible_counts(
 ) -> tuple[Flags, Flags]:
     """Return the counts that are impossible for honest devices, up to chance.
 
-    Which responses were sent more rarely than by those who send them most rarely, or more often
-    than by those who send them most often; and which categories have estimates too far below 0. If
-    responses support sets of categories, which of them were sent too often; and which categories
-    are supported too rarely, or too often. Of randomised response the latter is told of none, since
-    it is the same.
+    The responses are those sent more rarely, or more often, than any honest answer explains; the
+    categories are those with estimates too far below 0. If responses support sets of categories,
+    the responses are those sent too often; the categories are those supported too rarely, or too
+    often. For randomised response the latter is omitted, since it is the same.
     """
     decoder = decoder_of(mechanism)
     tests, tally = _Tests(decoder, false_alarm), decoder.tally(counts)
@@ -108,10 +107,10 @@ def impossible_counts(
 
 
 def fewest_fakes(mechanism: Mechanism, counts: Counts, false_alarm: float = FALSE_ALARM) -> int:
-    """Return a number of reports that are fake at least; 0 where no count is impossible.
+    """Return the least number of fake reports; 0 if no count is impossible.
 
     It is the least for which no test of :func:`impossible_counts` flags the honest rest, whatever
-    the fakes said.
+    the fakes sent.
     """
     decoder = decoder_of(mechanism)
     return _Tests(decoder, false_alarm).fewest_fakes(decoder.tally(counts))
@@ -122,8 +121,8 @@ def detectable_share(
 ) -> float | None:
     """Return about which share of fake reports a category would show at best, at even odds.
 
-    At best: no honest device holds the category, and the fakes shun it. None if all reports could
-    be fake and never be flagged so.
+    At best means that no honest device has the category, and the fakes avoid it. None if all
+    reports could be fake without being flagged.
     """
     return _Tests(decoder_of(mechanism), false_alarm).detectable_share(n)
 
@@ -131,8 +130,8 @@ def detectable_share(
 class _Tests:
     """Tests of a mechanism's counts, each with the same part of the false alarm.
 
-    A union bound adds their chances: two for each tested count, and one for each kernel. Of a
-    design the support counts share one half of the false alarm, and the responses the other.
+    A union bound adds their chances: two for each tested count, and one for each kernel. For a
+    design the support counts use one half of the false alarm, and the responses the other.
     """
 
     def __init__(self, decoder: Decoder, false_alarm: float) -> None:
@@ -147,8 +146,8 @@ class _Tests:
     def flags(self, tally: Tally) -> tuple[Flags, Flags]:
         """Return which tested counts and which categories' estimates are flagged."""
         # A count of independent devices, each of which adds to it with at least the probability p,
-        # is stochastically at least a binomial one, and none is sent less often if all others are
-        # more.
+        # is stochastically at least a binomial one; it is least if no other count is larger than
+        # needed.
         n, seen = tally.n, self._seen(tally)
         counted = _too_few(seen, n, self._reach.rarest, self.chance) | _too_few(
             n - seen, n, 1 - self._reach.likeliest, self.chance
@@ -158,20 +157,21 @@ class _Tests:
         return counted, self._decoder.frequencies(tally) < -self.chance_below_zero(n)
 
     def too_often(self, tally: Tally) -> Flags:
-        """Return which responses were sent too often, whoever is honest: of a design alone."""
+        """Return which responses were sent too often for any honest answers; only for designs."""
         if not self._rarest_others:
             return np.zeros(len(tally.counts), dtype=np.bool_)
         others = (tally.n - tally.counts).astype(np.float64)
         return _too_few(others, tally.n, self._rarest_others, self._chance_of_response)
 
     def detectable_share(self, n: int) -> float | None:
-        """Return the share of fakes from which on a flag is more likely than none."""
+        """Return the share of fakes above which a flag is more likely than none."""
         # A count of mean (1 - beta) n p and deviation sqrt(n p (1 - p)) falls below n p by z of
         # these.
         p, z = self._reach.rarest.max(), -float(special.ndtri(self.chance))
         share = z * math.sqrt((1 - p) / (p * n)) if p > 0 else math.inf
         if self._decoder.kernels_tested:
-            # Fakes that say where G_j is least bring the estimate from 0 to beta min_y G_jy.
+            # Fakes that send the response with the least G_j bring the estimate from 0 to beta
+            # min_y G_jy.
             depth, below = -self._reach.least, self.chance_below_zero(n)
             share = min(share, float((below[depth > 0] / depth[depth > 0]).min(initial=math.inf)))
         return share if share <= 1 else None
@@ -180,13 +180,13 @@ class _Tests:
         """Return the least number of fakes that explains each flag."""
         counted, below_zero = self.flags(tally)
         n, seen = tally.n, self._seen(tally)[counted]
-        # Of h honest reports no more were seen than of all, so that h can be no more than this.
+        # Of h honest reports at most as many were seen as of all, so h is at most this.
         most = [
             _most_honest(seen, n, self._reach.rarest[counted], self.chance),
             _most_honest(n - seen, n, 1 - self._reach.likeliest[counted], self.chance),
         ]
         if self._rarest_others:
-            # The same chance for all of them: the most frequent one tells most.
+            # They all have the same probability: the most frequent one gives the strictest bound.
             others = np.array([n - tally.counts.max()], dtype=np.float64)
             most.append(_most_honest(others, n, self._rarest_others, self._chance_of_response))
         if below_zero.any():
@@ -198,14 +198,15 @@ class _Tests:
         return self._decoder.tested_counts(tally).astype(np.float64)
 
     def _most_honest_sums(self, sums: Floats, n: int) -> Floats:
-        """Return of up to how many honest reports these sums are not too far below 0."""
+        """Return the most honest reports at which these sums are not too far below 0."""
         depth = -self._reach.least
         low, high = np.zeros(len(sums)), np.full(len(sums), float(n))
         while (low < high).any():
             middle = np.ceil((low + high) / 2)
-            # Each fake takes away depth at most. The sum of what is left and may be lacking by
-            # chance, sums + (n - h) depth + h t_h, is concave in h, since h t_h is a minimum of
-            # linear functions; at h = 0 it is not negative: it falls below 0 once at most.
+            # Each fake takes away at most depth. The sum of the remainder and of the possible
+            # deficit by chance, sums + (n - h) depth + h t_h, is concave in h, since h t_h is a
+            # minimum of linear functions. At h = 0 it is not negative, so it falls below 0 at most
+            # once.
             lack = middle * self.chance_below_zero(np.maximum(middle, 1))
             flagged = sums + (n - middle) * depth + lack < 0
             low, high = np.where(flagged, low, middle), np.where(flagged, middle - 1, high)
@@ -214,17 +215,16 @@ class _Tests:
     def chance_below_zero(self, n: int | Floats) -> Floats:
         """Return how far below 0 an honest estimate is with at most a test's chance.
 
-        Of n reports, or of another number for each category; by an inequality that holds for every
+        It applies to n reports, or to a number per category, by an inequality that holds for every
         n and every population.
         """
-        # Bernstein's, with second moments about 0. For g >= -B and s > 0, sB < 3,
-        #   E e^(-sg) <= 1 - s E g + E g^2 h,   h = (e^sB - 1 - sB)/B^2 <= s^2 / (2 (1 - sB/3)).
-        # For category j, E g is 1 if a device's answer is j and 0 if not, and E g^2 is at most
-        # "own" or "other". While (own - other) h <= s the second case is the worse one, whoever the
-        # devices are:
-        #   P(mean of g <= -t) <= exp(n (-st + other h)) = chance   at   t = r^2/(2s) + other h,
-        # with r^2 = 2 ln(1/chance)/n. The best s makes t = r sqrt(other) + r^2 B/6, or is where the
-        # condition ends, at 1/s = (own - other)/2 + B/3.
+        # Bernstein's, with second moments about 0. For g >= -B and s > 0, sB < 3, E e^(-sg) <= 1 -
+        # s E g + E g^2 h,   h = (e^sB - 1 - sB)/B^2 <= s^2 / (2 (1 - sB/3)). For category j, E g is
+        # 1 if a device's answer is j and 0 if not, and E g^2 is at most "own" or "other". While
+        # (own - other) h <= s the second case is the worse one, whatever the devices: P(mean of g
+        # <= -t) <= exp(n (-st + other h)) = chance   at   t = r^2/(2s) + other h, with r^2 = 2
+        # ln(1/chance)/n. The best s makes t = r sqrt(other) + r^2 B/6, or is where the condition
+        # ends, at 1/s = (own - other)/2 + B/3.
         moments, depth = self._decoder.moments, -self._reach.least
         deviation, excess = np.sqrt(moments.other), np.maximum(moments.own - moments.other, 0.0)
         r = np.broadcast_to(np.sqrt(-2 * math.log(self.chance) / n), deviation.shape)
@@ -238,8 +238,8 @@ def _too_few(seen: Floats, n: int, p: Floats | float, chance: float) -> Flags:
     """Return which binomial counts have a lower tail below this chance."""
     p = np.broadcast_to(p, seen.shape)
     deviations = (seen - n * p) / np.sqrt(np.maximum(n * p * (1 - p), np.finfo(np.float64).tiny))
-    # Tails take long to compute, and are at least about e^(-z^2) at z deviations below the mean: a
-    # normal quantile's half is too near. At z = 0 nothing is too few.
+    # Tails are slow to compute, and are at least about e^(-z^2) at z deviations below the mean:
+    # half of a normal quantile is too near. At z = 0 nothing is too few.
     flags = deviations < special.ndtri(chance) / 2
     few, rare = seen[flags], p[flags]
     flags[flags] = special.betaincc(few + 1, n - few, rare) < chance
@@ -247,7 +247,7 @@ def _too_few(seen: Floats, n: int, p: Floats | float, chance: float) -> Flags:
 
 
 def _most_honest(seen: Floats, n: int, p: Floats | float, chance: float) -> Floats:
-    """Return of up to how many honest reports these binomial counts have no such lower tail."""
+    """Return the most honest reports at which these binomial counts have no such lower tail."""
     low, high = np.minimum(seen, n), np.full(len(seen), float(n))
     low[~_too_few(seen, n, p, chance)] = n
     while (low < high).any():

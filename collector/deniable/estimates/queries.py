@@ -18,9 +18,9 @@ from deniable.estimates.decoders import (
 )
 
 _FEW = 5
-"""Fewer reports than so many tell too little of how many there might have been."""
+"""Fewer reports than this say too little about how many there might have been."""
 _DUST = 1e-12
-"""Second moments that differ by less of the largest one are alike."""
+"""Second moments that differ by less than this part of the largest one count as equal."""
 
 
 def query_values(
@@ -40,9 +40,9 @@ def query_values(
 def cautious_values(
     decoder: Decoder, tally: Tally, weights: Floats, unseen: float = 0.0
 ) -> tuple[Floats, Floats]:
-    """Return the estimates of linear queries, and the errors that normal intervals are made of.
+    """Return the estimates of linear queries, and their errors for normal intervals.
 
-    So many reports that move one furthest may be ``unseen``, where few were seen.
+    If few reports were seen, so many of those that move a query furthest may be ``unseen``.
     """
     questions = _weighted_questions(decoder, tally, weights)
     return _added(
@@ -57,9 +57,9 @@ def cautious_values(
 def contrast_variance(
     decoder: Decoder, tally: Tally, above: Floats, below: Floats, unseen: float
 ) -> tuple[tuple[float, float, float], Callable[[float], float]]:
-    """Return the cautious variance of one query less r times another, by r.
+    """Return the cautious variance of one query minus r times another, as a function of r.
 
-    And that of the reports alone, as the coefficients of 1, r and r^2.
+    The variance of the reports alone is given as the coefficients of 1, r and r^2.
     """
     three = np.stack([above, below, above + below])
     seen = query_values(decoder, tally, three, Model.SAMPLED)[1] ** 2
@@ -70,7 +70,7 @@ def contrast_variance(
     ]
 
     def contrast(r: float, squares: Floats) -> Floats:
-        # (a - r b)^2 = a^2 - 2 r a b + r^2 b^2, with a b from (a + b)^2; likewise variances.
+        # (a - r b)^2 = a^2 - 2 r a b + r^2 b^2, with a b from (a + b)^2; variances likewise.
         a, b, both = squares
         return np.asarray(a - r * (both - a - b) + r * r * b)
 
@@ -91,10 +91,11 @@ def contrast_variance(
 
 
 def _unseen_variance(tally: Tally, kernels: Floats, values: Floats, unseen: float) -> Floats:
-    """Return the variance that rare reports add to means of kernels, of which few were seen.
+    """Return the variance that rare reports, few of which were seen, add to means of kernels.
 
-    Those that move a mean furthest, either way: their share's variance is not that which was seen,
-    and of none it is none. The score interval of a Poisson count c has its middle at c + z^2/2.
+    These are the reports that move a mean furthest, either way: the variance of their share is not
+    the observed one, which is 0 if none was seen. The score interval of a Poisson count c is
+    centred at c + z^2/2.
     """
     added = np.zeros(kernels.shape[:-1])
     reach = np.ptp(kernels, axis=-1)[..., None]
@@ -105,7 +106,7 @@ def _unseen_variance(tally: Tally, kernels: Floats, values: Floats, unseen: floa
 
 
 def widening(decoder: Decoder, tally: Tally, weights: Floats) -> Floats:
-    """Return the factor by which intervals are wider where devices may be in several epochs."""
+    """Return the factor by which intervals are wider if devices may be in several epochs."""
     if tally.epochs == 1:
         return np.ones(weights.shape[:-1])
     questions = _weighted_questions(decoder, tally, weights)
@@ -133,10 +134,10 @@ def _weighted_questions(
 
 
 def _across(questions: list[tuple[Decoder, Tally, Floats]], tally: Tally) -> "Floats | float":
-    """Return the variance that devices add which answer one question now, another later.
+    """Return the added variance of devices that answer different questions in different epochs.
 
-    At most: however their answers go together, the standard deviations of what recurring devices
-    add to each question's part, multiplied (Cauchy and Schwarz).
+    It is an upper limit: the product of the standard deviations that recurring devices add to each
+    question's part, however their answers are related (Cauchy and Schwarz).
     """
     if len(questions) == 1 or tally.epochs == 1:
         return 0.0
@@ -146,7 +147,7 @@ def _across(questions: list[tuple[Decoder, Tally, Floats]], tally: Tally) -> "Fl
             _values(*question, Model.SAMPLED, tally.n, recurring=several)[1] ** 2
             for several in (False, True)
         )
-        # What pairs of different epochs add to the variance of one question's part.
+        # The variance that pairs of different epochs add to one question's part.
         recurring.append(np.sqrt(np.maximum(again - once, 0.0)))
     return np.asarray(sum(recurring) ** 2 - sum(deviation**2 for deviation in recurring))
 
@@ -154,9 +155,9 @@ def _across(questions: list[tuple[Decoder, Tally, Floats]], tally: Tally) -> "Fl
 def _added(
     parts: list[tuple[Floats, Floats]], across: "Floats | float" = 0.0
 ) -> tuple[Floats, Floats]:
-    """Return sums over questions: reports about them are of different devices, drawn by chance.
+    """Return sums over questions: reports about them come from different, randomly drawn devices.
 
-    Unless devices recur: that adds ``across`` to variances.
+    If devices recur, ``across`` is added to variances.
     """
     if len(parts) == 1:
         return parts[0]
@@ -173,14 +174,14 @@ def _values(
     *,
     recurring: bool = True,
 ) -> tuple[Floats, Floats]:
-    """Return the estimates from those of so many reports that are about the question."""
+    """Return the estimates from the given number of reports about the question."""
     n, shares = tally.n, tally.shares
     g = decoder.kernels(weights)
     value = np.asarray(g @ shares)
 
     def errors(model: Model, *, least: bool = False) -> Floats:
         if model is Model.SAMPLED:
-            # Reports are independent and alike: the sample variance of g over n.
+            # Reports are independent and identically distributed: the sample variance of g over n.
             spread = np.asarray((g - value[..., None]) ** 2 @ shares)
             return np.sqrt(spread / (n - 1)) if n > 1 else np.full(value.shape, np.nan)
         return np.sqrt(np.maximum(decoder.noise(weights, shares, least=least), 0.0) / n)
@@ -194,7 +195,7 @@ def _values(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Queries:
-    """Linear queries of one question, with what does not depend on counts.
+    """Linear queries of one question, with the parts that do not depend on counts.
 
     Attributes:
         weights: (..., categories).
@@ -214,9 +215,9 @@ class Queries:
         return cls(decoder, weights, kernels, np.asarray(decoder.means(kernels**2)))
 
     def cautious(self, tally: Tally, reports: int, unseen: float = 0.0) -> tuple[Floats, Floats]:
-        """Return the estimates from those of so many reports that are about the question.
+        """Return the estimates from the given number of reports about the question.
 
-        And the errors that normal intervals are made of.
+        It also returns the errors for normal intervals.
         """
         values = np.asarray(self.kernels @ tally.shares)
         least = least_variances(self.moments, self.weights, values)
@@ -236,21 +237,21 @@ class Queries:
 
 
 def least_variances(moments: Floats, weights: Floats, values: Floats) -> Floats:
-    """Return the least variance that g(y) has in any population in which its mean is the value.
+    """Return the least variance of g(y) in any population in which its mean is the value.
 
-    Of second moments E(g(y)^2 | x) and means E(g(y) | x), the weights, both (..., categories), and
-    values (...), which are cut to what is possible.
+    Arguments are the second moments E(g(y)^2 | x) and the means E(g(y) | x), the weights, both
+    (..., categories), and values (...), which are clipped to the possible range.
 
     Source: docs/mathematics.md, section 19.
     """
-    # In a population f the mean of g is sum_x f_x w_x, its second moment sum_x f_x E(g^2 | x): that
-    # with the least one at a given mean is on the lower hull of the points (w_x, E(g^2 | x)), thus
-    # of two answers, at most. Each step (of the simplex method) replaces that end of the chord
-    # above the value for which a point is furthest below it, until none is.
+    # In a population f the mean of g is sum_x f_x w_x, its second moment sum_x f_x E(g^2 | x): the
+    # one with the least second moment at a given mean is on the lower hull of the points (w_x,
+    # E(g^2 | x)), and so has at most two answers. Each step (of the simplex method) replaces an end
+    # of the chord above the value by the point that is furthest below it, until there is none.
     w, s = (grid.reshape(-1, grid.shape[-1]) for grid in np.broadcast_arrays(weights, moments))
     value = np.clip(np.ravel(values), w.min(axis=-1), w.max(axis=-1))
     query = np.arange(len(w))
-    # Of answers with equal weights the one with the least second moment.
+    # Of answers with equal weights, the one with the least second moment is used.
     left, right = np.lexsort((s, w))[:, 0], np.lexsort((s, -w))[:, 0]
     dust = _DUST * np.abs(s).max(axis=-1)
     while True:
@@ -273,7 +274,7 @@ Figure = TypeVar("Figure", float, Floats)
 
 
 class Ends(NamedTuple, Generic[Figure]):
-    """The ends of intervals, which are not cut to what is possible, about their estimates."""
+    """The ends of intervals about their estimates, not clipped to the possible range."""
 
     low: Figure
     value: Figure
@@ -283,10 +284,10 @@ class Ends(NamedTuple, Generic[Figure]):
 def difference_ends(
     one: Ends[Figure], other: Ends[Figure], correlation: Figure
 ) -> tuple[Floats, Floats]:
-    """Return the ends of one less the other, of arrays too.
+    """Return the ends of one minus the other, also for arrays.
 
-    An end's squared distance from its estimate is z^2 times the variance that holds near that end.
-    So a contrast has the variance of the ends at which it is least, or greatest, with the
+    An end's squared distance from its estimate is z^2 times the variance that applies near that
+    end. So a contrast has the variance of the ends at which it is least, or greatest, with the
     covariance of the estimates (MOVER: Zou and Donner 2008). docs/mathematics.md, section 19.
     """
     value = np.asarray(one.value) - other.value

@@ -1,10 +1,10 @@
-"""Questions about a histogram: who leads, two shares beside each other, two questions together.
+"""Questions about a histogram: who leads, two shares side by side, two questions together.
 
-Of all pairs of answers the interval of their difference is made, with its exact covariance, all at
-once (Bonferroni). Whoever is ahead in one of these is so; so an answer's rank is at least 1 plus
-how many are ahead of it, and at most the number of answers less how many are behind it. These
-bounds hold for all answers at once with the probability of the level, or more, whichever are
-looked at. Source: Mogstad, Romano, Shaikh and Wilhelm 2024; docs/mathematics.md, section 19.
+The intervals of all pairwise differences are computed at once, with their exact covariance
+(Bonferroni). An answer that is ahead in one of these is truly ahead. So an answer's rank is at
+least 1 plus the number of answers ahead of it, and at most the number of answers minus those behind
+it. These bounds hold for all answers at once with at least the probability of the level, whichever
+ones are read. Source: Mogstad, Romano, Shaikh and Wilhelm 2024; docs/mathematics.md, section 19.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ from deniable.estimates.results import Documented, presented
 from deniable.mechanisms.answering import sizes_of
 
 _MOST: Final = 64
-"""So many with the largest estimates are set against all: more may only be behind them."""
+"""The answers with the largest estimates that are compared with all; others may be behind."""
 _SHOWN: Final = 20
 
 
@@ -41,9 +41,10 @@ class Beside(Documented):
     """A share and another of the same histogram: of two groups, or of two answers.
 
     Attributes:
-        names: what tells them apart.
-        race: whether the question is which of them is ahead; the ratio is left to programs then.
-        looked_at: of how many such differences, of which it is the largest, the intervals hold.
+        names: the names that distinguish them.
+        race: whether the question is which of them is ahead; then only programs get the ratio.
+        looked_at: the number of such differences for which the intervals hold together, if this is
+            the largest.
     """
 
     histogram: DebiasedCounts
@@ -55,7 +56,7 @@ class Beside(Documented):
 
     @cached_property
     def difference(self) -> Estimate:
-        """Return one less the other."""
+        """Return the first minus the second."""
         if self.looked_at == 1:
             return self.one - self.other
         level = 1 - (1 - self.one.level) / self.looked_at
@@ -64,12 +65,12 @@ class Beside(Documented):
 
     @cached_property
     def ratio(self) -> Estimate:
-        """Return one as a multiple of the other."""
+        """Return the first as a multiple of the second."""
         return self.one / self.other
 
     @cached_property
     def unsettled(self) -> int:
-        """Return among how many answers the one that is ahead may be first, and is not surely."""
+        """Return how many answers may be first, if the leader may not be; otherwise 0."""
         difference, histogram = self.difference, self.histogram
         if not self.race or difference.too_small or not difference.distinguishable:
             return 0
@@ -93,11 +94,11 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class Leaders(Documented):
-    """The most frequent answers, so many, as far as the reports tell which they are.
+    """The most frequent answers, as far as the reports can determine them.
 
     Attributes:
-        rows: of those that may be among them the ones with the largest estimates, these first.
-        candidates: all that may be; answers: how many answers there are.
+        rows: the possible ones with the largest estimates, in descending order.
+        candidates: all possible ones; answers: the number of answers.
     """
 
     histogram: DebiasedCounts
@@ -108,7 +109,7 @@ class Leaders(Documented):
 
     @property
     def certain(self) -> tuple[str, ...]:
-        """Return the answers that are among them, with the confidence of the level."""
+        """Return the answers that are certainly among them, at the level."""
         if self.histogram.sample.fewest_fakes:
             return ()
         return tuple(row.label for row in self.rows if row.last <= self.count)
@@ -121,10 +122,10 @@ class Leaders(Documented):
 
 
 def leaders_of(histogram: DebiasedCounts, count: int | None, question: str = "") -> Leaders:
-    """Return the most frequent answers, so many or by default three; to a question, of several.
+    """Return the most frequent answers, by default three; for several questions, to one.
 
     Raises:
-        ValueError: if there are not so many, or several questions, and none of them is named.
+        ValueError: if there are not so many, or there are several questions, and none is named.
     """
     decoder, tally = histogram.sample.decoder, histogram.sample.tally
     names = [margin.question for margin in histogram.margins]
@@ -166,9 +167,9 @@ def leaders_of(histogram: DebiasedCounts, count: int | None, question: str = "")
 def ranks_of(
     decoder: Decoder, tally: Tally, level: float, weights: Floats | None = None
 ) -> tuple[Sequence[int], Sequence[int], Sequence[int]]:
-    """Return the first and the last rank of each answer, and the answers by their estimates.
+    """Return the first and the last rank of each answer, and the answers in order of estimates.
 
-    Answers are categories; with weights, a row an answer, sums of them.
+    Answers are categories; with weights, one row per answer, they are sums of categories.
     """
     k = decoder.categories if weights is None else len(weights)
     at_once = min(1 - (1 - level) / (k * (k - 1) / 2), np.nextafter(1.0, 0.0))
@@ -196,9 +197,9 @@ def ranks_of(
 def _covariances(
     decoder: Decoder, tally: Tally, weights: Floats | None, top: NDArray[np.int64], value: Floats
 ) -> Floats:
-    """Return the covariances of some answers' estimates with all answers', a row an answer.
+    """Return the covariances of some answers' estimates with all answers', one row per answer.
 
-    As :func:`deniable.estimates.frequencies.covariance_of` has them, of several epochs too.
+    They are as in :func:`deniable.estimates.frequencies.covariance_of`, also for several epochs.
     """
     if weights is None:
         rows = np.zeros((len(top), decoder.categories))
@@ -218,7 +219,7 @@ _EXPECTED: Final = 10
 
 
 class Of(StrEnum):
-    """Whose shares the cells are."""
+    """The total to which the cells' shares refer."""
 
     ROWS = "rows"
     COLUMNS = "columns"
@@ -230,10 +231,10 @@ class CrossTable(Documented):
     """The shares of two questions' answers together.
 
     Attributes:
-        rows, columns: the questions' names, and their answers behind them.
-        cells: by rows and columns; of row shares, a last row for all devices, of column shares a
-            last column.
-        test: whether the answers go together at all; None if the reports are too few to tell.
+        rows, columns: the questions' names, followed by their answers.
+        cells: by rows and columns; for row shares, with a last row for all devices, for column
+            shares with a last column.
+        test: whether the answers are related; None if there are too few reports.
     """
 
     histogram: DebiasedCounts
@@ -245,9 +246,9 @@ class CrossTable(Documented):
 
     @cached_property
     def contrast(self) -> Beside | None:
-        """Return the largest clear difference of two groups, if any, among all that there are.
+        """Return the largest clear difference of two groups, if any.
 
-        Groups are those of the columns' answers if shares are of columns, else of the rows'.
+        Groups are those of the columns' answers if shares are of columns, otherwise of the rows'.
         """
         histogram = self.histogram
         (question, *answers), (by, *groups) = self.columns, self.rows
@@ -268,7 +269,7 @@ class CrossTable(Documented):
             if one.label == other.label and one.value > other.value
             if not (one.too_small or other.too_small)
         ]
-        # Of two answers one is more frequent by as much as the other is less.
+        # Of two answers one is more frequent by as much as the other is less frequent.
         count = comb(len(groups), 2) * (len(answers) if len(answers) > 2 else 1)
         for one, other in sorted(pairs, key=lambda pair: pair[1].value - pair[0].value):
             made = Beside(histogram, (one.group, other.group), one, other, looked_at=count)
@@ -277,7 +278,7 @@ class CrossTable(Documented):
         return None
 
     def to_csv(self) -> str:
-        """Return a row a cell as CSV."""
+        """Return CSV with one row per cell."""
         return str(presented(self, "csv"))
 
 
@@ -285,7 +286,7 @@ def cross_table(histogram: DebiasedCounts, rows: str, columns: str, of: Of) -> C
     """Return the two-way table of two questions.
 
     Raises:
-        ValueError: if nothing tells of both together, or there are no such questions.
+        ValueError: if the questions are not reported together, or do not exist.
     """
     sample = histogram.sample
     names = [name for name, *_ in histogram.dimensions]
@@ -301,7 +302,7 @@ def cross_table(histogram: DebiasedCounts, rows: str, columns: str, of: Of) -> C
         for place, question in zip(at, questions, strict=True)
     )
 
-    level = histogram.level_at_once  # of as many rows as there are cells, or more
+    level = histogram.level_at_once  # for at least as many rows as there are cells
 
     def share(name: str, w: Floats, group: str = "", within: Floats | None = None) -> Estimate:
         if within is None:
@@ -333,12 +334,13 @@ def cross_table(histogram: DebiasedCounts, rows: str, columns: str, of: Of) -> C
 
 
 def association(sample: Sample, one: Floats, other: Floats) -> Test | None:
-    """Return the test whether the answers to two questions go together; None if it cannot tell.
+    """Return the test whether the answers to two questions are related; None if impossible.
 
-    The weights are those of each answer. d_ij = f_ij - f_i f_j, which is 0 if they do not, has the
-    covariance V = J C J^T, C being that of the f_ij and J the slopes of d by them; and d^T V^-1 d
-    has Hotelling's law, in large samples chi-square, with (r - 1)(c - 1) degrees of freedom. Where
-    a combination is expected of less than 10 devices, it is larger by chance too often.
+    The weights are those of each answer. d_ij = f_ij - f_i f_j, which is 0 if they are unrelated,
+    has the covariance V = J C J^T, where C is that of the f_ij and J the derivative of d. Then d^T
+    V^-1 d has Hotelling's distribution, in large samples chi-square, with (r - 1)(c - 1) degrees of
+    freedom. If a combination is expected from less than 10 devices, chance makes it too large too
+    often.
     """
     decoder, tally = sample.decoder, sample.tally
     r, c = len(one), len(other)

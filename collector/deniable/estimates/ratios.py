@@ -1,6 +1,6 @@
-"""Ends of the multiple of two figures by their own intervals, and of a ratio.
+"""Ends of the quotient of two figures from their own intervals, and of a ratio.
 
-As those of their difference (:func:`deniable.estimates.queries.difference_ends`).
+They are like those of their difference (:func:`deniable.estimates.queries.difference_ends`).
 """
 
 import math
@@ -13,12 +13,12 @@ from deniable.estimates.queries import Ends, cautious_values, contrast_variance
 
 
 def multiple_ends(one: Ends[float], other: Ends[float], correlation: float) -> tuple[float, float]:
-    """Return the ends of all q of which no one less q times the other is apart from 0.
+    """Return the ends of all q at which one minus q times the other is compatible with 0.
 
     There is no upper end if the other may be 0; it may be above 0.
     """
-    # With x and y the distances to the ends: (a - q b)^2 = x^2 - 2 q rho x y + q^2 y^2, which is
-    # A q^2 - 2 B q + C = 0. It has a root on that side of a/b on which x and y lie.
+    # With x and y the distances to the ends: (a - q b)^2 = x^2 - 2 q rho x y + q^2 y^2, which is A
+    # q^2 - 2 B q + C = 0. It has a root on the side of a/b on which x and y are.
     low, a, high = one
     least, b, most = other
 
@@ -39,13 +39,13 @@ def errors_together(one: Form, other: Form) -> tuple[float, float]:
     both = one.plus(other, -1.0).figures()[1]
     if not first * second > 0:
         return both, 0.0
-    # With what devices in both samples add, which the difference's error has.
+    # With the contribution of devices in both samples, which the difference's error includes.
     correlation = (first**2 + second**2 - both**2) / (2 * first * second)
     return both, min(max(correlation, -1.0), 1.0)
 
 
 def moved_ratio(above: tuple[float, Form], below: tuple[float, Form], share: float) -> float:
-    """Return how far off a ratio of values is at most if this share of each sample is fake."""
+    """Return the greatest error of a ratio of values if this share of each sample is fake."""
     forms = _same_samples(above[1], below[1])
     upper, lower = (
         [report_shifts(one.mechanism, w, one.decoder.frequencies(one.tally)) for one, w in terms]
@@ -77,8 +77,8 @@ def fieller_ends(a: float, b: float, above: Form, below: Form, z: float) -> tupl
         return (a - r * b) ** 2 - error(r) ** 2
 
     def end(direction: float) -> float:
-        # By the variance of the reports alone it is the root of a quadratic; and by any that is
-        # more in between, as long as it is that one there.
+        # With the variance of the reports alone it is the root of a quadratic; so it is with a
+        # variance that is larger in between, but equal there.
         square, half = b * b - seen[2], a * b + seen[1] / 2
         spread = math.sqrt(max(half * half - square * (a * a - seen[0]), 0.0))
         if abs(beyond(root := (half + direction * spread) / square)) <= ALIKE * error(root) ** 2:
@@ -86,13 +86,13 @@ def fieller_ends(a: float, b: float, above: Form, below: Form, z: float) -> tupl
         step = direction * error(value) / abs(b)
         while step and beyond(value + step) <= 0:
             step *= 2
-        # Of sums of all answers, which are certain, rounding alone is left.
+        # For sums of all answers, which are certain, only rounding errors remain.
         certain = not step or beyond(value) >= 0
         return value if certain else float(optimize.brentq(beyond, value, value + step))
 
-    # The interval is of the r about a/b up to one on either side that is excluded. If b is
-    # within its own interval of 0, no far r is, and nothing is excluded; nor if a is of one report
-    # alone, which has no error.
+    # The interval contains the r about a/b up to an excluded one on either side. If b is within its
+    # own interval of 0, no distant r is excluded, and so nothing is; the same if a is from a single
+    # report, which has no error.
     far = z * z * (sum(own**2 for own in _cautious_errors(below, z * z / 2)) + below.recurring)
     if not b * b > far or not math.isfinite(error(value := a / b)):
         return -math.inf, math.inf
@@ -107,7 +107,7 @@ def _cautious_errors(form: Form, unseen: float) -> list[float]:
 
 
 def range_of_ratio(above: Form, below: Form) -> tuple[float, float]:
-    """Return the range of a ratio: that of a part in the whole, of shares, or any."""
+    """Return the range of a ratio: a part in the whole, shares, or any."""
     if above.constant or below.constant:
         return -math.inf, math.inf
     weights = [w for form in (above, below) for w in form.terms.values()]

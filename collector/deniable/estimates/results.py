@@ -1,8 +1,8 @@
-"""Results beside their numbers: in words and drawings, and as tables in others' formats.
+"""Results beyond their numbers: words, drawings, and tables in other libraries' formats.
 
-Words are made by what is registered for a kind of result, as :mod:`deniable.presenting` does when
-it is imported. Tables go through Arrow, so that types, gaps and metadata are the same everywhere;
-the packages are those of the extra ``analysis``, imported when asked for.
+Words come from functions registered for a kind of result, by :mod:`deniable.presenting` when it is
+imported. Tables use Arrow, so that types, gaps and metadata are the same everywhere; the packages
+are those of the extra ``analysis``, imported when needed.
 """
 
 from abc import ABC, abstractmethod
@@ -18,35 +18,36 @@ Kind = TypeVar("Kind")
 Values = Sequence[str | None] | Sequence[int | None] | Sequence[float | None] | Sequence[bool]
 
 PREFIX: Final = "deniable."
-"""What the names of our metadata begin with, in the schema of an Arrow table or Parquet file."""
+"""The prefix of metadata names in the schema of an Arrow table or Parquet file."""
 
 
 _EXTRA: Final = ("narwhals", "pandas", "pyarrow")
 
 
 class MissingPackage(ImportError):
-    """A package is not installed; the message says what installs it."""
+    """A package is not installed; the message names the package to install."""
 
 
 class NoWords(TypeError):
-    """Nothing makes such words of such a result."""
+    """No such words are registered for the result."""
 
 
 _MAKERS: Final[dict[type, dict[str, Callable[..., Any]]]] = {}
 _PRESENTING: Final = "deniable.presenting.all_words"
-"""The module that registers the words of all results here. No number needs it: it is imported by
-this name alone, which no contract of imports sees, if words are asked for that nobody imported."""
+"""The module that registers the words of all results here. No number needs it. It is imported by
+this name alone, which the import contracts do not see, if words are requested before anybody
+imported it."""
 
 
 def presents(kind: type[Kind], **makers: Callable[Concatenate[Kind, ...], Any]) -> None:
-    """Register the words of a kind of result and of its subclasses: by name, what makes them."""
+    """Register functions for the words of a kind of result and of its subclasses, by name."""
     _MAKERS.setdefault(kind, {}).update(makers)
 
 
 def presented(result: object, what: str, *choices: Any, **more: Any) -> Any:
-    """Return the sentence of a result, its document and so on, as is registered; or raise NoWords.
+    """Return a result's sentence, document and so on, as registered; or raise NoWords.
 
-    Of the kinds that a result is of, the nearest that has such words makes them.
+    Of a result's classes, the nearest one with such words is used.
     """
     maker = _maker(type(result), what)
     if maker is None:
@@ -63,29 +64,29 @@ def _maker(kind: type, what: str) -> Callable[..., Any] | None:
 
 
 class Worded:
-    """A result with words, made when they are asked for."""
+    """A result with words, created on request."""
 
     __slots__ = ()
 
     @property
     def sentence(self) -> str:
-        """Return the result in words, as it can be published."""
+        """Return the result in words, suitable for publication."""
         return str(presented(self, "sentence"))
 
     @property
     def cautions(self) -> tuple[Any, ...]:
-        """Return the cautions of its use: each has a code, a level and a text."""
+        """Return the cautions about its use: each has a code, a level and a text."""
         return tuple(presented(self, "cautions"))
 
 
 class Documented(Worded):
-    """A result of several figures, which is a document too."""
+    """A result of several figures that is also a document."""
 
     __slots__ = ()
 
     @property
     def cautions(self) -> tuple[Any, ...]:
-        """Return the cautions of the document."""
+        """Return the cautions in the document."""
         return tuple(self.document().cautions)
 
     def document(self, *choices: Any, **more: Any) -> Any:
@@ -94,16 +95,16 @@ class Documented(Worded):
 
 
 class Tabular(ABC):
-    """A result with columns, and texts that are about all of them.
+    """A result with columns, and texts that apply to all of them.
 
-    All methods but those two raise MissingPackage where the extra ``analysis`` is not installed.
+    All methods except those two raise MissingPackage if the extra ``analysis`` is not installed.
     """
 
     __slots__ = ()
 
     @abstractmethod
     def columns(self) -> Mapping[str, Values]:
-        """Return the columns, of one length and without NaN: what does not exist is None."""
+        """Return the columns, with equal lengths and without NaN: missing values are None."""
 
     @abstractmethod
     def metadata(self) -> Mapping[str, str]:
@@ -113,7 +114,7 @@ class Tabular(ABC):
         """Return a ``pyarrow.Table``, with the metadata in its schema."""
         pa = _package("pyarrow")
         columns = self.columns()
-        # A column of nothing but gaps is one of numbers.
+        # A column that consists only of gaps counts as numeric.
         arrays = [
             pa.array(column, pa.float64() if all(value is None for value in column) else None)
             for column in columns.values()
@@ -122,11 +123,11 @@ class Tabular(ABC):
         return pa.table(arrays, names=list(columns), metadata=metadata)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """Return the Arrow stream, by which Polars, DuckDB and others take it as it is."""
+        """Return the Arrow stream, which Polars, DuckDB and others accept directly."""
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def to_native(self, backend: str) -> Any:
-        """Return a frame of a library that narwhals knows, such as "polars" or "pandas"."""
+        """Return a frame of a library that narwhals supports, such as "polars" or "pandas"."""
         _package("pyarrow")
         return _package("narwhals").from_arrow(self, backend=_package(backend)).to_native()
 

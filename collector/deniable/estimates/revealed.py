@@ -1,6 +1,6 @@
-"""Bounds of what published figures reveal about one device, and on which conditions.
+"""Bounds on what published figures reveal about one device, and their conditions.
 
-It is never the device's promise, which holds against whoever sees its report.
+They are not the device's promise, which holds even against those who see its report.
 """
 
 import math
@@ -16,14 +16,14 @@ from deniable.mechanisms import Mechanism
 from deniable.messages import Manifest
 
 Group = tuple[int, int]
-"""Of an epoch: its reports, and the least number of them that figures distinguish from the rest."""
+"""For an epoch: its reports, and the least number of them that figures distinguish."""
 
 _LEAST_DELTA: Final = 6
 _MOST_SIZES: Final = 16
 
 
 class Unbounded(Enum):
-    """Why figures have no bound beyond that of one report."""
+    """The reason why figures have no bound beyond that of one report."""
 
     KEPT = "devices keep responses"
     EVERY = "figures are renewed with every report"
@@ -34,20 +34,21 @@ class Unbounded(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Revealed(Documented):
-    """A bound of what figures of some epochs reveal about a device that reported in all of them.
+    """A bound on what figures reveal about a device that reported in all of their epochs.
 
     Attributes:
-        odds: of a report alone, to whoever sees it.
-        epsilon: of the figures, with this delta; None if ``why`` says why there is none.
-        level: what is seen is at most e^level times as likely with the device's answers as with any
-            others, but for a chance of ``delta``; None as ``epsilon``.
-        devices: so many honest devices there are at least in each group of reports that figures
+        odds: those of a single report, for somebody who sees it.
+        epsilon: that of the figures, with this delta; None if ``why`` gives a reason.
+        level: the figures are at most e^level times as likely with the device's answers as with any
+            others, except with a chance of ``delta``; None like ``epsilon``.
+        devices: the least number of honest devices in each group of reports that figures
             distinguish from all others.
-        epochs: how many epochs' figures are composed.
-        honest: the share of honest devices, of those that figures count, that is supposed.
-        least: so many reports figures tell apart from all others, at least, honest or not.
-        step: figures of an epoch are renewed by at least so many reports; 0 if they never are.
-        to_collector: the bound for whoever has each report, and cannot tell whose it is.
+        epochs: the number of epochs whose figures are composed.
+        honest: the assumed share of honest devices among those that figures count.
+        least: the least number of reports, honest or not, that figures distinguish from all others.
+        step: the least number of reports that renews figures of an epoch; 0 if they are never
+            renewed.
+        to_collector: the bound for somebody who has each report, but cannot attribute it.
     """
 
     odds: Fraction
@@ -74,16 +75,16 @@ class Revealed(Documented):
         honest: float | Fraction = 1,
         unlinked: bool = False,
     ) -> "Revealed":
-        """Return the bound for figures of such groups; ValueError for no share of devices.
+        """Return the bound for figures of such groups; ValueError for an invalid share of devices.
 
         Args:
-            mechanism: of the reports.
-            groups: one an epoch.
+            mechanism: the reports' mechanism.
+            groups: one per epoch.
             step: the survey's ``minimum_reports``.
             kept: whether devices keep responses.
-            vouched: whether every report is of another device.
+            vouched: whether every report is from another device.
             honest: the share of honest devices among those whose reports an epoch's figures count.
-            unlinked: whether nobody, the collector neither, can tell which report is whose.
+            unlinked: whether nobody, including the collector, can attribute a report to its device.
         """
         share = Fraction(str(honest))
         if not 0 < share <= 1:
@@ -102,13 +103,14 @@ class Revealed(Documented):
             why = Unbounded.OPEN
         elif devices < 2:
             why = Unbounded.FAKES
-        # Small beside 1/n: or one of n devices could be shown as it is.
+        # Small compared with 1/n: otherwise one of n devices could be revealed completely.
         delta = Fraction(1, 10 ** max(_LEAST_DELTA, len(str(most)) + 2))
         epsilon = level = None
         if why is None:
-            from deniable.accounting import shuffled_epsilon, shuffled_level  # numpy
+            from deniable.accounting import shuffled_epsilon, shuffled_level  # needs numpy
 
-            # Of many different numbers, which would take minutes, the least: it bounds them all.
+            # For many different numbers, which would take minutes, the least is used: it bounds
+            # them all.
             sizes = left if len(set(left)) <= _MOST_SIZES else [devices] * len(left)
             part = delta / len(groups)
             epsilon, level = (
@@ -116,7 +118,7 @@ class Revealed(Documented):
                 for bound in (shuffled_epsilon, shuffled_level)
             )
         to_collector = None
-        if unlinked and len(groups) == 1:  # epochs of one device add up, and nobody knows whose
+        if unlinked and len(groups) == 1:  # epochs of one device add up, and cannot be attributed
             whole = [(reports, reports) for reports, _ in groups]
             of_all = cls.of(mechanism, whole, kept=kept, honest=share)
             to_collector = None if of_all.epsilon is None else of_all
@@ -129,11 +131,11 @@ class Revealed(Documented):
 
 
 def smallest_group(manifest: Manifest, reports: int, issuers: int | None = None) -> Group:
-    """Return the reports of an epoch, and the least number that anything shown tells apart.
+    """Return the reports of an epoch, and the least number that any display distinguishes.
 
-    Figures are renewed in steps of ``minimum_reports`` or more, so that their differences are
-    figures, too: of all reports at once, if there are fewer than two steps. Parts by issuer may be
-    shown beside them, of which a step may have one report: of so many ``issuers``, or of all.
+    Figures are renewed in steps of ``minimum_reports`` or more, so their differences are figures,
+    too. With fewer than two steps, all reports appear at once. Parts by issuer may be shown as
+    well, and a step of one may have a single report. ``issuers`` is their number; None means all.
     """
     step = manifest.minimum_reports
     if step < 2:

@@ -1,4 +1,4 @@
-"""Figures of one question over time: a line for each survey that asks it, epoch by epoch."""
+"""Figures of one question over time: a line for each survey with the question, epoch by epoch."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,16 +20,16 @@ from deniable.mechanisms import Levels
 SeriesFigures = Sequence[tuple[str, tuple[Estimate | None, ...]]]
 """Labels of groups of answers, and the estimate of each in each epoch; None is a gap."""
 LEAST_EPOCHS: Final = 3
-"""Two have a difference, and no trend."""
+"""Two have a difference, but no trend."""
 _UNITS: Final = (604_800, 86_400, 3_600, 60)
-"""A week, a day and so on in seconds: a slope is told by the longest that passed twice."""
+"""A week, a day and so on in seconds: a slope is stated per the longest unit that passed twice."""
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
     """One epoch of a series, from ``start`` to ``end`` in Unix seconds.
 
-    Without a histogram it is a gap: too few reports came.
+    Without a histogram it is a gap: too few reports arrived.
     """
 
     survey_id: str
@@ -40,17 +40,17 @@ class Point:
 
     @property
     def n(self) -> int:
-        """Return the number of reports that its figures are made of."""
+        """Return the number of reports behind its figures."""
         return 0 if self.histogram is None else self.histogram.n
 
     @property
     def fewest_fakes(self) -> int:
-        """Return how many of the reports are fake at least; then its figures are not to be used."""
+        """Return the least number of fake reports; above 0 its figures are not to be used."""
         return 0 if self.histogram is None else self.histogram.poisoning.fewest_fakes
 
     @property
     def over(self) -> bool:
-        """Return whether the epoch has figures and takes no more reports."""
+        """Return whether the epoch has figures and accepts no more reports."""
         standing = None if self.histogram is None else self.histogram.standing
         return self.n > 0 and (standing is None or standing.state not in {"open", "grace"})
 
@@ -60,8 +60,8 @@ class Trend(Worded):
     """The slope of a share, or of a mean, over the epochs of one survey.
 
     Attributes:
-        slope: how much it rises in so many ``seconds``, such as a week.
-        points: the epochs that it is made of.
+        slope: its rise in so many ``seconds``, such as a week.
+        points: the epochs behind it.
     """
 
     slope: Estimate
@@ -71,14 +71,14 @@ class Trend(Worded):
 
 @dataclass(frozen=True, slots=True)
 class Series(Tabular):
-    """The epochs of one question, of surveys of one name.
+    """The epochs of one question, from surveys with one name.
 
-    Surveys may run side by side, and do not mix: no difference is taken between two of them.
+    Surveys may run side by side, but are kept apart: no difference is taken between two of them.
 
     Attributes:
-        points: survey after survey, the newest last; of each its epochs in their order.
-        notes: what an operator says happened, and when, in Unix seconds.
-        apart: the ids of surveys of the name that ask something else.
+        points: survey by survey, the newest last; for each its epochs in order.
+        notes: events that an operator noted, with their times in Unix seconds.
+        apart: the ids of surveys of the name with another question.
     """
 
     survey: str
@@ -109,11 +109,11 @@ class Series(Tabular):
 
     @property
     def numeric(self) -> bool:
-        """Return whether the series is of numbers."""
+        """Return whether the series consists of numbers."""
         return bool(self.histograms) and self.histograms[0].values is not None
 
     def at(self, level: float) -> "Series":
-        """Return the same with intervals of another level."""
+        """Return the same with intervals at another level."""
         points = (
             replace(point, histogram=point.histogram and point.histogram.at(level))
             for point in self.points
@@ -123,20 +123,21 @@ class Series(Tabular):
     def share(self, answers: Answers) -> tuple[Estimate | None, ...]:
         """Return the share of answers in each epoch.
 
-        None is a gap: where there are no figures of it. ValueError if there are none in any epoch.
+        None is a gap, an epoch without figures of it. ValueError if no epoch has any.
         """
         if not isinstance(answers, str | Mapping | Range):
             answers = tuple(answers)
         shares = tuple(_share(point.histogram, answers) for point in self.points)
         if self.histograms and shares.count(None) == len(shares):
-            self.histograms[-1].share(answers)  # says why
+            self.histograms[-1].share(answers)  # this raises the reason
         return shares
 
     def trend(self, answers: Answers | None = None) -> Trend:
-        """Return how fast the share of answers, or the mean, rises: by the epochs that are over.
+        """Return how fast the share of answers, or the mean, rises, using the epochs that are over.
 
-        Of several surveys it is that of the newest with three such epochs. Of epochs over which
-        devices keep their responses, the last counts. ValueError if there are fewer than three.
+        For several surveys it is that of the newest with three such epochs. Of epochs over which
+        devices keep their responses, only the last counts. ValueError if there are fewer than
+        three.
         """
         figures = self._means() if answers is None else self.share(answers)
         estimates = dict(zip(self.points, figures, strict=True))
@@ -159,14 +160,14 @@ class Series(Tabular):
         return tuple(None if one is None else one.mean() for one in histograms)
 
     def holds_at_once(self, *groups: Answers) -> bool:
-        """Return whether intervals hold for all answers of an epoch: those of each category do."""
+        """Return whether intervals hold for all answers of an epoch; those of each category do."""
         return not groups and not self.numeric
 
     def figures(self, *groups: Answers) -> Iterator[tuple[str, tuple[Estimate | None, ...]]]:
         """Yield a label for each group of answers, and their share in each epoch.
 
-        Without groups, each category is one, as its histogram has it: nothing can be made of these
-        estimates. Of a numeric survey there is the mean instead, and the quartiles, if it tells the
+        Without groups, each category is one, as in its histogram; these estimates cannot be
+        combined further. A numeric survey has the mean instead, and the quartiles, if it has the
         distribution. Intervals of categories hold for all those of an epoch at once.
         """
         if not groups and self.numeric:
@@ -179,22 +180,22 @@ class Series(Tabular):
         for answers in groups:
             yield answers_text(answers), self.share(answers)
         if not groups:
-            # Not by share(): a query of each of 65,536 categories would take an hour.
+            # Not by share(): a query for each of 65,536 categories would take an hour.
             by_category = [_shares(point.histogram) for point in self.points]
             for category in self.categories:
                 yield category, tuple(shares.get(category) for shares in by_category)
 
     def sentence(self, *groups: Answers, among: Sequence[str] | None = None) -> str:
-        """Return the trend of answers or of the mean, and what was noted, in words.
+        """Return the trend of answers or of the mean, and the notes, in words.
 
-        Of all categories, or of those ``among`` them, and where there is no trend, it is the change
-        from the first figures to the last; "" if these cannot be compared. All are of one survey:
-        of several, of the newest that has enough epochs with figures.
+        For all categories, or those ``among`` them, and if there is no trend, it is the change from
+        the first figures to the last; "" if these cannot be compared. All are from one survey: of
+        several, from the newest that has enough epochs with figures.
         """
         return str(presented(self, "sentence", *groups, among=among))
 
     def cautions(self, *groups: Answers) -> tuple[Any, ...]:
-        """Return the cautions of the figures of groups of answers, or of all answers."""
+        """Return the cautions about the figures of groups of answers, or of all answers."""
         return tuple(presented(self, "cautions", list(self.figures(*groups)), *groups))
 
     def document(
@@ -204,20 +205,20 @@ class Series(Tabular):
         chosen: Any = None,
         notes: Sequence[str] = (),
     ) -> Any:
-        """Return figures of the series, of groups of answers or of categories, as a document.
+        """Return figures of the series, for groups of answers or for categories, as a document.
 
         ``chosen`` are the categories, if they are those with the largest shares.
         """
         return presented(self, "document", figures, *groups, chosen=chosen, notes=notes)
 
     def plot(self, width: float = 720) -> Any:
-        """Return a chart: bands over the epochs, a panel for each category or for the mean."""
+        """Return a chart: bands over the epochs, with a panel for each category or for the mean."""
         return presented(self, "picture", width)
 
     def rows(self, *groups: Answers) -> Iterator[dict[str, Any]]:
-        """Return a row for each epoch and group, as :meth:`figures` has them.
+        """Return a row for each epoch and group, as in :meth:`figures`.
 
-        Its figures are None where there is a gap.
+        Its figures are None for a gap.
         """
         yield from presented(self, "rows", list(self.figures(*groups)))
 
@@ -234,7 +235,7 @@ class Series(Tabular):
         return dict(presented(self, "map", *groups))
 
     def to_csv(self, *groups: Answers) -> str:
-        """Return a row for each epoch and group as CSV."""
+        """Return CSV with a row for each epoch and group."""
         return str(presented(self, "csv", *groups))
 
 
@@ -245,9 +246,10 @@ def _trend(points: tuple[Point, ...], estimates: Sequence[Estimate]) -> Trend:
     # With t_i the middle of an epoch and n_i its reports, Var y_i is about s^2/n_i. So the slope b
     # of the line a + b t with the least sum of n_i (y_i - a - b t_i)^2 has the least variance
     # (Gauss and Markov). It is b = sum c_i y_i, with c_i = n_i (t_i - m) / sum n_j (t_j - m)^2 and
-    # m = sum n_i t_i / sum n_i, so that sum c_i = 0 and sum c_i t_i = 1. No response has a say in
-    # the c_i: whatever the course f_i, b is unbiased for sum c_i f_i, its mean slope. As a linear
-    # form it has the variance sum c_i^2 Var y_i, and what devices in several epochs add at most.
+    # m = sum n_i t_i / sum n_i, so that sum c_i = 0 and sum c_i t_i = 1. The c_i do not depend on
+    # responses: whatever the course f_i, b is unbiased for sum c_i f_i, its mean slope. As a linear
+    # form it has the variance sum c_i^2 Var y_i, plus at most the contribution of devices in
+    # several epochs.
     middles = np.array([(point.start + point.end) / 2 / seconds for point in points])
     weights = np.array([float(point.n) for point in points])
     apart = middles - np.average(middles, weights=weights)
@@ -264,12 +266,12 @@ def _trend(points: tuple[Point, ...], estimates: Sequence[Estimate]) -> Trend:
 
 
 def _tells_distribution(histogram: Histogram) -> bool:
-    """Return whether quartiles are what the survey asks for: of others they are mostly noise."""
+    """Return whether the survey is for quartiles: in others they are mostly noise."""
     return isinstance(histogram.sample.mechanism, Levels)
 
 
 def _quartile(histogram: Histogram | None, probability: float, name: str) -> Estimate | None:
-    """Return a quartile of numbers as an estimate, of which nothing can be made."""
+    """Return a quartile of numbers as an estimate without a linear form."""
     if histogram is None or histogram.numeric is None or not _tells_distribution(histogram):
         return None
     (own,) = (one for one in histogram.numeric.quartiles if one.probability == probability)
@@ -278,7 +280,7 @@ def _quartile(histogram: Histogram | None, probability: float, name: str) -> Est
 
 
 def _shares(histogram: Histogram | None) -> dict[str, Estimate]:
-    """Return each category's share, but of questions that no report is about."""
+    """Return each category's share, except for questions without reports."""
     if histogram is None:
         return {}
     h, tally = histogram, histogram.sample.tally

@@ -1,7 +1,7 @@
-"""Planning a survey: the most accurate mechanism, and how many reports its figures take.
+"""Planning a survey: the most accurate mechanism, and the number of reports for its figures.
 
-The mechanism that is the most accurate for so many categories is :func:`best`: for one report
-beside what is proved to be the least in the worst case; for many by a search.
+:func:`best` returns the most accurate mechanism for a number of categories. For one report it is
+compared with the proven minimum in the worst case; for several it is found by a search.
 """
 
 from deniable.planning.accuracy import blind_devices_text as blind_devices_text

@@ -1,4 +1,4 @@
-"""The reports that a survey takes to give figures of some use, as facts."""
+"""The number of reports that a survey needs for useful figures, as facts."""
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
@@ -16,17 +16,17 @@ from deniable.planning.specification import AUTO, LEVELS, specified
 from deniable.presenting.revealed import revealed_at_worst
 
 _POINTS: Final = 0.05
-"""Half the width of an interval of which shares are of some use."""
+"""The margin of error below which shares are useful."""
 
 _FEW: Final = 20
-"""Of more categories, most shares are so small that ± 5 percentage points says nothing."""
+"""With more categories, most shares are so small that ± 5 percentage points is uninformative."""
 
 _WEEK: Final = 7 * 86_400
 _WITHIN: Final = "by itself within ± 5 percentage points takes at most"
 
 
 def accuracy_facts(manifest: Manifest, largest_share: float | None = None) -> Iterator[Fact]:
-    """Yield how many reports give figures of some use, and what these reveal."""
+    """Yield the number of reports for useful figures, and what these reveal."""
     yield Fact("figures", revealed_at_worst(manifest))
     if tells_distribution(manifest):
         yield from _distribution(manifest)
@@ -57,7 +57,7 @@ def accuracy_facts(manifest: Manifest, largest_share: float | None = None) -> It
 
 
 def _distribution(manifest: Manifest) -> Iterator[Fact]:
-    """Yield the reports that shares up to an answer take, and how near quartiles are then."""
+    """Yield the reports for shares up to an answer, and the accuracy of quartiles."""
     mechanism, points = manifest.mechanism, 100 * _POINTS
     reports = Accuracy.half_width(_POINTS).reports(estimates.cumulative_variance(mechanism))
     one = specified(AUTO, len(manifest.categories), manifest.epsilon, manifest.delta)
@@ -93,7 +93,7 @@ def _distribution(manifest: Manifest) -> Iterator[Fact]:
 
 
 def _of_questions(manifest: Manifest, reports: int, largest_share: float | None) -> str:
-    """Return that so many reports give figures of some use, and how many by the other kind."""
+    """Return the number of reports for useful figures, and the number with the other kind."""
     dimensions = manifest.dimensions
     if manifest.kind.name == "joint":
         single = _for_single_questions(manifest.mechanism, dimensions, largest_share)
@@ -120,7 +120,7 @@ def _made(kind: str, manifest: Manifest, largest_share: float | None) -> SurveyM
 def _for_single_questions(
     joint: SurveyMechanism, dimensions: Dimensions, largest_share: float | None
 ) -> int:
-    """Return the reports that the share of an answer takes, of the question that takes most."""
+    """Return the reports for an answer's share, for the question that needs most."""
     sizes = sizes_of(dimensions)
     first = [separated(x, sizes) for x in range(joint.categories)]
     return max(
@@ -135,7 +135,7 @@ def _for_single_questions(
 
 
 def _beside_mean(manifest: Manifest, values: Sequence[Fraction]) -> Iterator[Fact]:
-    """Yield the reports that the mean and quartiles take in a survey of the distribution."""
+    """Yield the reports for the mean and quartiles in a survey of the distribution."""
     step, half = values[1] - values[0], (values[-1] - values[0]) / 50
     levels = specified(LEVELS, len(values), manifest.epsilon, repeat=manifest.repeat)
     tree = levels.mechanism(len(values), manifest.epsilon, "0")
@@ -150,7 +150,7 @@ def _beside_mean(manifest: Manifest, values: Sequence[Fraction]) -> Iterator[Fac
 
 
 def blind_devices_text(manifest: Manifest, reports: int) -> str:
-    """Return how many devices a blind survey takes for so many reports, by how often apps run."""
+    """Return how many devices a blind survey needs for so many reports, by how often apps run."""
     left = [_share_left(n * manifest.schedule.epoch_seconds / _WEEK) for n in (4, 7, 14)]
     four, seven, fourteen = (ceil(reports / share) for share in left)
     return (
@@ -161,7 +161,7 @@ def blind_devices_text(manifest: Manifest, reports: int) -> str:
 
 
 def _share_left(runs: float) -> float:
-    """Return the share of reports that leave, of so many runs an epoch at any moments (Poisson)."""
-    # A run in the first half asks for the token. One in the second sends, behind a time U/4 into
-    # it, U uniform in [0, 1): none comes with E exp(-runs (1/2 - U/4)).
+    """Return the share of reports that leave, at so many random runs per epoch (Poisson)."""
+    # A run in the first half requests the token. A run in the second half sends, after a time U/4
+    # into it, U uniform in [0, 1): there is none with probability E exp(-runs (1/2 - U/4)).
     return (1 - exp(-runs / 2)) * (1 - exp(-runs / 2) * expm1(runs / 4) / (runs / 4))

@@ -1,13 +1,13 @@
-"""The matrix of a mean: the least worst noise, by linear programming.
+"""The best matrix for a mean: the least noise in the worst case, by linear programming.
 
 Rows are at J equal steps x of [-1, 1], and R responses at equal steps have the values g_y. Of all
-matrices P with sum_y P_xy g_y = x and m_y <= P_xy <= e^epsilon m_y, the one with the least
+matrices P with sum_y P_xy g_y = x and m_y <= P_xy <= e^epsilon m_y, the best one minimises
 
     V = max_x (sum_y P_xy g_y^2 - x^2),
 
-the noise that the mechanism adds to a report of whoever answers x. For given values that is a
-linear program; the longest of them, the reach, is searched for. Source: docs/mathematics.md,
-section 10.
+the noise that the mechanism adds to a report with the answer x. For given values this is a linear
+program; the greatest value, the reach, is found by a search. Source: docs/mathematics.md, section
+10.
 """
 
 from functools import lru_cache
@@ -23,26 +23,26 @@ from deniable.mechanisms.mean import MAX_RESPONSES, MAX_ROWS, MeanMatrix
 Floats = NDArray[np.float64]
 
 _REACHES: Final = (1.0, 1.05, 1.1, 1.15, 1.2, 1.25, 1.3, 1.35, 1.4)
-"""Reaches, in units of the one that a single bit has: 1/t, t = (e^epsilon - 1)/(e^epsilon + 1)."""
+"""Reaches, in units of a single bit's reach: 1/t, t = (e^epsilon - 1)/(e^epsilon + 1)."""
 _NEAR: Final = 1.005
-"""Of reaches that add no more than half a per cent of noise, the shortest: fakes move it less."""
+"""Of reaches that add at most 0.5 % of noise, the shortest: fakes move it less."""
 _UNUSED: Final = 1e-9
-"""Chances below this are rounding."""
+"""Probabilities below this are rounding errors."""
 _TOLERANCE: Final = 1e-10
 _ENOUGH: Final = 12.0
-"""Above this epsilon the distance between responses, not privacy, is what makes noise."""
+"""Above this epsilon most noise comes from the distance between responses, not from privacy."""
 _MIXED: Final = [2.0**-power for power in range(40, 1, -2)]
-"""Shares of even noise to mix in, the least of which repairs what rounding breaks is taken."""
+"""Shares of uniform noise to mix in; the smallest one that repairs rounding is used."""
 
 Weights = tuple[tuple[int, ...], ...]
 
 
-@lru_cache(maxsize=64)  # a plan asks for the same again
+@lru_cache(maxsize=64)  # a plan requests the same again
 def mean_weights(categories: int, epsilon: str) -> Weights:
     """Return the rows of the best matrix, over 2^64, certified.
 
     Raises:
-        InvalidParameter: for an epsilon that integers over 2^64 do not resolve.
+        InvalidParameter: for an epsilon that integers over 2^64 cannot resolve.
     """
     level = min(float(exact_epsilon(epsilon)), _ENOUGH)
     programs = []
@@ -66,11 +66,11 @@ def mean_weights(categories: int, epsilon: str) -> Weights:
 
 
 def _least_noise(rows: int, level: float, reach: float) -> tuple[float, Floats] | None:
-    """Return the least worst noise with responses up to this reach, and the matrix; or nothing.
+    """Return the least worst-case noise with responses up to this reach, and the matrix; or None.
 
-    Turned over, x to -x and g to -g, the best matrix is as good, and so is the mean of both: half
-    of the rows will do. A chance is m_y + (E - 1) q_xy with 0 <= q_xy <= m_y, and values are u_y/t:
-    then no number of the program is vast or tiny, whatever epsilon is.
+    Mirrored, x to -x and g to -g, the best matrix is equally good, and so is the mean of both: half
+    of the rows suffice. A probability is m_y + (E - 1) q_xy with 0 <= q_xy <= m_y, and values are
+    u_y/t. So no number of the program is huge or tiny, whatever epsilon is.
     """
     from scipy import optimize, sparse
 
@@ -118,7 +118,7 @@ def _least_noise(rows: int, level: float, reach: float) -> tuple[float, Floats] 
 
 
 def _used(matrix: Floats) -> Floats:
-    """Return the columns from the first that is used to the last, or each n-th, if that is all."""
+    """Return the columns from the first used one to the last, or each n-th if that is all."""
     used = np.flatnonzero(matrix.max(axis=0) > _UNUSED)
     stride = gcd(*(int(at) for at in used - used[0]))
     kept = matrix[:, used[0] : used[-1] + 1 : stride]
@@ -131,7 +131,7 @@ def _integers(matrix: Floats) -> Weights:
     places = range(responses)
     ends = [float(np.arange(responses) @ matrix[end]) for end in (-1, 0)]
     step = round((ends[0] - ends[1]) / (rows - 1) / 2 * grid)
-    # What rounding leaves is made up for by two neighbours that are as frequent as possible.
+    # Two neighbouring responses, as frequent as possible, compensate the rounding errors.
     rare = matrix.min(axis=0)
     at = int(np.minimum(rare[:-1], rare[1:]).argmax())
     made = []

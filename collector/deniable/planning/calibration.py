@@ -1,7 +1,7 @@
-"""Calibration: the mechanism that lies least, of a kind and of what an operator wrote for it.
+"""Calibration: a kind's mechanism with the fewest lies for an operator's settings.
 
-No device needs it, since a manifest carries the parameters. An InvalidParameter names the key of
-the survey file at fault.
+Devices do not need it, since a manifest carries the parameters. An InvalidParameter names the
+invalid key of the survey file.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,13 +25,13 @@ from deniable.mechanisms.two_round import SINGLE, check_fresh, check_kept
 from deniable.messages import InvalidManifest, Specification
 
 Settings = Mapping[str, Any]
-"""By the key of a survey file: what an operator wrote, lists as tuples."""
+"""An operator's settings, by the key of a survey file; lists as tuples."""
 
 
 def calibrated(
     kind: str, categories: int, epsilon: str, settings: Settings | None = None
 ) -> Specification:
-    """Return the mechanism that lies least with a tight epsilon not above the one asked for.
+    """Return the mechanism with the fewest lies whose tight epsilon does not exceed the given one.
 
     Settings are the kind's own keys of a survey file; lists may stand for tuples.
     """
@@ -80,7 +80,7 @@ def _mean(_settings: Settings, categories: int, epsilon: str) -> Parameters:
 
 
 def _matrix(settings: Settings, _categories: int, _epsilon: str) -> Parameters:
-    """Return the parameters of integers over 2^64, which publishing makes of probabilities."""
+    """Return parameters as integers over 2^64, which publishing computes from probabilities."""
     weights, labels = setting(settings, "matrix"), settings.get("responses", ())
     parameters = {"weights": weights, "responses": labels}
     with at_fault("matrix"):
@@ -176,4 +176,4 @@ CALIBRATIONS: Final[dict[str, Callable[[Settings, int, str], Parameters]]] = {
     "joint": _joint,
     "levels": _levels,
 }
-"""By kind: makes its parameters of settings, the number of categories and an epsilon."""
+"""By kind: its parameters from settings, the number of categories and an epsilon."""

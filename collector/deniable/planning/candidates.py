@@ -1,6 +1,6 @@
-"""The mechanisms that could be the most accurate, and what each of them costs.
+"""The mechanisms that could be the most accurate, and the cost of each.
 
-All are designs: r of K responses support a category, t of them any two, and those that support the
+All are designs: r of K responses support a category, t of them any two. Those that support the
 answer are sent at the odds E to the others; docs/mathematics.md, section 17.
 """
 
@@ -23,29 +23,29 @@ from deniable.mechanisms.two_round import SINGLE
 from deniable.planning.words import named
 
 # No single number ranks mechanisms. Randomised response lies least often (Theorem 10). Estimates of
-# all shares together vary least with subset selection, which is randomised response itself only for
-# few categories, (k-1)(k-2) <= 2 E^2. A promise of each share within +- h needs the least greatest
-# variance, and so the larger blocks, the larger that share may be. Each criterion has an optimum of
-# its own: docs/mathematics.md, section 14.
+# all shares together have the least variance with subset selection, which is randomised response
+# itself only for few categories, (k-1)(k-2) <= 2 E^2. To estimate each share within +- h, the
+# greatest variance must be least. The larger that share may be, the larger blocks this requires.
+# Each criterion has its own optimum: docs/mathematics.md, section 14.
 
 
 _Real = TypeVar("_Real", float, Fraction)
 
 
 def least_cost(categories: int, odds: Fraction, largest_share: float = 0.0) -> Fraction | None:
-    """Return k n times the greatest variance of shares up to this one, of the best of all subsets.
+    """Return k n times the greatest variance of shares up to a limit, for the best subsets.
 
-    At these odds and delta 0. Up to 1/k, which is the sum of the variances of all shares, no matrix
-    of these odds has less, for fixed data of equal frequencies: Ye and Barg 2018. None at odds 1,
-    where nothing can be estimated.
+    The odds are as given, and delta is 0. Up to 1/k, where it is the sum of the variances of all
+    shares, no matrix with these odds has less, for fixed data of equal frequencies: Ye and Barg
+    2018. None at odds 1, where nothing can be estimated.
     """
     if odds == 1:
         return None
     # At uniform f the Fisher information is largest if every column takes two values of ratio E,
-    # the larger one on d categories: n E||fhat - f||^2 >= M with
-    #   M = min_d (k-1)^2 (dE + k - d)^2 / (k d (k-d) (E-1)^2),
-    # which falls up to d = k/(E + 1) and then rises. That is for sampled data; for fixed data it is
-    # less by sum f(1-f) = 1 - 1/k, and what the design of all subsets of d categories has.
+    # the larger one on d categories: n E||fhat - f||^2 >= M with M = min_d (k-1)^2 (dE + k - d)^2 /
+    # (k d (k-d) (E-1)^2), which falls up to d = k/(E + 1) and then rises. That is for sampled data.
+    # For fixed data it is less by sum f(1-f) = 1 - 1/k, which the design of all subsets of d
+    # categories attains.
     k, share = categories, max(Fraction(largest_share), Fraction(1, categories))
     below = int(k * best_part(k, float(odds - 1), float(share)))
     return min(
@@ -62,15 +62,15 @@ def greatest_cost(
     excess: _Real,
     share: _Real,
 ) -> _Real:
-    """Return k n times what a mechanism adds to the greatest variance of an estimated share.
+    """Return k n times the mechanism's addition to the greatest variance of an estimated share.
 
-    Of support counts and of shares up to this one, which is 1/k or more: of 1/k it is the sum of
-    all variances. Of K responses r support a category, t any two; ``excess`` is E - 1, E the odds
-    of a response that supports the answer to one that does not. Other numbers in the same
-    proportions do as well. Source: docs/mathematics.md, section 17.
+    It applies to support counts and to shares up to ``share``, which is 1/k or more: at 1/k it is
+    the sum of all variances. Of K responses r support a category, t any two; ``excess`` is E - 1,
+    where E is the odds of a response that supports the answer to one that does not. Other numbers
+    in the same proportions give the same result. Source: docs/mathematics.md, section 17.
     """
-    # n Var = (f p (1 - p) + (1 - f) q (1 - q))/(p - q)^2 of a share f, with Z = r E + K - r,
-    # p = r E/Z and q = (t E + r - t)/Z. Floats do for any epsilon, as nothing is subtracted from 1.
+    # n Var = (f p (1 - p) + (1 - f) q (1 - q))/(p - q)^2 of a share f, with Z = r E + K - r, p = r
+    # E/Z and q = (t E + r - t)/Z. Floats suffice for any epsilon, as nothing is subtracted from 1.
     odds, order = 1 + excess, replication - together
     whole = (order * excess) ** 2
     own = replication * odds * (responses - replication) / whole
@@ -81,29 +81,29 @@ def greatest_cost(
 
 
 def _greatest_added(other: _Real, rise: _Real, share: _Real) -> _Real:
-    """Return the greatest variance of shares f up to one, less what sampling alone would have."""
-    # n Var = other + rise f + f (1 - f) where devices are sampled, which is concave in f; without
+    """Return the greatest variance of shares f up to ``share``, minus that of sampling alone."""
+    # n Var = other + rise f + f (1 - f) if devices are sampled, which is concave in f; without
     # noise it is f (1 - f). Up to 1/2 it is greatest at the end, unless noise falls with f.
-    half = (share * 0 + 1) / 2  # of the same type
+    half = (share * 0 + 1) / 2  # with the argument's type
     at, alone = min(max((1 + rise) / 2, share * 0), share), min(share, half)
     return other + rise * at + (at - alone) * (1 - at - alone)
 
 
 PLAIN: Final = "randomised-response"
-"""The kind that is compared with the designs."""
+"""The kind with which the designs are compared."""
 DESIGNS: Final = {"subset": Subset, "affine": Affine, "difference-set": DifferenceSet}
-"""Of each other kind, what makes its design of the categories and of its parameters."""
+"""For each other kind, the function from categories and parameters to its design."""
 
 _ALL_ORDERS: Final = 1447
-"""The last prime q with q (q - 1)/2 <= 2^20: of m = 1, all sizes of blocks may be up to there."""
+"""The last prime q with q (q - 1)/2 <= 2^20: up to it, blocks with m = 1 may have any size."""
 _NEAR: Final = 1.05
-"""Above, of m = 1, a prime is looked at that is not this much more than the categories."""
+"""Above that, primes with m = 1 are considered up to this factor of the categories."""
 
 _SIZES: Final = {"subset": "d", "affine": "s"}
 """The parameter that is the size of blocks."""
 
 SMALLEST_WITHIN: Final = 1.002
-"""Of designs, that of the fewest responses is chosen within 0.2 % of the best."""
+"""Of the designs within 0.2 % of the best, the one with the fewest responses is chosen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +119,10 @@ class Candidate:
 
     @classmethod
     def of(cls, kind: str, categories: int, parameters: Mapping[str, int]) -> "Candidate":
-        """Return the mechanism of a manifest's kind and parameters.
+        """Return the mechanism with a manifest's kind and parameters.
 
         Raises:
-            KeyError: if it is no design.
+            KeyError: if it is not a design.
         """
         if kind == PLAIN:
             return cls(kind, categories, categories, 1, 0)
@@ -139,18 +139,18 @@ class Candidate:
 
     @property
     def answering(self) -> Answering:
-        """Return the name and the parameters by which a manifest has it answer a question."""
+        """Return the name and the parameters that a manifest lists for one of several questions."""
         return (self.kind, *self.parameters.values())
 
     @property
     def size(self) -> int:
-        """Return the parameter that is the size of its blocks; 1 where there is none."""
+        """Return the parameter that is the size of its blocks; 1 if there is none."""
         return self.parameters.get(_SIZES.get(self.kind, ""), 1)
 
     def sizes(self, most: int) -> list[int]:
-        """Return the sizes that blocks of these points may have, rising.
+        """Return the possible sizes of blocks on these points, in increasing order.
 
-        For at most so many responses; of some there may be too many sets all the same.
+        They allow for at most so many responses; some sizes may still have too many sets.
         """
         if self.kind == "affine":
             order, dimension = self.parameters["q"], self.parameters["m"]
@@ -160,7 +160,7 @@ class Candidate:
         return [self.size]
 
     def of_size(self, size: int) -> "Candidate":
-        """Return the design with blocks of this size of the same points; ValueError if none is."""
+        """Return the design with blocks of this size on the same points; ValueError if none."""
         if size == self.size:
             return self
         parameters = {**self.parameters, _SIZES[self.kind]: size}
@@ -173,9 +173,9 @@ class Candidate:
 
     @property
     def points(self) -> int:
-        """Return v, how many categories its blocks are made for, at least as many as there are."""
-        # Each of the K blocks has b points, v r = K b, and each point is with every other in t of
-        # its r blocks: r (b - 1) = t (v - 1).
+        """Return v, the number of points of its blocks, at least the number of categories."""
+        # Each of the K blocks has b points, v r = K b, and each point shares t of its r blocks with
+        # every other: r (b - 1) = t (v - 1).
         return (
             self.responses
             * self.separating
@@ -184,11 +184,11 @@ class Candidate:
 
     @property
     def block(self) -> int:
-        """Return b, how many of these a response supports."""
+        """Return b, the number of points that a response supports."""
         return self.points * self.replication // self.responses
 
     def bounded(self, delta: float) -> bool:
-        """Return whether its odds have a limit: a large delta allows any."""
+        """Return whether its odds are limited: a large delta allows any odds."""
         return delta * self.replication < self.separating
 
     def excess(self, pure: _Real, delta: _Real) -> _Real:
@@ -201,12 +201,12 @@ class Candidate:
         return (separating * pure + delta * self.responses) / bounded
 
     def epsilon_of(self, excess: float, delta: float) -> float:
-        """Return the epsilon whose excess it is."""
+        """Return the epsilon for this excess."""
         bounded = self.separating - delta * self.replication
         return log1p((excess * bounded - delta * self.responses) / self.separating)
 
     def cost(self, epsilon: float, delta: float = 0.0, largest_share: float = 0.0) -> float:
-        """Return k n times what it adds to the greatest variance of shares up to this one.
+        """Return k n times its addition to the greatest variance of shares up to the largest.
 
         Up to 1/k it is n times the sum of the variances of all shares, whatever these are.
         """
@@ -221,7 +221,7 @@ class Candidate:
         return named(self.kind, self.parameters)
 
     def mechanism(self, epsilon: Number, delta: Number = "0") -> Answered:
-        """Return the solution matrix that is so private.
+        """Return the solution matrix with this privacy.
 
         Raises:
             InvalidPrivacyParameter, GridTooCoarse: if there is none.
@@ -232,7 +232,7 @@ class Candidate:
         return DesignMechanism(design, epsilon, delta)
 
 
-@lru_cache(maxsize=64)  # a survey's publication asks more than once, and with delta it takes .2 s
+@lru_cache(maxsize=64)  # publishing repeats it, and with delta it takes .2 s
 def candidates(
     categories: int,
     epsilon: float,
@@ -240,11 +240,11 @@ def candidates(
     most_responses: int = MAX_RESPONSES,
     largest_share: float = 0.0,
 ) -> tuple[Candidate, ...]:
-    """Return randomised response, and the designs that could be best, of at most so many responses.
+    """Return randomised response, and designs within the limit that could be best.
 
-    Of the affine designs of each q the size of blocks that costs least, and those that cost nearly
-    as little and have fewer responses. Of subsets also smaller sizes, down to half of the best, of
-    which there are fewer.
+    For the affine designs of each q, they include the cheapest size of blocks, and nearly as cheap
+    sizes with fewer responses. For subsets, they also include smaller sizes, down to half of the
+    best, which have fewer responses.
     """
     most = min(most_responses, MAX_RESPONSES)
     return tuple(
@@ -260,9 +260,9 @@ def candidates_of_blocks(
     largest: Callable[[int], float],
     largest_share: float,
 ) -> Iterator[Candidate]:
-    """Yield the candidates whose blocks have no more points than is ``largest`` for all points.
+    """Yield the candidates whose blocks have at most ``largest`` points, a function of all points.
 
-    Or single points, of which there are always blocks.
+    Single points are included, since they always are blocks.
     """
     costs_of = partial(_costs, k, (epsilon, delta, largest_share))
     yield Candidate.of(PLAIN, k, {})
@@ -296,9 +296,9 @@ def candidates_of_blocks(
                     yield Candidate.of("affine", k, {"q": q, "m": m, "s": s})
 
 
-@lru_cache(maxsize=4096)  # who looks for an epsilon asks for the same ones a hundred times
+@lru_cache(maxsize=4096)  # a search for an epsilon requests the same ones a hundred times
 def block_sizes(order: int, dimension: int, most: int) -> tuple[range, ...]:
-    """Return ranges of all s with which an affine design has at most so many responses."""
+    """Return ranges of all s for which an affine design has at most so many responses."""
     # K = q (q^m - 1)/n with n = lcm(2, h), for divisors h of q - 1 and of s or s - 1.
     others, blocks = order - 1, order * (order**dimension - 1)
     if blocks > most * others or not is_prime(order):
@@ -316,14 +316,14 @@ def block_sizes(order: int, dimension: int, most: int) -> tuple[range, ...]:
 def _costs(
     k: int, terms: tuple[float, float, float], q: int, m: int, among: Iterable[range]
 ) -> dict[int, float]:
-    """Return the costs of the sizes of blocks that may be best, where delta leaves odds a limit.
+    """Return the costs of the sizes of blocks that may be best, if delta limits the odds.
 
-    At these terms: epsilon, delta, the largest share. The sets of d of k categories have the
+    The terms are epsilon, delta and the largest share. The sets of d of k categories have the
     numbers of blocks, in proportion, of q = k, m = 1, s = d.
     """
     epsilon, delta, largest_share = terms
     if not delta:
-        # The cost has one minimum: the two of a range next to it are its best.
+        # The cost has one minimum, so the best sizes of a range are the two next to it.
         size = q * best_part(q**m, expm1(epsilon), max(largest_share, 1 / k))
         ends = [(sizes, bisect_right(sizes, size)) for sizes in among]
         among = [sizes[max(0, above - 1) : above + 1] for sizes, above in ends]
@@ -332,13 +332,13 @@ def _costs(
 
 
 def best_part(points: int, excess: float, share: float) -> float:
-    """Return the part of all points in a block that costs least at delta 0, of shares up to one."""
-    # Of L points, a part u in each block: r/K = u, (r - t)/K = c u (1 - u), c = L/(L - 1), and with
-    # e = E - 1 a share f of fixed data has n Var = g(u)/(c^2 e^2 u (1 - u)),
-    #   g(u) = (1 + e - e c (1 - u))(1 + e c u) + f e c (1 - 2u - e u + e c u (1 - u)).
-    # A quadratic g(u) > 0 over u (1 - u) has one minimum in (0, 1), at 1/(1 + sqrt(g(1)/g(0))).
+    """Return the cheapest part of all points in a block at delta 0, for shares up to one."""
+    # With L points, each block has a fraction u of them: r/K = u, (r - t)/K = c u (1 - u), c = L/(L
+    # - 1), and with e = E - 1 a share f of fixed data has n Var = g(u)/(c^2 e^2 u (1 - u)), g(u) =
+    # (1 + e - e c (1 - u))(1 + e c u) + f e c (1 - 2u - e u + e c u (1 - u)). A quadratic g(u) > 0
+    # over u (1 - u) has one minimum in (0, 1), at 1/(1 + sqrt(g(1)/g(0))).
     spread = excess * points / (points - 1)
-    if share > 0.5:  # where the greatest variance is within: it falls and rises, too
+    if share > 0.5:  # the greatest variance is in the interior: it falls and rises, too
 
         def added(u: float) -> float:
             other = (1 + excess - spread * (1 - u)) * (1 + spread * u) / (u * (1 - u) * spread**2)
@@ -352,8 +352,8 @@ def best_part(points: int, excess: float, share: float) -> float:
         return low
     at_0 = 1 + excess * max(share * points - 1, 0.0) / (points - 1)
     at_1 = (1 + excess) * (1 + spread * (1 - share))
-    # Beyond the u of p + q = 1, where the part that goes by f is 0, the smallest shares vary most,
-    # and the more the larger u: e c u^2 + (2 + e - e c) u = 1.
+    # Beyond the u with p + q = 1, where the term in f is 0, the smallest shares vary most, and more
+    # as u grows: e c u^2 + (2 + e - e c) u = 1.
     linear = 2 + excess - spread
     root = sqrt(linear**2 + 4 * spread)
     even = 2 / (linear + root) if linear > 0 else (root - linear) / (2 * spread)
@@ -361,10 +361,10 @@ def best_part(points: int, excess: float, share: float) -> float:
 
 
 def lower_bound(categories: int, epsilon: float, largest_share: float = 0.0) -> float:
-    """Return the cost of the best of all subsets, at delta 0, for shares up to this one.
+    """Return the cost of the best design of all subsets, at delta 0, for shares up to the largest.
 
-    Of all shares together, up to 1/k, no unbiased estimates have less in the worst case, which is
-    where all categories are equally frequent.
+    For all shares together, up to 1/k, no unbiased estimates have less in the worst case, in which
+    all categories are equally frequent.
     """
     least = least_cost(categories, odds_ceiling(Fraction(epsilon)), largest_share)
     return inf if least is None else float(least)

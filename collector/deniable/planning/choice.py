@@ -1,4 +1,4 @@
-"""The choice among the candidates, with what the others would cost."""
+"""The choice among the candidates, with the costs of the others."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -25,19 +25,19 @@ from deniable.planning.candidates import PLAIN, SMALLEST_WITHIN, Candidate, cand
 from deniable.planning.several_reports import Total, cheapest
 
 COMPOSED_DELTA: Final = "0.000001"
-"""Of all reports together any event is as likely as their epsilon says, plus so much."""
+"""The slack of all reports together: an event may be so much more likely than by epsilon."""
 
 UNLIKELY: Final = Fraction(1, 10**6)
-"""The chance of all reports together being above the level that people are told."""
+"""The chance that all reports together exceed the level that people are shown."""
 
 _ROUNDED: Final = 1 + 1e-9
-"""More than a thousand sums of positive floats can be rounded by."""
+"""The rounding error of a sum of more than a thousand positive floats."""
 
 _SIMPLEST_WITHIN: Final = 1.02
-"""Randomised response is chosen while nothing needs more than 2 % fewer users."""
+"""Randomised response is chosen unless another mechanism needs over 2 % fewer users."""
 
 _UNIT: Final = 10**18
-"""An epsilon has 18 decimal places at most."""
+"""An epsilon has at most 18 decimal places."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +45,9 @@ class Alternative:
     """A mechanism that was not chosen, or not this time.
 
     Attributes:
-        candidate: which one it is.
-        epsilon: of one of its reports.
-        users: how many times as many users it needs for the same accuracy.
+        candidate: the mechanism.
+        epsilon: the epsilon of one of its reports.
+        users: the factor by which it needs more users for the same accuracy.
     """
 
     candidate: Candidate
@@ -57,18 +57,21 @@ class Alternative:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A mechanism, and how it compares.
+    """A mechanism, and its comparison with others.
 
     Attributes:
         candidate: the mechanism.
-        epsilon: of one report.
-        delta: of one report.
-        largest_share: the largest share that is to be exact; up to 1/k it is all shares together.
-        cost: k n times what it adds to the greatest variance of shares up to that.
-        bound: that of the best of all subsets, at delta 0. Of all shares together no unbiased
-            estimates cost less in the worst case, where all categories are equally frequent.
-        composed: epsilon of all the reports planned, at the composed delta; None if none were.
-        alternatives: the best of each kind, but for the mechanism itself; the best first.
+        epsilon: the epsilon of one report.
+        delta: the delta of one report.
+        largest_share: the largest share that is to be exact; up to 1/k it means all shares
+            together.
+        cost: k n times its addition to the greatest variance of shares up to that.
+        bound: the bound for the best design of all subsets, at delta 0. For all shares together no
+            unbiased estimates cost less in the worst case, in which all categories are equally
+            frequent.
+        composed: the epsilon of all planned reports, at the composed delta; None if none are
+            planned.
+        alternatives: the best mechanism of each kind, except the chosen one; the best first.
     """
 
     candidate: Candidate
@@ -85,7 +88,7 @@ class Choice:
         return self.candidate.mechanism(self.epsilon, self.delta)
 
     def __str__(self) -> str:
-        """Return the reasons, a line each."""
+        """Return the reasons, one per line."""
         responses = f"{self.candidate.responses:,} responses"
         lines = [f"{self.candidate} at epsilon {self.epsilon}: {responses}"]
         if self.bound is not None:
@@ -113,30 +116,31 @@ def best(
     composed_delta: Number = COMPOSED_DELTA,
     largest_share: float | None = None,
 ) -> Choice:
-    """Return the mechanism that needs the fewest users for each share to be so exact.
+    """Return the mechanism that needs the fewest users for a given accuracy of each share.
 
-    Of randomised response and the designs, by their exact variances at equal privacy of
-    one report. With ``reports``, at equal privacy of so many reports of one device: designs add up
-    faster than randomised response, and as a rule with large blocks than with small ones, so those
-    with blocks of any smaller size compete, each at the epsilon of one report at which all together
-    keep the total that the winner for one report adds up to. That is the best of a search, not by
-    proof: of sizes within half a percent of one another it looks at one.
+    It compares randomised response and the designs, by their exact variances at equal privacy of
+    one report. With ``reports``, it compares them at equal privacy of so many reports of one
+    device. The privacy loss of designs adds up faster than that of randomised response, and usually
+    faster with large blocks than with small ones. So designs with any smaller block size compete.
+    Each has the epsilon of one report at which all reports together keep the total of the winner
+    for one report. This is the best of a search, without proof: of sizes within half a percent of
+    one another it considers one.
 
     Args:
         categories: k, 2 to 65,536.
-        epsilon: of one report.
-        delta: the slack of one report, 0 but for mechanisms that are not purely private.
+        epsilon: the epsilon of one report.
+        delta: the slack of one report; 0 unless a mechanism is not purely private.
         kind: the only kind to choose from.
-        most_responses: the most that a design may have; randomised response is among them anyway.
-        reports: how many of one device are planned, each randomised afresh.
-        composed_delta: the slack of their total, whatever the delta of each; of no meaning without
+        most_responses: the most that a design may have; randomised response is always included.
+        reports: the planned number per device, each randomised afresh.
+        composed_delta: the slack of their total, whatever the delta of each; ignored without
             ``reports``.
-        largest_share: the largest share that is to be exact; by default 10 %, or 2/k of few
-            categories. 0 takes all shares together, by the sum of their variances.
+        largest_share: the largest share that is to be exact; by default 10 %, or 2/k for few
+            categories. 0 means all shares together, by the sum of their variances.
 
     Raises:
         InvalidPrivacyParameter: for an epsilon or a delta outside its domain.
-        InvalidParameter: if there is none of the kind.
+        InvalidParameter: if the kind has no such mechanism.
         ValueError: if epsilon and delta are both 0, no report is planned, or no survey has so many
             categories.
     """
@@ -158,7 +162,7 @@ def best(
     total = composed(ranked[0].candidate, level, reports, slack, composed_delta)
 
     def alike(candidate: Candidate, guess: Fraction) -> Fraction:
-        """Return the epsilon of one report at which all add up to the same."""
+        """Return the epsilon of one report at which all add up to the same total."""
 
         def adds_up(one: Fraction) -> Decimal:
             return composed(candidate, one, reports, slack, composed_delta)
@@ -180,10 +184,10 @@ def compared(
     most_responses: int = MAX_RESPONSES,
     largest_share: float | None = None,
 ) -> Choice:
-    """Return a mechanism as if it had been chosen, beside what :func:`best` chooses from.
+    """Return a mechanism as if it had been chosen, compared with the candidates of :func:`best`.
 
     Raises:
-        InvalidPrivacyParameter, ValueError: as best.
+        InvalidPrivacyParameter, ValueError: as for ``best``.
     """
     level, slack = _checked(candidate.categories, epsilon, delta)
     terms = _Terms.of(candidate.categories, slack, largest_share)
@@ -211,14 +215,14 @@ def composed(
 def unlikely_level(
     candidate: Candidate, epsilon: Number, reports: int, delta: Number = "0"
 ) -> Decimal:
-    """Return the level that reports of one device are above with the chance ``UNLIKELY`` at most.
+    """Return the level that reports of one device exceed with at most the chance ``UNLIKELY``.
 
-    Reports of any answers are e^level times as likely as of any one other row of answers, or less;
-    rounded up. It is no epsilon with a delta, which bounds no such chance.
+    Reports are at most e^level times as likely for any answers as for any one other row of answers;
+    rounded up. It is not an epsilon with a delta, which does not limit such a chance.
     """
-    # A report tells two answers apart by ln E with the chance E a, by -ln E with a, else not. Rows
-    # of answers may differ in fewer reports, which need not be above a level more seldom: with two
-    # responses an odd number of them is odd steps apart.
+    # A report distinguishes two answers by ln E with the chance E a, by -ln E with a, otherwise
+    # not. Rows of answers may differ in fewer reports, and those are not always less likely to
+    # exceed a level: with two responses an odd number of them is an odd number of steps apart.
     odds = _odds(candidate, epsilon, delta)
     mass = candidate.separating / (
         candidate.replication * odds + candidate.responses - candidate.replication
@@ -227,7 +231,7 @@ def unlikely_level(
     law, steps, times = [1.0], 0, reports
     if up**reports > UNLIKELY:  # all of them may be one step apart
         steps, times = reports, 0
-    for n in range(1, times + 1):  # the law of the sum by falling steps, from n on
+    for n in range(1, times + 1):  # the distribution of the sum by falling steps, from n on
         law = [
             up * one + none * two + down * three
             for one, two, three in zip(
@@ -236,7 +240,7 @@ def unlikely_level(
         ]
         unlikely = (above * _ROUNDED <= UNLIKELY for above in accumulate(law))
         steps = max(steps, n - sum(takewhile(bool, unlikely)))
-    # The odds are rounded up, and those of a mechanism are never above its epsilon.
+    # The odds are rounded up, and those of a mechanism never exceed its epsilon.
     step = exact_epsilon(epsilon)
     if exact_delta(delta):
         step = Fraction(log_ceiling(odds, _UNIT), _UNIT)
@@ -283,7 +287,7 @@ class _Terms:
         return _Entry(candidate, epsilon, cost)
 
     def ranked(self, those: Iterable[tuple[Candidate, Fraction]]) -> list[_Entry]:
-        """Return the candidates at their epsilons, the chosen one first, then by their cost."""
+        """Return the candidates at their epsilons, the chosen one first, then by cost."""
         entries = sorted((self.entry(*one) for one in those), key=lambda entry: entry.cost)
         if entries:
             chosen = _chosen(entries, entries[0].cost)
@@ -292,9 +296,9 @@ class _Terms:
         return entries
 
     def choice(self, ranked: Sequence[_Entry], total: Decimal | None = None) -> Choice:
-        """Return the first, and the best of each kind of the others."""
+        """Return the first, and the best of each kind among the others."""
         (candidate, epsilon, cost), *others = ranked
-        # Of its own kind, another one counts if it is not as good as the same.
+        # Another candidate of its own kind counts unless it is equally good.
         alternatives = (
             other
             for other in sorted(_firsts(others), key=lambda entry: entry.cost)
@@ -326,7 +330,7 @@ def _chosen(entries: Sequence[_Entry], least: float) -> _Entry:
 
 
 def _firsts(entries: Iterable[_Entry]) -> list[_Entry]:
-    """Return the first of each kind."""
+    """Return the first entry of each kind."""
     firsts: dict[str, _Entry] = {}
     for entry in entries:
         firsts.setdefault(entry.candidate.kind, entry)
@@ -334,5 +338,5 @@ def _firsts(entries: Iterable[_Entry]) -> list[_Entry]:
 
 
 def _decimal(epsilon: Fraction) -> Decimal:
-    # Down: towards privacy.
+    # Rounded down, towards privacy.
     return Decimal(epsilon * _UNIT // 1) / _UNIT

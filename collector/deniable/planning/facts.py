@@ -1,4 +1,4 @@
-"""Facts of a survey that is planned: its mechanism, its plan, and what its reports add up to."""
+"""Facts about a planned survey: its mechanism, its plan, and the total of its reports."""
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -50,10 +50,10 @@ from deniable.reading import duration_text
 from deniable.reading.epochs import iso_time
 
 _MOST_REPORTS: Final = 1000
-"""More take too long to compose."""
+"""Composing more takes too long."""
 
 _MOST_TIMES: Final = 1_000_000
-"""More times as many users are one thing to anyone who chooses."""
+"""Factors of users above this make no difference to a choice."""
 
 
 def choice_facts(manifest: Manifest, largest_share: float | None = None) -> Iterator[Fact]:
@@ -93,7 +93,7 @@ def choice_facts(manifest: Manifest, largest_share: float | None = None) -> Iter
 
 
 def adds_up_text(reports: int, level: str) -> str:
-    """Return the level that so many reports of a device favour its answers by, in words."""
+    """Return in words the level by which so many reports of a device favour its answers."""
     return (
         f"{reports:,} reports from a device favour its answers over any one alternative by at most "
         f"epsilon {level}, except with a chance of 1 in {UNLIKELY.denominator:,}"
@@ -101,7 +101,7 @@ def adds_up_text(reports: int, level: str) -> str:
 
 
 def choice_of(manifest: Manifest, largest_share: float | None = None) -> Choice | None:
-    """Return how its mechanism compares; None if it is neither randomised response nor a design."""
+    """Return the comparison of its mechanism; None unless randomised response or a design."""
     kind, parameters = manifest.kind.name, manifest.specification.parameters
     k, most = len(manifest.categories), most_responses(manifest.repeat)
     if manifest.kind.first_round_kept:
@@ -121,7 +121,7 @@ def choice_of(manifest: Manifest, largest_share: float | None = None) -> Choice 
 
 
 def users_text(choice: Choice) -> str:
-    """Return how many users a mechanism needs, beside the fewest and the others."""
+    """Return how many users a mechanism needs, compared with the fewest and the others."""
     parts = []
     if choice.bound is not None:
         ratio = choice.cost / choice.bound
@@ -156,9 +156,9 @@ _COLUMNS = (
 
 
 def plan_document(made: Plan, drafts: Drafts, lifetime: int, reports: int | None) -> Document:
-    """Return the document of a plan, of a lifetime budget and of so many reports.
+    """Return the document of a plan, for a lifetime budget and so many reports.
 
-    A survey by its epsilon says what other epsilons would do.
+    For a survey that is specified by its epsilon, it shows the effects of other epsilons.
     """
     manifest, year = made.manifest, year_of(made.manifest, lifetime)
     delta = "" if manifest.delta == "0" else f", delta {manifest.delta}"
@@ -245,10 +245,10 @@ _UNIT: Final = 10**18
 _DIGITS: Final = 7
 
 _Composition = Callable[[Fraction], Guarantee]
-"""The guarantee of all reports by the epsilon of one."""
+"""The guarantee of all reports, as a function of the epsilon of one."""
 
 _Way = tuple[str, _Composition, Callable[[Fraction], str]]
-"""A name, a composition, and for what it holds, likewise; for nothing if it is empty."""
+"""A name, a composition, and its scope as a function of epsilon; an empty scope means none."""
 
 
 def composition_document(
@@ -259,9 +259,9 @@ def composition_document(
     slack: str,
     categories: int,
 ) -> Document:
-    """Return the document of the sum of reports of this epsilon, or of one's part of a total.
+    """Return the document of reports' sum at this epsilon, or of one's part of a total.
 
-    A device's lifetime budget is told beside.
+    It also mentions a device's lifetime budget.
     """
     extra = exact_number("slack", slack)
     if extra >= 1:
@@ -279,7 +279,7 @@ def composition_document(
         if total is not None:
             epsilon_text = f"{epsilon_each(total, _epsilon_of(compose), guess=guess)}"
             level = Fraction(epsilon_text)
-            if holds_for is _any:  # no other way of adding up is much worse
+            if holds_for is _any:  # no other composition is much worse
                 guess = level
         if not (held := holds_for(level)):
             continue
@@ -324,7 +324,7 @@ def _any(_level: Fraction) -> str:
 
 
 def _compositions(delta: Fraction, times: int, extra: Fraction, categories: int) -> Iterator[_Way]:
-    """Yield all ways of adding up."""
+    """Yield all compositions."""
 
     def basic(level: Fraction) -> Guarantee:
         return basic_composition([(level, delta)] * times)
@@ -334,7 +334,7 @@ def _compositions(delta: Fraction, times: int, extra: Fraction, categories: int)
         yield "advanced", lambda level: advanced_composition(level, delta, times, extra), _any
         closed = kairouz_oh_viswanath_composition
         yield "Kairouz et al.", lambda level: closed(level, delta, times, extra), _any
-    # One slack for all that follows, rounded up to a plain decimal.
+    # One slack for all of the following, rounded up to a plain decimal.
     together = Fraction(ceil((1 - (1 - delta) ** times * (1 - extra)) * _UNIT), _UNIT)
     if together >= 1:
         raise InvalidPrivacyParameter(

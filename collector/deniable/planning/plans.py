@@ -1,4 +1,4 @@
-"""Reports that an accuracy takes, when they come, and the epsilon that so many allow."""
+"""Reports needed for an accuracy, their dates, and the epsilon that so many reports allow."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
@@ -37,7 +37,7 @@ class Way:
     """One way to ask.
 
     Attributes:
-        title: which of them it is.
+        title: its name.
         mechanism: how answers are randomised, in words.
         variance: n Var of the estimate in the worst case; infinite if there is no estimate.
     """
@@ -60,16 +60,16 @@ def has_shares(manifest: Manifest) -> bool:
 def variance_of(
     manifest: Manifest, mechanism: SurveyMechanism, largest_share: float | None
 ) -> float:
-    """Return n Var of a survey's figure, if this mechanism answers it: its mean, or any share.
+    """Return n Var of a survey's figure with this mechanism: its mean, or any share.
 
-    Of shares up to the largest, or by default as the mechanism is chosen for them; of the mean if
-    answers are spread evenly, with the most noise that any answer has. Infinite if
-    floating point cannot tell the answers apart.
+    Shares are those up to the largest, or by default as the mechanism is chosen for them. For a
+    mean, answers are spread evenly, with the most noise that any answer has. Infinite if floating
+    point cannot distinguish the answers.
     """
     try:
         if has_shares(manifest) and not tells_distribution(manifest):
             return share_variance(mechanism, largest_share)
-        from deniable.estimates import cumulative_variance, mean_variance  # numpy
+        from deniable.estimates import cumulative_variance, mean_variance  # needs numpy
 
         if manifest.values is None or tells_distribution(manifest):
             return cumulative_variance(mechanism, 1.0 if largest_share is None else largest_share)
@@ -79,10 +79,10 @@ def variance_of(
 
 
 def ways_to_ask(manifest: Manifest, largest_share: float | None = None) -> Iterator[Way]:
-    """Yield the survey's own way, randomised response, the best, and to ask without any privacy.
+    """Yield the survey's own way, randomised response, the best, and asking without any privacy.
 
-    At the survey's epsilon and delta. The best for shares up to the largest, and for all shares
-    together; of a mean, the survey's own is.
+    All are at the survey's epsilon and delta. The best is for shares up to the largest, and for all
+    shares together; for a mean, it is the survey's own.
     """
 
     def way(title: str, used: Specification) -> Way:
@@ -111,7 +111,7 @@ def ways_to_ask(manifest: Manifest, largest_share: float | None = None) -> Itera
 
 
 def republished(manifest: Manifest, epsilon: str) -> Manifest:
-    """Return a survey as publishing it at this epsilon makes it, by whatever is best there."""
+    """Return a survey as published at this epsilon, with the best parameters for it."""
     best = best_specification(manifest, epsilon=epsilon)
     return replace(manifest, epsilon=epsilon, specification=best)
 
@@ -122,7 +122,7 @@ def best_specification(
     epsilon: str | None = None,
     largest_share: float | None = None,
 ) -> Specification:
-    """Return the best specification for shares up to the largest; of several questions, by kind."""
+    """Return the best specification for shares up to a limit; of several questions, by kind."""
     epsilon, delta, repeat = epsilon or manifest.epsilon, manifest.delta, manifest.repeat
     if not manifest.dimensions:
         kind, kept = LEVELS if tells_distribution(manifest) else AUTO, None
@@ -147,7 +147,7 @@ def reports_together(manifest: Manifest) -> int | None:
     try:
         settings = answered_best("joint", manifest.dimensions, manifest.epsilon, manifest.delta)
         joint = calibrated("joint", 0, manifest.epsilon, settings)
-    except InvalidManifest:  # of too many combinations
+    except InvalidManifest:  # too many combinations
         return None
     count = combinations_of(manifest.dimensions)
     variance = share_variance(joint.mechanism(count, manifest.epsilon, manifest.delta), None)
@@ -162,9 +162,9 @@ def _plain(manifest: Manifest) -> Specification:
 
 
 def _unprotected(manifest: Manifest, largest_share: float | None) -> float:
-    """Return n Var of what devices say if they tell the truth: all of them, to every question."""
+    """Return n Var without privacy: all devices tell the truth, to every question."""
     if not has_shares(manifest):
-        from deniable.estimates.planning import even_variance  # numpy
+        from deniable.estimates.planning import even_variance  # needs numpy
 
         assert manifest.values is not None
         return even_variance(manifest.values)
@@ -175,7 +175,7 @@ def _unprotected(manifest: Manifest, largest_share: float | None) -> float:
 
 
 def _sizes(manifest: Manifest) -> set[int]:
-    """Return how many answers each question has of which shares are estimated by themselves."""
+    """Return how many answers each question has, for questions with separate estimates."""
     if manifest.kind.name == "one-question":
         return set(sizes_of(manifest.dimensions))
     return {len(manifest.categories)}
@@ -194,10 +194,10 @@ def shares_text(manifest: Manifest, largest_share: float | None = None) -> str:
 
 _STEP: Final = 10
 _FURTHEST: Final = 400
-"""As many epsilons of three digits below a number go at least to 0.7 times that."""
+"""So many epsilons of three digits below a number reach down to at least 0.7 times it."""
 
 Drafts = Callable[[str], Manifest]
-"""A survey by its epsilon, all else alike."""
+"""A survey as a function of its epsilon, all else equal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,8 +205,8 @@ class Figure:
     """The figure that a survey is for.
 
     Attributes:
-        unit: that which sizes are told in; of shares, a percentage point.
-        span: from the least to the most that it can be.
+        unit: the unit of sizes; for shares, a percentage point.
+        span: the difference between its greatest and least possible value.
     """
 
     name: str
@@ -215,7 +215,7 @@ class Figure:
 
     @classmethod
     def of(cls, manifest: Manifest) -> "Figure":
-        """Return the figure of a survey: its mean if answers are numbers, else each share."""
+        """Return the figure of a survey: its mean if answers are numbers, otherwise each share."""
         if (values := manifest.values) and not has_shares(manifest):
             return cls("the mean", 1.0, float(values[-1] - values[0]))
         name = "each share"
@@ -227,7 +227,7 @@ class Figure:
         return cls(name, 0.01)
 
     def amount(self, size: float) -> str:
-        """Return a size with its unit, to three digits, rounded up: so far, reports do."""
+        """Return a size with its unit, to three digits, rounded up, so that the reports suffice."""
         number = upper_text(Fraction(f"{size / self.unit:.12g}"))
         points = "percentage point" + "s" * (number != "1")
         return number if self.unit == 1 else f"{number} {points}"
@@ -235,15 +235,15 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The reports that a survey's figure takes: its mean if answers are numbers, else each share.
+    """The reports for a survey's figure: its mean if answers are numbers, otherwise each share.
 
     Attributes:
         manifest: the survey.
-        accuracy: how exact the figure is to be; of two groups of as many reports each, if it is a
-            difference.
+        accuracy: the required accuracy; for a difference, that of two groups with as many reports
+            each.
         ways: the survey's own way to ask, first, and others at the same epsilon.
-        largest_share: the largest that is to be so exact; None as for the mechanism's choice.
-        pace: of a published survey, its reports so far, and how they come.
+        largest_share: the largest share with this accuracy; None as for the mechanism's choice.
+        pace: the reports of a published survey so far, and their rate.
     """
 
     manifest: Manifest
@@ -254,12 +254,12 @@ class Plan:
 
     @property
     def figure(self) -> Figure:
-        """Return the figure that is to be so exact."""
+        """Return the figure with the required accuracy."""
         return Figure.of(self.manifest)
 
     @property
     def sentence(self) -> str:
-        """Return how many reports the survey's own way takes, and of a published one when."""
+        """Return how many reports the survey's own way needs, and for a published survey, when."""
         reports, figure = self.reports(self.ways[0]), self.figure
         takes = "no number of reports suffices"
         if reports is not None:
@@ -277,22 +277,22 @@ class Plan:
         return f"{text} {self._outlook(self.pace)}"
 
     def reached_at(self, *, same: bool = True) -> int | None:
-        """Return when all epochs together are that exact, Unix seconds; None if they never are."""
+        """Return the Unix seconds when all epochs together reach the accuracy; None if never."""
         all_steps = () if self.pace is None else self.pace.steps
         steps = ((step.at, self._size(step, same=same)) for step in all_steps)
         return next((at for at, size in steps if size <= self.accuracy.size), None)
 
     def _size(self, step: Step, *, same: bool) -> float:
-        """Return the accuracy of all epochs up to a step, if of the same devices or of others."""
-        # As figures of several epochs have it (deniable.estimates.decoders.recurring_errors): n
-        # reports of E epochs have the variance (V + (E - 1) U)/n if they are of the same devices,
-        # else V/n, with V that of one report, and U that of the answers themselves.
+        """Return the accuracy of all epochs up to a step, from the same devices or from others."""
+        # As in figures of several epochs (deniable.estimates.decoders.recurring_errors), n reports
+        # of E epochs have the variance (V + (E - 1) U)/n if they come from the same devices,
+        # otherwise V/n. V is the variance of one report, and U that of the answers themselves.
         own, answers = self.ways[0].variance, self.ways[-1].variance
         variance = (own + same * (step.epochs - 1) * answers) / step.reports
         return self.accuracy.scale * sqrt(variance)
 
     def _outlook(self, pace: Pace) -> str:
-        """Return the dates on which that is reached at this rate, by new devices and the same."""
+        """Return the dates when that is reached at this rate, by new devices and the same."""
         of_others, of_same = self.reached_at(same=False), self.reached_at()
         if not pace.steps:
             coming = "Once a closed epoch has figures, you see here when that is reached."
@@ -344,17 +344,17 @@ class Plan:
 
     @property
     def odds(self) -> Fraction:
-        """Return how many times as likely a report makes one answer, beside another, at most."""
+        """Return the greatest ratio by which a report makes one answer more likely."""
         odds = self.manifest.mechanism.privacy.odds
         assert odds is not None, "every mechanism of a survey is pure"
         return odds
 
     def reports(self, way: Way) -> int | None:
-        """Return how many reports a way takes, whatever is answered; None if no number does."""
+        """Return how many reports a way needs, whatever the answers; None if no number suffices."""
         return self.accuracy.reports(way.variance) if isfinite(way.variance) else None
 
     def reached(self, reports: int) -> float:
-        """Return the accuracy that so many reports reach, in the survey's own way."""
+        """Return the accuracy of so many reports, in the survey's own way."""
         return self.accuracy.reached(self.ways[0].variance, reports)
 
 
@@ -376,11 +376,11 @@ def plan(
     largest_share: float | None = None,
     pace: Pace | None = None,
 ) -> Plan:
-    """Return the plan of a survey's figure: of a mean, or of shares up to the largest.
+    """Return the plan for a survey's figure: a mean, or shares up to the largest.
 
-    Of a published survey it says when that is reached at its present pace.
+    For a published survey it states when that is reached at its present rate.
     """
-    # Where all shares together were to be exact, the plan is for each of them all the same.
+    # Even if all shares together were to be exact, the plan is for each of them.
     largest_share = largest_share or None
     return Plan(
         manifest, accuracy, tuple(ways_to_ask(manifest, largest_share)), largest_share, pace
@@ -394,20 +394,20 @@ def epsilon_for(
     reports: int,
     largest_share: float | None = None,
 ) -> str | None:
-    """Return the least epsilon, of three digits, at which so many reports do; None if none does."""
+    """Return the least epsilon, of three digits, at which so many reports suffice, or None."""
 
     def does(epsilon: str) -> bool:
         try:
             other = drafts(epsilon)
-        except InvalidManifest:  # too small for a matrix of its own, or to tell answers apart
+        except InvalidManifest:  # too small for a matrix of its own, or to distinguish answers
             return False
         variance = variance_of(other, other.mechanism, largest_share)
         return variance < inf and accuracy.reports(variance) <= reports
 
     grid = _epsilons(manifest)
     least = bisect_left(grid, True, key=does)
-    # Where another design becomes the best by the survey's own criterion, which may be another, the
-    # worst share may vary up to half as much again: smaller epsilons may do, then.
+    # If another design becomes the best by the survey's own criterion, which may be another one,
+    # the worst variance of a share may rise by up to half: then smaller epsilons may suffice.
     furthest = max(least - _FURTHEST, -1) if has_shares(manifest) else least
     for below in range(least - _STEP, furthest, -_STEP):
         if does(grid[below]):
@@ -416,7 +416,7 @@ def epsilon_for(
 
 
 def _epsilons(manifest: Manifest) -> list[str]:
-    """Return the epsilons a survey might have, rising; below that of a kept response, if any."""
+    """Return the possible epsilons of the survey, rising; below that of a kept response, if any."""
     numbers = [
         Decimal(digits).scaleb(power) for power in range(-5, -1) for digits in range(100, 1000)
     ]
@@ -427,7 +427,7 @@ def _epsilons(manifest: Manifest) -> list[str]:
 
 _YEAR: Final = 365 * 86_400
 _MOST_COMPOSED: Final = 1000
-"""More reports take too long to compose."""
+"""Composing more reports takes too long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -435,16 +435,17 @@ class Year:
     """A device's reports in the first 365 days of a survey, one in every epoch.
 
     Attributes:
-        epochs: how many a year has, at least 1, though the survey may have fewer.
-        reports: in how many of them the survey asks.
-        charged: what a device is charged for these, in units of 1e-9 epsilon.
-        level: what they favour the device's answers by, at most, except with a chance of 1 in a
-            million; rounded up. None for kinds whose reports are not composed here, and for
-            responses that are kept.
-        lifetime: what the app lets a device spend in all, in units of 1e-9 epsilon.
-        affordable: how many reports that does for; as many as a survey may have epochs, or more.
-        epsilon: that at which it does for a report in every epoch of the year, rounded down to
-            two digits; None for responses that are kept.
+        epochs: the number in a year, at least 1, though the survey may have fewer.
+        reports: the number of those in which the survey asks.
+        charged: the device's charge for these, in units of 1e-9 epsilon.
+        level: the most by which they favour the device's answers, except with a chance of 1 in a
+            million; rounded up. None for kinds whose reports are not composed here, and for kept
+            responses.
+        lifetime: the device's ceiling set by the app, in units of 1e-9 epsilon.
+        affordable: the number of reports that this pays for; as many as a survey may have epochs,
+            or more.
+        epsilon: the one at which it pays for a report in every epoch of the year, rounded down to
+            two digits; None for kept responses.
     """
 
     epochs: int
@@ -457,7 +458,7 @@ class Year:
 
 
 def year_of(manifest: Manifest, lifetime: int) -> Year:
-    """Return a survey's year, of a lifetime budget in units of 1e-9 epsilon."""
+    """Return a survey's year, for a lifetime budget in units of 1e-9 epsilon."""
     schedule, fresh = manifest.schedule, manifest.repeat == FRESH
     cost = RangeCost.of(manifest.mechanism)
     kept = manifest.repeat.epochs or 1
@@ -487,5 +488,5 @@ def _level(manifest: Manifest, reports: int) -> Decimal | None:
         return None
     candidate = Candidate.of(kind, len(manifest.categories), manifest.specification.parameters)
     level = unlikely_level(candidate, manifest.epsilon, reports, manifest.delta)
-    # It is rounded up further than the plain sum, which holds as well.
+    # It is rounded up further than the plain sum, which is also an upper limit.
     return min(level, Decimal(reports * pure_cost(manifest.mechanism)) / NANO)

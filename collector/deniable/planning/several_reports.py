@@ -1,4 +1,4 @@
-"""Several reports of one device: which candidates cost least if together they keep an epsilon."""
+"""Several reports of one device: the cheapest candidates that together keep an epsilon."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -8,35 +8,35 @@ from typing import Final
 
 from deniable.planning.candidates import DESIGNS, PLAIN, Candidate
 
-# Of few reports the total goes by the odds in steps, so that over the sizes of blocks the cost has
-# many minima: all are looked at, in floating point. What is chosen from the result is then computed
+# For few reports the total depends on the odds in steps, so the cost has many minima over the sizes
+# of blocks: all are considered, in floating point. The choice from the result is then computed
 # exactly.
 
 
 _SHARES: Final = 200
-"""Of blocks whose shares of all categories are alike within 1/200, one design is looked at."""
+"""Of blocks whose fractions of all categories agree within 1/200, one design is considered."""
 
 _STRIDE: Final = 31
-"""So that a cost near the least is soon met, and most designs are out at once."""
+"""A stride, so that a nearly least cost is found early, and excludes most designs at once."""
 
 _HALVINGS: Final = 30
 
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """So many reports of one device, and the epsilon and delta that they are to keep together."""
+    """A number of reports of one device, and the epsilon and delta that they must keep together."""
 
     reports: int
     epsilon: float
     delta: float
 
     def kept_by(self, candidate: Candidate, excess: float) -> bool:
-        """Return whether reports of the odds 1 + ``excess`` keep it."""
-        import numpy as np  # only for this, and whoever chooses for one report does not wait for it
+        """Return whether reports with the odds 1 + ``excess`` keep it."""
+        import numpy as np  # only here; the choice for one report does not need it
 
-        # A report tells by a log odds of step, 0 or -step, with the chances E a, the rest and a;
-        # their sum's law is the inverse transform of the power of theirs. Outside of 12 standard
-        # deviations and 32 steps there is next to nothing that could come round to the inside.
+        # A report has a log odds of step, 0 or -step, with the chances E a, the rest and a. The
+        # distribution of their sum is the inverse transform of the power of its transform. Beyond
+        # 12 standard deviations and 32 steps there is almost nothing that could wrap around.
         step = log1p(excess)
         apart = candidate.separating / (candidate.responses + candidate.replication * excess)
         mean, deviation = apart * excess, sqrt(self.reports * apart * (2 + excess))
@@ -59,10 +59,10 @@ def cheapest(
     most: int,
     largest_share: float,
 ) -> dict[Candidate, float]:
-    """Return the design of each kind with the fewest responses that costs nearly the least.
+    """Return the design of each kind with the fewest responses among the nearly cheapest.
 
-    With about the epsilon of one report at which all keep the total, of those with blocks as large
-    as these or smaller, and at most so many responses; ``within`` says how nearly.
+    They have about the epsilon of one report at which all keep the total, blocks no larger than
+    these, and at most so many responses; ``within`` is the tolerance.
     """
     chosen = {}
     for kind in (PLAIN, *DESIGNS):
@@ -70,7 +70,7 @@ def cheapest(
         least = inf
         of_kind = sorted((one for one in those if one.kind == kind), key=lambda one: one.points)
         for one in _smaller_blocks(of_kind, most):
-            # Costs fall as odds rise, so most are out by the odds at which they would be near.
+            # Costs fall as odds rise, so the odds required for a nearly least cost exclude most.
             low = max(
                 _excess_at(one, least * within, min(largest_share, 0.5)), one.excess(0.0, slack)
             )
@@ -92,16 +92,16 @@ def cheapest(
 
 
 def _smaller_blocks(those: Sequence[Candidate], most: int) -> list[Candidate]:
-    """Return designs with blocks as large as these or smaller, in strides over their shares.
+    """Return designs with blocks no larger than these, in strides over their fractions.
 
-    Smaller blocks may be more: those that are above ``most`` are left out.
+    Smaller blocks may be more numerous: those above ``most`` are omitted.
     """
     by_share: dict[int, Candidate] = {}
     for one in those:
         unit = one.block / one.points / one.size
         for size in reversed(one.sizes(most)):
             if size <= one.size and (share := round(_SHARES * log(size * unit))) not in by_share:
-                with suppress(ValueError):  # of subsets there may be too many
+                with suppress(ValueError):  # there may be too many subsets
                     smaller = one.of_size(size)
                     if smaller.responses <= most:
                         by_share[share] = smaller
@@ -109,10 +109,10 @@ def _smaller_blocks(those: Sequence[Candidate], most: int) -> list[Candidate]:
 
 
 def _excess_at(one: Candidate, cost: float, largest_share: float) -> float:
-    """Return E - 1 at which a design costs so much, infinite if it always costs more."""
-    # With e = E - 1, c = K - r, a = r - t and a share f, v = cost/k is
-    #   v a^2 e^2 = (t e + r)(a e + c) + f a e (c - r - t e):   A e^2 = B e + C,
-    # or, if that is less, what it is at f = 0. The greater cost comes at the greater e.
+    """Return E - 1 at which a design has this cost, infinite if it always costs more."""
+    # With e = E - 1, c = K - r, a = r - t and a share f, v = cost/k is v a^2 e^2 = (t e + r)(a e +
+    # c) + f a e (c - r - t e):   A e^2 = B e + C, or, if that is less, its value at f = 0. The
+    # greater cost requires the greater e.
     if cost == inf:
         return 0.0
     r, t, a = one.replication, one.together, one.separating

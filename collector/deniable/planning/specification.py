@@ -1,4 +1,4 @@
-"""The mechanism that a survey gets: the one that its operator names, or the one that is best."""
+"""The mechanism of a survey: the one that its operator names, or the best one."""
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
@@ -42,20 +42,20 @@ from deniable.planning.candidates import (
 )
 from deniable.planning.choice import best
 
-# A second round: one report of two rounds is again a design mechanism on the same blocks, so that
-# it costs what the design costs, whatever is kept. Larger blocks need a fresh round that says more
+# A second round: one report of two rounds is again a design mechanism on the same blocks, so it
+# costs as much as the design, whatever is kept. Larger blocks need a fresh round that reveals more
 # about the kept response: reports that share one reveal more together, and a changed answer shows
 # more.
 
 
 _NEAR: Final = 1.02
-"""Of designs that need no more than 2 % more users than the best, the one that reveals least."""
+"""Of designs that need at most 2 % more users than the best, the least revealing one."""
 
 SUFFICIENT: Final = 1.05
-"""Users over the fewest possible, at most, where a kept level suffices."""
+"""The most users, relative to the fewest possible, at a sufficient kept level."""
 
 _FLOATS: Final = 700.0
-"""Above, e^x is no float."""
+"""Above this, e^x is not a float."""
 
 
 def best_fresh(
@@ -67,13 +67,13 @@ def best_fresh(
 ) -> Answering:
     """Return the design for a second round that needs the fewest users.
 
-    Of designs whose second round alone does not exceed the epsilon that is kept, so that a changed
-    answer shows no more in a report than the kept response would, and of sets of one category,
-    which there are for any level: that of the least variance, by the criterion of
-    :func:`deniable.planning.best`, and of those within 2 % of it the one that devices charge least
-    for so many reports. The best of a search over all designs here, not by proof.
+    It considers designs whose second round alone does not exceed the kept epsilon, so that a
+    changed answer reveals no more in a report than the kept response would. It also considers sets
+    of one category, which exist for any level. Among those within 2 % of the least variance, by the
+    criterion of :func:`deniable.planning.best`, it chooses the one with the lowest charge for so
+    many reports. This is the best of a search over all designs here, without proof.
 
-    Raises InvalidPrivacyParameter if the levels are none, or the kept one is not the greater.
+    Raises InvalidPrivacyParameter if the levels are invalid, or the kept one is not the greater.
     """
     one, most = float(exact_epsilon(epsilon)), float(exact_epsilon(kept))
     if not 0 < one < most:
@@ -112,7 +112,7 @@ def best_fresh(
 
 
 def sufficient_kept(categories: int, epsilon: Number, largest_share: float) -> str | None:
-    """Return the least kept level, in tenths, that takes 5 % more users than any at most."""
+    """Return the least kept level, in tenths, that needs at most 5 % more users than the best."""
     one = float(exact_epsilon(epsilon))
     limit = SUFFICIENT * lower_bound(categories, one, largest_share)
 
@@ -127,19 +127,19 @@ def sufficient_kept(categories: int, epsilon: Number, largest_share: float) -> s
 
 
 def _resized(candidate: Candidate, step: int) -> Iterator[Candidate]:
-    """Yield a design, and those with smaller or larger blocks; they cost more and more."""
+    """Yield a design, and those with smaller or larger blocks, in order of rising cost."""
     yield candidate
     for size in candidate.sizes(MAX_RESPONSES)[::step]:
         if (size - candidate.size) * step > 0:
-            with suppress(ValueError):  # of some sizes there are too many sets
+            with suppress(ValueError):  # some sizes have too many sets
                 yield candidate.of_size(size)
 
 
 def _charge(candidate: Candidate, pure: float, kept: float, reports: int) -> float:
-    """Return about the charge of each of so many reports, the most that each of t of them costs."""
+    """Return about the charge per report for so many reports: the greatest among ranges of t."""
     charge = 0.0
     for t in range(1, reports + 1):
-        if log1p(kept) <= charge * t:  # no more than the kept response costs is split by t
+        if log1p(kept) <= charge * t:  # at most the cost of the kept response is divided by t
             break
         charge = max(charge, _level(candidate, pure, kept, t) / t)
     return charge
@@ -151,14 +151,14 @@ def _level(candidate: Candidate, pure: float, kept: float, reports: int) -> floa
     growth = reports * log1p(pure * (kept + points) / (kept - pure * block))
     if growth > _FLOATS:
         return log1p(kept)
-    # As TwoRound.constant_odds, with the others' shares of the blocks alike.
+    # As in TwoRound.constant_odds, with equal shares of the others' blocks.
     others = (points - 2) * exp(growth * (block - 1) / max(1, points - 2))
     total = exp(growth) + 1 + others
     return log(total + kept * exp(growth)) - log(total + kept)
 
 
-# Trees: of all whose nodes have up to 16 below them, by the exact variances of a share of all
-# answers up to some one, on average over these, if answers are equally frequent.
+# Trees: all whose nodes have up to 16 below them are compared, by the exact variance of a share of
+# all answers up to one, averaged over these, if answers are equally frequent.
 
 
 _MOST_BELOW: Final = 16
@@ -167,16 +167,16 @@ _LEAST_EPSILON: Final = 0.01
 """Below this, trees are the same."""
 
 _MANY: Final = 128
-"""Of more answers, a level's mechanism is the one of the fewest responses within 5 % of the best;
-else within 2 %: each figure looks at the responses of all levels, once for each answer."""
+"""With more answers, a level's mechanism is the one with the fewest responses within 5 % of the
+best; otherwise within 2 %. Each figure reads the responses of all levels, once for each answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """The widths of a tree's levels, and what answers with the nodes of each.
+    """The widths of a tree's levels, and the mechanisms for the nodes of each.
 
     Attributes:
-        variance: n times that of a share of all answers up to some one, on average over these.
+        variance: n times that of a share of all answers up to one, averaged over these.
     """
 
     widths: tuple[int, ...]
@@ -185,17 +185,17 @@ class Tree:
 
     @property
     def mechanisms(self) -> tuple[Answering, ...]:
-        """Return the mechanisms as a manifest has them."""
+        """Return the mechanisms as in a manifest."""
         return tuple(part.answering for part in self.parts)
 
 
 def best_tree(
     categories: int, epsilon: float, delta: float = 0.0, most_responses: int = MAX_RESPONSES
 ) -> Tree:
-    """Return the best tree of at most so many responses in all.
+    """Return the best tree with at most so many responses in all.
 
     Raises:
-        ValueError: if epsilon and delta are both 0, or there is nothing to tell apart.
+        ValueError: if epsilon and delta are both 0, or there are too few categories.
     """
     if categories < 2 or not epsilon + delta > 0:
         raise ValueError("there is nothing to distinguish, or nothing may be revealed")
@@ -236,7 +236,7 @@ def _parts(
 def _answered(
     nodes: int, epsilon: float, delta: float, most_responses: int, within: float
 ) -> Candidate:
-    """Return the mechanism of the fewest responses within so many times the least cost."""
+    """Return the mechanism with the fewest responses within a factor of the least cost."""
     those = candidates(nodes, epsilon, delta, most_responses)
     costs = {one: one.cost(epsilon, delta) for one in those}
     least = min(costs.values())
@@ -245,19 +245,19 @@ def _answered(
 
 
 def _node_variance(nodes: int, cost: float) -> float:
-    """Return v, n times the variance of a node's share; of equally frequent nodes."""
-    # All shares together have the cost, and 1 - 1/nodes since devices are sampled; they sum to 1.
+    """Return v, n times the variance of a node's share, for equally frequent nodes."""
+    # All shares together have the cost, plus 1 - 1/nodes since devices are sampled; they sum to 1.
     return (cost + 1 - 1 / nodes) / (nodes - 1)
 
 
 class _Below(NamedTuple):
-    """The part of a network (``decoders/levels.py``) below a node in which a range ends.
+    """The part of a network (``decoders/levels.py``) below a node that contains the end of a range.
 
-    Answers up to some one have the potential 1, the others 0.
+    Answers up to the end have the potential 1, the others 0.
 
     Attributes:
         conductor: c, from above.
-        energy: that of the heat within, if the node is left alone, on average over the ends.
+        energy: that of the heat inside, if the node is left alone, averaged over the ends.
         mean, square: of its potential.
     """
 
@@ -267,9 +267,9 @@ class _Below(NamedTuple):
     square: float = 0.0
 
     def joined(self, count: int) -> "_Below":
-        """Return so many nodes side by side, in one of which the range ends."""
-        # l of them are up to the end, l uniform on 0 … B - 1, and one has the potential p: the heat
-        # is c (l + p^2 - (l + p)^2/B).
+        """Return so many nodes side by side, one of which contains the end of the range."""
+        # l of them are before the end, l uniform on 0 … B - 1, and one has the potential p: the
+        # heat is c (l + p^2 - (l + p)^2/B).
         ones, squares = (count - 1) / 2, (count - 1) * (2 * count - 1) / 6
         total = squares + 2 * ones * self.mean + self.square
         return _Below(
@@ -280,16 +280,16 @@ class _Below(NamedTuple):
         )
 
     def under(self, variance: float) -> "_Below":
-        """Return the part with the branch up to the node that holds it."""
+        """Return the part with the branch up to the parent node."""
         conductor = variance * self.conductor / (variance + self.conductor)
         return self._replace(conductor=conductor)
 
 
 def _widths(categories: int, epsilon: float) -> tuple[int, ...]:
-    """Return the best widths, with what no mechanism is better than at each level.
+    """Return the best widths, with the best possible mechanism at each level.
 
-    Of partial trees of one width and as many levels the better is kept: that with less heat, and
-    half of its conductor, by which more is to come.
+    Of partial trees with the same width and number of levels, the better is kept: the one with less
+    heat, and half of its conductor, which determines the heat still to come.
     """
 
     @cache
@@ -335,12 +335,11 @@ def specified(
     questions: int = 1,
     largest_share: float | None = None,
 ) -> Specification:
-    """Return a kind of mechanism with the parameters that settings calibrate; or what is best.
+    """Return a kind of mechanism with parameters calibrated from settings, or the best one.
 
-    The best of all is chosen for ``auto``; the best of its kind for a design or levels without
-    settings, and for a second round that settings do not name: for shares up to the largest, as
-    :func:`deniable.planning.best` takes it. So many questions share the responses that there may
-    be.
+    For ``auto``, the best of all is chosen. For a design or levels without settings, and for a
+    second round that settings do not name, the best of its kind is chosen: for shares up to the
+    largest, as in :func:`deniable.planning.best`. So many questions share the possible responses.
 
     Raises:
         InvalidManifest: naming the field at fault.
@@ -350,7 +349,7 @@ def specified(
             kept = str(settings.get("kept"))
             fresh = best_fresh(categories, epsilon, kept, repeat.epochs, largest_share)
         except ValueError:
-            fresh = SINGLE  # and the manifest says what is wrong
+            fresh = SINGLE  # the manifest reports the error
         settings = {**settings, "fresh": fresh}
     elif mechanism == LEVELS and not (settings and "mechanisms" in settings):
         settings = _best_levels(categories, epsilon, delta, repeat, settings or {})
@@ -368,7 +367,8 @@ def specified(
             why = "" if repeat == FRESH else f"; {_KEPT}"
             raise InvalidManifest(error.name, error.reason + why) from error
         except ValueError:
-            # No survey has these categories, epsilon or delta; the manifest says which it is.
+            # No survey has these categories, epsilon or delta; the manifest reports which is
+            # invalid.
             return RANDOMISED_RESPONSE
         mechanism, settings = candidate.kind, candidate.parameters
     return calibrated(mechanism, categories, epsilon, settings)
@@ -377,7 +377,7 @@ def specified(
 def _best_levels(
     categories: int, epsilon: str, delta: str, repeat: Repeat, settings: Mapping[str, object]
 ) -> dict[str, Any]:
-    """Return the settings of the best tree, or of one of given widths; the manifest judges."""
+    """Return the settings of the best tree, or of given widths; the manifest checks them."""
     try:
         level, slack = float(exact_epsilon(epsilon)), float(exact_delta(delta))
         most = most_responses(repeat)
@@ -399,10 +399,10 @@ def answered_best(
     repeat: Repeat = FRESH,
     largest_share: float | None = None,
 ) -> dict[str, Any]:
-    """Return the settings of a kind that is about several questions.
+    """Return the settings of a kind with several questions.
 
-    What answers with the fewest users: each question, or all combinations at once. These are added
-    up to the shares of each question, so that by default all count together.
+    The mechanism with the fewest users answers each question, or all combinations at once.
+    Combinations are added up to the shares of each question, so by default all count together.
     """
     if kind == "joint" and largest_share is None:
         largest_share = 0.0
@@ -419,5 +419,5 @@ def answered_best(
 
 
 def most_responses(repeat: Repeat) -> int:
-    """Return how many responses a design may have: kept ones link epochs, unless they are few."""
+    """Return the limit on a design's responses: kept ones link epochs, unless they are few."""
     return MAX_RESPONSES if repeat == FRESH else MAX_MEMOISED_CATEGORIES

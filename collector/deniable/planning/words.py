@@ -1,4 +1,4 @@
-"""Kinds of mechanism and their epsilon as operators know them: keys of survey files, and words."""
+"""Kinds of mechanism and their epsilon for operators: keys of survey files, and words."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -22,9 +22,9 @@ class KindWords:
     """The summary of a kind, its keys, and its parameters in words.
 
     Attributes:
-        summary: what it is, behind its name in the help for survey files.
-        keys: keys of a survey file that belong to it, with their help.
-        wanted: those of them that a survey file must have.
+        summary: a description, placed after its name in the help for survey files.
+        keys: the kind's keys in a survey file, with their help.
+        wanted: the required ones.
     """
 
     summary: ClassVar[str]
@@ -36,7 +36,7 @@ class KindWords:
         return {}
 
     def terms(self, parameters: Parameters, categories: int) -> str | None:
-        """Return the parameters in words, for operators; None if epsilon says it all."""
+        """Return the parameters in words, for operators; None if epsilon describes it fully."""
         return None
 
 
@@ -206,7 +206,7 @@ def named(kind: str, parameters: Parameters) -> str:
 
 
 def terms(kind: str, parameters: Parameters, categories: int) -> str | None:
-    """Return a mechanism's parameters in words, for operators; None if epsilon says it all."""
+    """Return a mechanism's parameters in words, for operators; None if epsilon suffices."""
     return KIND_WORDS[kind].terms(parameters, categories)
 
 
@@ -216,7 +216,7 @@ def promise_text(odds: Fraction) -> str:
 
 
 def cost_text(manifest: Manifest) -> str:
-    """Return the epsilon of a report, and what one device is charged at most in all."""
+    """Return the epsilon of a report, and the most that one device is charged in all."""
     delta = "" if manifest.delta == "0" else f", delta {manifest.delta}"
     epochs = manifest.schedule.epochs
     whole = RangeCost.of(manifest.mechanism).most(epochs, manifest.repeat.epochs or 1)
@@ -231,7 +231,7 @@ def survey_terms(manifest: Manifest) -> str | None:
 
 
 def answering_text(answering: Answering) -> str:
-    """Return the mechanism that answers a question, or a level, in a few words."""
+    """Return a short description of the mechanism for a question, or a level."""
     return named(answering_kind(answering).name, answering_parameters(answering))
 
 
@@ -249,23 +249,24 @@ MOST_EPSILON: Final = 8
 """Beyond this, odds of 3,000 to 1, a report is hardly deniable."""
 
 _STRONG: Final = 4
-"""From this on, the publisher is cautioned."""
+"""From this epsilon on, the publisher is cautioned."""
 
 _STRENGTHS: Final = {
     1: "leaves a person room to deny any answer",
     2: "leaves doubt, and a guess is usually right",
     7: "leaves hardly any doubt",
 }
-"""What docs/choosing-epsilon.md says of one report, by the largest epsilon of which it is true."""
+"""The meanings of one report in docs/choosing-epsilon.md, by the largest epsilon for each."""
 
 
 def guess_text(odds: Fraction, before: Fraction = Fraction(1, 2)) -> str:
-    """Return the most that one report makes of a suspicion, in percent and rounded up.
+    """Return the highest percentage to which one report raises a suspicion, rounded up.
 
     Of two answers, one is suspected with the probability p beforehand. A report is at most E times
-    as likely with it as with the other, so that it becomes, by Bayes, at most pE/(pE + 1 - p).
-    Randomised response of two answers reaches that. With p = 1/2 it also bounds how often the
-    better guess is right: (1 + TV)/2, where the laws' distance TV is at most (E - 1)/(E + 1).
+    as likely with it as with the other. So by Bayes the probability becomes at most pE/(pE + 1 -
+    p). Randomised response with two answers attains that. With p = 1/2 it also bounds how often the
+    better guess is right: (1 + TV)/2, where the distributions' distance TV is at most (E - 1)/(E +
+    1).
     """
     if is_vast(odds):
         return "practically 100 %"
@@ -275,7 +276,7 @@ def guess_text(odds: Fraction, before: Fraction = Fraction(1, 2)) -> str:
 
 
 def strength_fact(manifest: Manifest) -> Fact:
-    """Return the meaning of its epsilon for a person, as docs/choosing-epsilon.md has it."""
+    """Return the meaning of its epsilon for a person, as in docs/choosing-epsilon.md."""
     odds, level = manifest.mechanism.privacy.odds, strongest(manifest)
     assert odds is not None, "every mechanism of a survey is pure"
     verdicts = (verdict for most, verdict in _STRENGTHS.items() if level <= most)
@@ -290,12 +291,12 @@ def strength_fact(manifest: Manifest) -> Fact:
 
 
 def strongest(manifest: Manifest) -> Fraction:
-    """Return the greater of the epsilon that a survey states and that of its pure guarantee."""
+    """Return the greater of a survey's stated epsilon and that of its pure guarantee."""
     return max(exact_epsilon(manifest.epsilon), Fraction(pure_cost(manifest.mechanism), NANO))
 
 
 def too_strong_text(manifest: Manifest) -> str:
-    """Return the epsilon of a survey where it is above the most; an empty text where it is not."""
+    """Return the epsilon of a survey if it exceeds the most; otherwise an empty text."""
     if exact_epsilon(manifest.epsilon) > MOST_EPSILON:
         return manifest.epsilon
     if (charged := pure_cost(manifest.mechanism)) > MOST_EPSILON * NANO:
@@ -304,7 +305,7 @@ def too_strong_text(manifest: Manifest) -> str:
 
 
 def strength_warnings(manifest: Manifest) -> Iterator[str]:
-    """Yield the caution of an epsilon at which guesses about one person are nearly certain."""
+    """Yield the caution about an epsilon that makes guesses about one person nearly certain."""
     if strongest(manifest) < _STRONG:
         return
     yield (

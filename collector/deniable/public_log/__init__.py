@@ -1,1 +1,1 @@
-"""The public log of what an authority signed: published by its collector, audited by anybody."""
+"""The public log of an authority's signatures: published by its collector, audited by anybody."""

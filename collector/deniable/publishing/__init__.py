@@ -1,4 +1,4 @@
-"""Publishing: survey files, what is published next under a name, and what devices make of it.
+"""Publishing: survey files, the next manifest of a name, and how devices treat it.
 
 These rules need no command line; ``deniable.cli`` calls them and prints.
 """

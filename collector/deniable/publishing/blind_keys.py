@@ -1,7 +1,7 @@
-"""The keys of a blind issuer: those that a survey's manifest lists, and those that none may list.
+"""The keys of a blind issuer: those that a manifest lists, and those that it may not list.
 
-A manifest lists the keys of its own epochs. A successor whose epochs go on from another's number
-lists the same keys for the numbers that both have, and more behind them.
+A manifest lists the keys of its own epochs. A successor whose epochs continue another's numbers
+lists the same keys for shared numbers, followed by more.
 """
 
 from collections.abc import Iterable, Iterator
@@ -17,16 +17,16 @@ _Place = tuple[str, int]  # a survey's name, and the number of its epoch
 
 @dataclass(frozen=True, slots=True)
 class BlindKeys:
-    """A blind issuer as a survey file names it: its host, and all keys that it has made."""
+    """A blind issuer as a survey file names it: its host, and all keys that it has created."""
 
     issuer: str
     public: PublicKeys
 
     def enrolment(self, first: int, epochs: int) -> Enrolment:
-        """Return the enrolment of a manifest whose epochs are those from the first to the last.
+        """Return the enrolment of a manifest for the epochs from the first to the last.
 
         Raises:
-            InvalidManifest: naming the field at fault.
+            InvalidManifest: naming the invalid field.
         """
         first, end = max(first, self.public.first), self.public.end
         if end < epochs:
@@ -50,17 +50,17 @@ class BlindKeys:
             raise InvalidManifest("issuer_keys", error.reason) from error
 
     def lists(self, enrolment: Enrolment) -> bool:
-        """Tell whether an enrolment is by this issuer and these keys."""
+        """Return whether an enrolment has this issuer and these keys."""
         first = enrolment.first
         keys = self.public.of(first, first + len(enrolment.keys))
         return (enrolment.issuer, enrolment.keys) == (self.issuer, keys) and bool(keys)
 
 
 class ListedKeys:
-    """The keys of blind issuers that manifests have listed, and what the next one may list."""
+    """The keys of blind issuers that manifests have listed, and the check of the next manifest."""
 
     def __init__(self, most_compared: int | None = None) -> None:
-        """Common factors are searched for among all keys or the first, by work as their square."""
+        """Compare all keys, or the first, for common factors: the work is quadratic."""
         self._most = most_compared
         self.uncompared = 0
         self._places: dict[bytes, _Place] = {}
@@ -68,7 +68,7 @@ class ListedKeys:
         self._product = 1
 
     def add(self, manifest: Manifest) -> None:
-        """Take a manifest's keys for listed."""
+        """Add a manifest's keys to the listed ones."""
         new = {key: at for key, at in _listed(manifest).items() if key not in self._places}
         if self._comparing:
             self._product *= prod(map(int.from_bytes, new))
@@ -83,11 +83,11 @@ class ListedKeys:
         return self._most is None or len(self._places) < self._most
 
     def check(self, manifest: Manifest) -> None:
-        """Check that a survey name's epoch has one key of an issuer, and no other place that key.
+        """Check that each survey name's epoch has one key of an issuer, used nowhere else.
 
-        A token of a key of two places could be asked for in one and used in the other, and so could
-        one of a key that shares a factor with another. Of an issuer's two keys for one place, the
-        apps that know the former get tokens of the newer.
+        With a key for two places, a token could be requested in one and used in the other. The same
+        holds for keys that share a factor. If an issuer has two keys for one place, apps that know
+        the older get tokens of the newer.
 
         Raises:
             InvalidManifest: otherwise.
@@ -118,7 +118,7 @@ class ListedKeys:
 
 
 def check_unshared(manifest: Manifest, surveys: Iterable[Manifest]) -> None:
-    """Check a manifest's keys beside those of all surveys, as :meth:`ListedKeys.check` does."""
+    """Check a manifest's keys against those of all surveys, as :meth:`ListedKeys.check` does."""
     listed = ListedKeys()
     for survey in surveys:
         listed.add(survey)
@@ -126,12 +126,12 @@ def check_unshared(manifest: Manifest, surveys: Iterable[Manifest]) -> None:
 
 
 def check_grid(manifest: Manifest, surveys: Iterable[Manifest]) -> None:
-    """Check that a blind survey's epochs begin and end with those of all others of its collector.
+    """Check that a blind survey's epochs begin and end with those of its collector's others.
 
-    Devices refuse it otherwise, of which each answers one blind survey an epoch.
+    Otherwise devices refuse it, since each answers one blind survey per epoch.
 
     Raises:
-        InvalidManifest: naming the field at fault.
+        InvalidManifest: naming the invalid field.
     """
     for other in blind_surveys(surveys) if manifest.enrolment.mode == "blind" else ():
         schedule = other.schedule
@@ -146,7 +146,7 @@ def check_grid(manifest: Manifest, surveys: Iterable[Manifest]) -> None:
 
 
 def blind_surveys(surveys: Iterable[Manifest]) -> Iterator[Manifest]:
-    """Yield the surveys of blind enrolment."""
+    """Yield the surveys with blind enrolment."""
     return (survey for survey in surveys if survey.enrolment.mode == "blind")
 
 

@@ -1,7 +1,7 @@
-"""Changes from one manifest of a name to the next, in plain words: one table, a row for each field.
+"""Changes from one manifest of a name to the next, in plain words: one table, a row per field.
 
-What weakens the privacy of those who answer comes first, and is marked. A row is right about its
-own field; that a lower epsilon makes up for more epochs is for the reader to see.
+Changes that weaken the privacy of respondents come first, and are marked. Each row judges only its
+own field; the reader decides whether a lower epsilon makes up for more epochs.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -22,7 +22,7 @@ _MARK: Final = "! "
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change of a field, in a sentence; ``weakens`` the privacy of those who answer, or may."""
+    """A change of a field, in a sentence; ``weakens`` if it may weaken respondents' privacy."""
 
     field: str
     text: str
@@ -36,7 +36,7 @@ class Change:
 def changes(before: Manifest, after: Manifest) -> tuple[Change, ...]:
     """Return the changes between two manifests of a name, those that weaken privacy first.
 
-    There is none if and only if the manifests are equal.
+    It is empty if and only if the manifests are equal.
     """
     keys = ("version", *_TABLE)
     old, new = (codec.exact_map(codec.decode(of.payload), keys) for of in (before, after))
@@ -51,14 +51,14 @@ def changes(before: Manifest, after: Manifest) -> tuple[Change, ...]:
 
 
 def changed_text(before: Manifest, after: Manifest) -> str:
-    """Return in one clause what a survey asks otherwise than one before it: the answers first."""
+    """Return in one clause how a survey differs from one before it: the answers first."""
     made = sorted(changes(before, after), key=lambda one: one.field not in _ASKED)
     answers = [one.text for one in made if one.field in _ASKED]
     return "; ".join(answers or [one.text for one in made[:1]])
 
 
 def awaited_text(older: Manifest, newest: Manifest, published_at: int | None, reason: str) -> str:
-    """Return which version figures are of, while the newest one has none, for a reason."""
+    """Return which version the figures show while the newest has none, with the reason."""
     what, on = changed_text(older, newest), f"On {date_text(published_at)} " if published_at else ""
     what = what if on else f"{what[0].upper()}{what[1:]}"
     new, old = (f"{len(one.categories):,} answers" for one in (newest, older))
@@ -120,7 +120,7 @@ def _mechanism(before: Manifest, after: Manifest) -> _Sentences:
         else f"answers are randomised by {new} instead of {old}"
     )
     likelier, was = odds_of(after), odds_of(before)
-    # Else the line of epsilon, or of delta, has it.
+    # Otherwise the line on epsilon, or on delta, says so.
     stated = (before.epsilon, before.delta) == (after.epsilon, after.delta)
     weakens = stated and likelier > was
     yield f"{text}{f': {_guess(before, after)}' if weakens else ''}", weakens
@@ -194,7 +194,7 @@ def _epoch_seconds(before: Manifest, after: Manifest) -> _Sentences:
 
 
 def every(seconds: int) -> str:
-    """Return a length of time as in "every week", "every 2 weeks"."""
+    """Return a length of time, as in "every week", "every 2 weeks"."""
     return duration_text(seconds).removeprefix("1 ")
 
 
@@ -218,7 +218,7 @@ VOUCHING: Final = {
     "certificate": "an issuer vouches for devices, and can link an account to its report's key",
     "blind": "an issuer vouches for devices, without seeing which report is whose",
 }
-"""Who vouches for devices, by the mode of enrolment."""
+"""Descriptions of who vouches for devices, by the mode of enrolment."""
 
 
 def _enrolment(before: Manifest, after: Manifest) -> _Sentences:
@@ -249,7 +249,7 @@ def _minimum_reports(before: Manifest, after: Manifest) -> _Sentences:
 
 _ASKED: Final = frozenset({"question", "categories"})
 _NUMBERS: Final = frozenset({"sequence", "nonce"})
-"""Fields that differ in any two manifests: they are told of where nothing else differs."""
+"""Fields that differ in any two manifests: they are mentioned only if nothing else differs."""
 
 _TABLE: Final[Mapping[str, Callable[[Manifest, Manifest], _Sentences]]] = {
     "name": _name,

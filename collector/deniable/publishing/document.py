@@ -26,10 +26,10 @@ from deniable.terms.sentences import Coalitions
 
 _RESPONSES: Final = 400
 _EXACT: Final = 1e-12
-"""A design meets its epsilon exactly but for less than this."""
+"""Tolerance within which a design counts as meeting its epsilon exactly."""
 
 _MUCH: Final = Fraction(1, 100)
-"""From this delta on, an operator is warned of it."""
+"""The delta from which operators are warned."""
 
 
 def published_facts(
@@ -42,8 +42,8 @@ def published_facts(
 ) -> Iterator[Fact]:
     """Yield the facts for a survey's publisher, beside the surveys that were published before.
 
-    ``together`` is what devices spend at most on all that is offered with it, ``largest_share``
-    the largest share that is to be exact, as its file has it.
+    ``together`` is the most that devices spend on everything offered with it. ``largest_share`` is
+    the largest share to be exact, from its file.
     """
     older = [survey for survey in surveys if survey.name == manifest.name]
     for number, change in enumerate(changes(older[0], manifest) if older else ()):
@@ -133,7 +133,7 @@ def answers_of(manifest: Manifest) -> tuple[str, ...]:
 
 
 def _mechanism_facts(manifest: Manifest, largest_share: float | None = None) -> Iterator[Fact]:
-    """Yield a mechanism's terms, with what its tight guarantee leaves of epsilon."""
+    """Yield a mechanism's terms, and how much of epsilon its tight guarantee leaves unused."""
     terms = survey_terms(manifest)
     privacy = manifest.mechanism.privacy
     # Otherwise epsilon says it all.
@@ -155,7 +155,7 @@ def _mechanism_facts(manifest: Manifest, largest_share: float | None = None) -> 
 
 
 def repeat_facts(manifest: Manifest) -> Iterator[Fact]:
-    """Yield the effects of kept responses on privacy; none of a fresh survey.
+    """Yield the effects of kept responses on privacy; none for a fresh survey.
 
     All epsilons are rounded up.
     """
@@ -171,13 +171,13 @@ def repeat_facts(manifest: Manifest) -> Iterator[Fact]:
         yield Fact("changing", "answers show that they changed: no epsilon covers that")
         yield Fact("linking", "equal responses link a device's epochs, though its keys do not")
         return
-    from deniable.audit.all_pairs import linking_probability  # numpy, which others do without
+    from deniable.audit.all_pairs import linking_probability  # needs numpy
 
     kept = manifest.kept_epsilon or ""
 
     def together(reports: int) -> str:
         level = format_nano(constant_cost(rounds, reports))
-        return min(kept, level, key=Decimal)  # rounded up it may seem to be more
+        return min(kept, level, key=Decimal)  # rounding up may make it look larger
 
     second, more = (format_nano(count * pure_cost(rounds.fresh)) for count in (1, 2))
     assert isinstance(rounds, TwoRound)
@@ -220,7 +220,7 @@ def _device_facts(manifest: Manifest) -> Iterator[Fact]:
 
 
 def _keys_text(manifest: Manifest) -> str:
-    """Return the epochs for which a blind issuer has keys, and until when it has one."""
+    """Return the epochs for which a blind issuer has keys, and when its last key ends."""
     first, last = manifest.enrolment.first, manifest.schedule.epochs - 1
     before = f", none for the {first} before" * (first > 0)
     when = instant_text(manifest.schedule.epoch_start(last + 1))
@@ -231,7 +231,7 @@ def _keys_text(manifest: Manifest) -> str:
 
 
 def _coalition_facts(manifest: Manifest) -> Iterator[Fact]:
-    """Yield the parties that could tell whose a response is, without a relay and with one."""
+    """Yield the parties that could attribute a response, without a relay and with one."""
     mode = manifest.enrolment.mode
     direct, relayed = (Coalitions.of(mode, relayed=way).rows[2:4] for way in (False, True))
     for number, ((what, who), (_, behind)) in enumerate(zip(direct, relayed, strict=True)):
@@ -240,7 +240,7 @@ def _coalition_facts(manifest: Manifest) -> Iterator[Fact]:
 
 
 def _cost_text(manifest: Manifest, now: float) -> str:
-    """Return the most that a device spends on a survey which it accepts at that time."""
+    """Return the most that a device spends on a survey that it accepts at that time."""
     epochs, kept = epochs_left(manifest, now), manifest.repeat.epochs
     spending = (
         f"{epochs} epoch{'s' * (epochs != 1)} of {format_nano(pure_cost(manifest.mechanism))}"
@@ -253,7 +253,7 @@ def _cost_text(manifest: Manifest, now: float) -> str:
 
 
 def epochs_text(manifest: Manifest) -> str:
-    """Return the number and length of a survey's epochs, and from when to when they are."""
+    """Return the number and length of a survey's epochs, with their beginning and end."""
     schedule = manifest.schedule
     return (
         f"{schedule.epochs} of {duration_text(schedule.epoch_seconds)}, "
@@ -262,7 +262,7 @@ def epochs_text(manifest: Manifest) -> str:
 
 
 def _successor_text(manifest: Manifest, before: Manifest, now: float) -> str:
-    """Return the effects on figures, consent and devices of the survey before it."""
+    """Return the effects on figures, consent and devices of the previous survey."""
     texts = [f"its figures start anew: --survey {before.survey_id.hex()[:12]} shows the earlier"]
     new_terms, old_terms = (
         (survey.question, survey.all_answers, survey.origin) for survey in (manifest, before)
@@ -276,7 +276,7 @@ def _successor_text(manifest: Manifest, before: Manifest, now: float) -> str:
 
 
 def left_behind_text(newest: Manifest, before: Manifest, follows: Sequence[Manifest]) -> str:
-    """Return the surveys that apps with an older declaration get, now that there is a newer one."""
+    """Return the surveys that apps with an older declaration get after a newer one is published."""
     if before.question != newest.question:
         declared = f'"{before.question}"'
     elif before.all_answers != newest.all_answers:
@@ -292,7 +292,7 @@ def left_behind_text(newest: Manifest, before: Manifest, follows: Sequence[Manif
 
 
 def _warnings(manifest: Manifest, together: int, now: float) -> Iterator[str]:
-    """Yield the reasons for which devices do not follow a survey, or people should not."""
+    """Yield the reasons why devices do not follow a survey, or people should not."""
     if manifest.schedule.end <= now:
         yield "its last epoch is over: no device will follow it"
     if together > CEILING:

@@ -1,4 +1,4 @@
-"""The published manifests that a device follows, and their cost: by the device's own rules."""
+"""The published manifests that a device follows, and their cost, by the device's own rules."""
 
 import math
 from collections.abc import Collection, Iterator, Sequence
@@ -13,11 +13,11 @@ from deniable.messages import Manifest
 from deniable.messages.bundle import declaration_of
 
 CEILING: Final = DEFAULT_LIFETIME_EPSILON * NANO
-"""What devices spend in all unless their app says otherwise, in units of 1e-9 epsilon."""
+"""The lifetime ceiling of devices unless their app sets another, in units of 1e-9 epsilon."""
 
 
 def declared(manifest: Manifest) -> Survey:
-    """Return the survey that an app declares with what `survey publish` printed for a manifest."""
+    """Return the declaration that `survey publish` prints for a manifest."""
     return Survey.declared(declaration_of(manifest))
 
 
@@ -41,10 +41,10 @@ def epochs_left(manifest: Manifest, now: float) -> int:
 
 
 def reserved(follows: Sequence[Manifest], now: float) -> int:
-    """Return the sum that a device sets aside for manifests that it follows, in 1e-9 epsilon.
+    """Return the sum that a device reserves for manifests that it follows, in 1e-9 epsilon.
 
-    For epochs that are not over, and of one manifest for those that begin before the next takes
-    its place.
+    It covers epochs that are not over and, for each manifest, that begin before the next replaces
+    it.
     """
     begins = [manifest.schedule.start for manifest in follows[1:]]
     return sum(
@@ -54,10 +54,10 @@ def reserved(follows: Sequence[Manifest], now: float) -> int:
 
 
 def reserved_by_all(offered: Sequence[Manifest], now: float) -> int:
-    """Return the most that a device sets aside which declares a survey of each name that runs.
+    """Return the most that a device reserves if it declares each running name.
 
-    Of a name it is the declaration that costs most: an app has one of them. What a device has spent
-    before comes on top.
+    For each name the most expensive declaration counts, since an app has only one. Earlier spending
+    of the device is not included.
     """
     most: dict[str, int] = {}
     for manifest in offered:
@@ -69,10 +69,10 @@ def reserved_by_all(offered: Sequence[Manifest], now: float) -> int:
 def left_behind(
     newest: Manifest, older: Sequence[Manifest], offered: Collection[Manifest], now: float
 ) -> Iterator[tuple[Manifest, list[Manifest]]]:
-    """Yield, of each declaration that the newest manifest of a name does not fit, what goes on.
+    """Yield the remaining manifests for each declaration that a name's newest one does not fit.
 
-    That is the newest of the older manifests (newest first) with that declaration, and those of
-    the offered ones that its apps follow.
+    They are the newest of the older manifests (newest first) with that declaration, and the offered
+    ones that its apps follow.
     """
     declarations: list[Survey] = []
     for before in older:

@@ -1,7 +1,7 @@
-"""Texts that look like others: what a survey's publisher is refused, and warned of.
+"""Texts that look like others: those that a publisher may not use, and those with a warning.
 
-Devices judge single characters alone, so that all judge alike. Whether a person takes one text for
-another needs tables that grow with Unicode, and is the publisher's to mind.
+Devices compare single characters only, so that all devices agree. Whether people confuse two texts
+depends on tables that grow with Unicode, and is left to the publisher.
 """
 
 import unicodedata
@@ -13,9 +13,9 @@ from deniable.messages import InvalidManifest
 from deniable.messages.texts import look_of
 
 _SCRIPTS: Final = ("LATIN", "GREEK", "CYRILLIC", "ARMENIAN", "CHEROKEE")
-"""The scripts whose letters pass for each other's. Others may share a word, as in Japanese."""
+"""The scripts whose letters look alike. Others may share a word, as in Japanese."""
 
-# The letters of those scripts that look like a basic Latin one, and that one: from Unicode's
+# Letters of those scripts that look like a basic Latin letter, with that letter, from Unicode's
 # confusables.txt (UTS 39).
 _LETTERS: Final = (
     "ͿΑΒΕΖΗΙΚΜΝΟΡΤΥΧαγινορσυϜϳϺЅІЈАВЕКМНОРСТУХЬагеорсухѕіјѡѴѵҮүһҽӀӏԁԌԛԜԝՍՏՕագ"
@@ -31,7 +31,7 @@ _PROTOTYPES: Final = str.maketrans(
 
 
 def check_words(field: str, text: str) -> None:
-    """Raise InvalidManifest for a word with letters of two scripts that pass for each other's."""
+    """Raise InvalidManifest for a word that mixes letters of two of these scripts."""
     for is_word, characters in groupby(text, lambda c: unicodedata.category(c)[0] in "LM"):
         word = "".join(characters)
         if not is_word or word.isascii():
@@ -48,7 +48,7 @@ def check_words(field: str, text: str) -> None:
 
 
 def look_alike_warnings(labels: Sequence[str]) -> Iterator[str]:
-    """Yield a warning if some of these texts, which devices tell apart, look the same to people."""
+    """Yield a warning if texts that devices distinguish look the same to people."""
     numbers: dict[str, int] = {}
     pairs = [
         (number, first)
@@ -65,13 +65,13 @@ def look_alike_warnings(labels: Sequence[str]) -> Iterator[str]:
 
 
 def _script(letter: str) -> str:
-    """Return which of the scripts a letter belongs to; "" for any other, and for marks."""
+    """Return the script of a letter, if it is one of these; "" for any other, and for marks."""
     words = unicodedata.name(letter, "").split()
     return next((script for script in _SCRIPTS if script in words), "")
 
 
 def _skeleton(label: str) -> str:
-    """Return a form that look-alikes share, nearly as UTS 39 makes it, and in one case."""
-    # Pages draw spaces in a row as one, and a blank Braille pattern as one more.
+    """Return a form that look-alikes share, nearly as in UTS 39, ignoring case."""
+    # Pages render several spaces as one, and a blank Braille pattern as a space.
     seen = " ".join(label.replace("\u2800", " ").split())
     return look_of(unicodedata.normalize("NFD", seen).translate(_PROTOTYPES))

@@ -1,7 +1,7 @@
-"""The notice of a survey: what is collected and on which terms, in words that need no schooling.
+"""The notice of a survey: the data collected and the terms, in words that need no schooling.
 
-A device explains its surveys in the same sentences, of ``deniable.terms.sentences``, which has them
-in other languages too.
+A device explains its surveys with the same sentences, from ``deniable.terms.sentences``, which also
+has translations.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ from deniable.terms.text import listed
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """The notice of one survey: three lines first, sentences under headings, and then a table."""
+    """The notice of one survey: three lines, then sentences under headings, and a table."""
 
     title: str
     summary: tuple[str, str, str]
@@ -35,7 +35,7 @@ class Notice:
     ) -> "Notice":
         """Return the notice of a survey, in a language.
 
-        Nothing in a survey tells whether its reports go through a relay.
+        A survey does not show whether its reports go through a relay.
         """
         title = translate("What {name} collects, in plain words").format(name=manifest.name)
         sections = (
@@ -88,5 +88,5 @@ def _stop(_: Translate) -> Iterator[str]:
 
 
 def _plain(text: str) -> str:
-    """Return a text that Markdown takes for text."""
+    """Return a text escaped for Markdown."""
     return "".join(f"\\{c}" if c in "\\`*_{}[]<>#|&~" else c for c in text)

@@ -1,11 +1,10 @@
-"""The manifest that is published next under a name, while older ones of it may go on running.
+"""The next manifest published under a name, while older ones may still run.
 
-When a device comes to a successor is not known: with the next refresh, or with an update of its
-app, years later; and it decides no number twice (D3). So the epochs of a successor bear numbers
-with which nobody has to wait, from whichever older manifest and whenever they come: where epochs
-are equally long the numbers go on as they would have, and where they become longer they jump to
-where those of the older manifest will have got to. A file may also
-say when its epochs begin.
+It is unknown when a device switches to a successor: with the next refresh, or years later with an
+update of its app. A device decides no number twice (D3). So the epochs of a successor have numbers
+for which no device has to wait, from whichever older manifest and whenever it switches. If epochs
+are equally long, the numbers continue. If they become longer, the numbers jump to those that the
+older manifest will have reached. A file may also state when its epochs begin.
 """
 
 import time
@@ -26,7 +25,7 @@ _SHARED: Final = (
     *("name", "question", "categories", "epsilon", "delta", "specification", "repeat"),
     "minimum_reports",
 )
-"""What a survey file and a manifest call alike."""
+"""Fields with the same name in a survey file and a manifest."""
 
 _NOWHERE: Final = "https://nowhere.invalid"
 
@@ -42,12 +41,12 @@ def next_manifest(
 ) -> Manifest:
     """Return the manifest to be published after all those of its name, the newest first.
 
-    It begins when the current epoch of the newest one ends, or today if that one is over; if it is
-    blind, with the current epoch of those ``beside`` it that are. The nonce is 16 fresh random
-    bytes. Manifests that are lost had numbers up to ``after_epoch``.
+    It begins when the newest one's current epoch ends, or today if that one is over; if it is
+    blind, with the current epoch of other blind surveys in ``beside``. The nonce is 16 fresh random
+    bytes. Lost manifests had numbers up to ``after_epoch``.
 
     Raises:
-        InvalidManifest: naming the field at fault.
+        InvalidManifest: naming the invalid field.
     """
     start, length = survey.start, survey.epoch_seconds
     schedules = [old.schedule for old in before]
@@ -89,7 +88,7 @@ def next_manifest(
 
 
 def _check_start(schedules: Sequence[Schedule], start: int, length: int, now: float) -> None:
-    """Check that no device has to wait for more than an epoch until a number is free."""
+    """Check that no device waits longer than an epoch for a free number."""
     for schedule in schedules:
         for decided in (current_number(schedule, now), schedule.epochs - 1):
             comes = max(schedule.epoch_start(decided + 1), now)
@@ -102,9 +101,9 @@ def _check_start(schedules: Sequence[Schedule], start: int, length: int, now: fl
 
 
 def says_the_same(survey: SurveyFile, before: Manifest, origin: str) -> bool:
-    """Tell whether a survey file asks for nothing that the newest manifest does not already do.
+    """Return whether a survey file requests only what the newest manifest already has.
 
-    That one must be signed for the collector's origin; else it reaches no device.
+    The manifest must be signed for the collector's origin; otherwise it reaches no device.
     """
     schedule = before.schedule
     same, lengths = attrgetter(*_SHARED), attrgetter(*_LENGTHS)
@@ -122,10 +121,10 @@ def _same_enrolment(written: Enrolment | BlindKeys, before: Enrolment) -> bool:
 
 
 def draft(file: Path, **instead: str) -> Manifest:
-    """Return the first manifest of a survey file, for no collector, with fields changed if given.
+    """Return the first manifest of a survey file, for no collector, with some fields replaced.
 
     Raises:
-        InvalidSurveyFile: naming the field at fault.
+        InvalidSurveyFile: naming the invalid field.
     """
     written = SurveyFile.load(file, **instead)
     with naming(file):
@@ -135,7 +134,7 @@ def draft(file: Path, **instead: str) -> Manifest:
 
 
 def check_invertible(manifest: Manifest) -> None:
-    """Raise InvalidManifest if no estimate could tell a survey's answers apart."""
+    """Raise InvalidManifest if no estimate could distinguish a survey's answers."""
     try:
         if manifest.values is None:
             reports_for_half_width(manifest.mechanism, 0.05)
@@ -150,7 +149,7 @@ def check_invertible(manifest: Manifest) -> None:
 
 
 class Continuation(NamedTuple):
-    """The place at which the epochs of a successor go on."""
+    """The start and first number of a successor's epochs."""
 
     start: int  # of epoch 0, Unix seconds; negative if there was never such a time
     first: int  # the number of the first epoch that devices decide
@@ -163,10 +162,10 @@ def continued(
     earliest: int,
     after_epoch: int = -1,
 ) -> Continuation:
-    """Return where the epochs go on after these schedules, the newest first.
+    """Return the continuation of epochs after these schedules, the newest first.
 
     The first begins when the current epoch of the newest one ends, or at ``earliest`` if that one
-    is over. Its number is above ``after_epoch``, which manifests that are not among these have had.
+    is over. Its number is above ``after_epoch``, the highest number of manifests not listed here.
     """
     begins, first = earliest, after_epoch + 1
     if before:
@@ -181,12 +180,13 @@ def current_number(schedule: Schedule, now: float) -> int:
 
 
 def _first_number(schedules: Sequence[Schedule], begins: int, length: int) -> int:
-    """Return the least number for the epoch that begins then, with which no device has to wait.
+    """Return the least number for the epoch that begins then, such that no device waits.
 
-    Who decided epoch k of an older schedule comes at its end, or at ``begins`` if that is later,
-    and the epoch of then must have a number above k. With k, what that asks of the first number
-    rises up to ``begins``. After it, it rises if the older epochs are the shorter ones, else it
-    falls. So three k do for all: the last that ends by then, the one after it, and the last.
+    A device that decided epoch k of an older schedule switches at its end, or at ``begins`` if that
+    is later. The epoch at that time must have a number above k. Up to ``begins``, the first number
+    required for k rises with k. After ``begins``, it rises if the older epochs are shorter, and
+    falls otherwise. So three values of k suffice: the last that ends by then, the one after it, and
+    the last.
     """
     first = 0
     for schedule in schedules:

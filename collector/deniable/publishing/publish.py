@@ -28,11 +28,11 @@ def successor(
 ) -> Manifest:
     """Return the manifest that publishing would sign after these surveys, the newest first.
 
-    Surveys of the name that are lost had epochs up to ``after_epoch``. An epsilon above
-    ``MOST_EPSILON`` is refused unless it may be ``hardly_private``.
+    Lost surveys of the name had epochs up to ``after_epoch``. An epsilon above ``MOST_EPSILON`` is
+    refused unless ``hardly_private`` is set.
 
     Raises:
-        InvalidManifest: naming the field at fault, or that nothing has changed.
+        InvalidManifest: naming the invalid field, or stating that nothing has changed.
     """
     before = [old for old in surveys if old.name == written.name]
     if before and says_the_same(written, before[0], config.origin):
@@ -67,13 +67,13 @@ async def publish(
     """Sign a survey and put it into the store; return its manifest, as :func:`successor` does.
 
     Raises:
-        KeyFileError: for a key that is unreadable or not this collector's authority.
-        InvalidManifest: naming the field at fault.
-        StoreError: if the store cannot take it.
-        PublicLogError: if the public log is not as it was left.
+        KeyFileError: if the key is unreadable or is not this collector's authority.
+        InvalidManifest: naming the invalid field.
+        StoreError: if the store cannot accept it.
+        PublicLogError: if the public log has changed unexpectedly.
     """
     key = await _authority_key(store, config, key_file)
-    # Whatever comes of this: a publishing that was broken off may be repeated without a change.
+    # In any case: an interrupted publishing may be repeated without a change.
     keep_record(key_file, PublicLog(await store.log()))
     manifest = successor(config, written, surveys, after_epoch, hardly_private=hardly_private)
     publisher = await begin_publishing(store, config, key_file)

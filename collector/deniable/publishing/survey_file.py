@@ -79,10 +79,10 @@ FIELDS: Final = {
     "issuer": "for a blind survey: the issuer's host name, used in counts and for distrust",
     "issuer_keys": "for a blind survey: the file of public keys that `deniable issuer keys` wrote",
 }
-"""Every field of a survey file; the site's table is made of it."""
+"""Every field of a survey file; the site's table is generated from it."""
 
 _TELLS: Final = {"mean": "mean", "distribution": LEVELS}
-"""The kind that tells most of each."""
+"""The most informative kind for each field."""
 
 _DEFAULTS: Final[dict[str, object]] = {
     "mechanism": AUTO,
@@ -117,7 +117,7 @@ grace = "1 day"
 
 
 class InvalidSurveyFile(InvalidManifest):
-    """A survey file that cannot be published, by its path and the field at fault."""
+    """A survey file that cannot be published, with its path and the invalid field."""
 
     def __init__(self, file: Path, field: str, reason: str) -> None:
         super().__init__(field, reason)
@@ -129,7 +129,7 @@ class InvalidSurveyFile(InvalidManifest):
 
 @contextmanager
 def naming(file: Path) -> Iterator[None]:
-    """Name the file in whatever is refused of it."""
+    """Add the file's name to errors about it."""
     try:
         yield
     except InvalidSurveyFile:
@@ -140,7 +140,7 @@ def naming(file: Path) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class SurveyFile:
-    """A survey file's fields, checked for their types; the manifest checks their domains.
+    """A survey file's fields, checked for their types; the manifest checks their values.
 
     Attributes: see :data:`FIELDS`; durations and start are in (Unix) seconds.
     """
@@ -162,10 +162,10 @@ class SurveyFile:
 
     @classmethod
     def load(cls, file: Path, **instead: str) -> "SurveyFile":
-        """Read a file, with other texts instead of what some fields have.
+        """Read a file, with some fields replaced.
 
         Raises:
-            InvalidSurveyFile: naming the field at fault.
+            InvalidSurveyFile: naming the invalid field.
         """
         with naming(file):
             try:
@@ -176,10 +176,10 @@ class SurveyFile:
 
     @classmethod
     def parse(cls, text: str, folder: Path = Path(), **instead: str) -> "SurveyFile":
-        """Read a file's text, with what it names in its folder; likewise."""
+        """Read a file's text; other files are relative to its folder. Otherwise like ``load``."""
         try:
             written = tomllib.loads(text)
-        # TOMLDecodeError, an integer of thousands of digits, or lists in lists without end.
+        # TOMLDecodeError, an integer of thousands of digits, or endlessly nested lists.
         except (ValueError, RecursionError) as error:
             raise InvalidManifest("TOML", str(error)) from error
         table = {**_DEFAULTS, **written, **instead}
@@ -227,7 +227,7 @@ class SurveyFile:
 
 
 def _meant(field: str) -> str:
-    """Return the field that was meant, or where all of them are."""
+    """Return the field that was probably meant, or where all fields are listed."""
     for near in get_close_matches(field.lower(), FIELDS, 1):
         return f"do you mean {near}?"
     return 'the page "A survey file" of the documents lists the fields'
@@ -250,7 +250,7 @@ def _text(table: dict[str, object], field: str) -> str:
 
 
 def _telling(table: dict[str, object], written: Mapping[str, object]) -> str:
-    """Return the kind that tells what is wanted."""
+    """Return the kind that estimates the requested quantity."""
     if "mechanism" in written or "dimensions" in written:
         raise InvalidManifest("tells", "chooses the mechanism: omit one of the two")
     if (tells := _text(table, "tells")) not in _TELLS:
@@ -294,7 +294,7 @@ def _is_several(kind: str) -> bool:
 def _settings(
     table: dict[str, object], kind: str, categories: tuple[str, ...], folder: Path
 ) -> dict[str, object]:
-    """Return the settings that belong to the kind, lists as tuples; the kind checks them."""
+    """Return the settings of a kind, lists as tuples; the kind checks them."""
     if kind == AUTO:
         return {}
     keys, wanted = KIND_WORDS[kind].keys, KIND_WORDS[kind].wanted
@@ -327,7 +327,7 @@ def _repeat(table: dict[str, object]) -> Repeat:
 
 
 _MODES: Final = {"issuers": "certificate", "issuer": "blind", "issuer_keys": "blind"}
-"""The fields that belong to one way of enrolment."""
+"""The fields that belong to one mode of enrolment."""
 
 
 def _enrolment(table: dict[str, object], folder: Path) -> Enrolment | BlindKeys:

@@ -1,8 +1,8 @@
-"""A survey's solution matrix, and any that people write as CSV: read exactly, and certified.
+"""A survey's solution matrix, or a hand-written CSV matrix: read exactly, and certified.
 
-A row for each category, a column for each response. A cell is a decimal, a fraction such as 1/3,
-or, if the whole file is integers, a weight; then every row must have the same sum. Nothing is
-rounded unless that is asked for.
+A row is a category, a column a response. A cell is a decimal, a fraction such as 1/3, or, if the
+whole file consists of integers, a weight; then every row must have the same sum. Nothing is rounded
+unless requested.
 """
 
 import csv
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from deniable.audit import SolutionMatrix
 
 MAX_FILE_BYTES: Final = 1 << 26
-"""64 MiB: a thousand categories in full precision take a third of it."""
+"""64 MiB: a thousand categories in full precision need a third of it."""
 
 _MOST_DIGITS: Final = 400
 _MOST_NAME: Final = 256
@@ -34,33 +34,33 @@ _NEAR: Final = Fraction(1, 10**9)
 
 
 class InvalidMatrixFile(ValueError):
-    """A file that holds no solution matrix; the message names the row and says what to do."""
+    """A file without a valid solution matrix; the message names the row and the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
 class NamedMatrix:
-    """A solution matrix with what its rows and columns are called; numbers from 1 if nothing is.
+    """A solution matrix with the names of its rows and columns; numbers from 1 by default.
 
-    It is ``rounded`` if rows did not sum to 1 and were scaled and rounded until they did.
+    It is ``rounded`` if rows did not sum to 1 and were scaled and rounded.
     """
 
     matrix: "SolutionMatrix"
     categories: tuple[str, ...]
     responses: tuple[str, ...]
     rounded: bool = False
-    names_rows: bool = field(default=False, compare=False)  # whether the categories' names are its
-    names_columns: bool = field(default=False, compare=False)  # the same of the responses
+    names_rows: bool = field(default=False, compare=False)  # whether the file names the categories
+    names_columns: bool = field(default=False, compare=False)  # whether it names the responses
 
 
 def read_matrix(data: bytes, *, rounding: bool = False) -> NamedMatrix:
     """Read a matrix from the bytes of a CSV file.
 
-    A first row without a number behind its first cell names the responses, such a first column
-    the categories; both, and the first cell is nobody's. If the two have the same names in another
-    order, the columns are put into that of the rows.
+    A first row without numbers after its first cell names the responses; such a first column names
+    the categories. If both exist, the first cell is ignored. If the two have the same names in
+    another order, the columns are put into the order of the rows.
 
     With ``rounding`` rows that sum to 1 within 1e-9 are scaled to sum to 1 exactly, on a grid that
-    leaves each entry 64 bits. Others are refused even so, by an InvalidMatrixFile.
+    keeps 64 bits of each entry. Other rows are still refused, by an InvalidMatrixFile.
     """
     table = _table(data)
     header, names = _named(table)
@@ -119,11 +119,11 @@ def _table(data: bytes) -> list[list[str]]:
 
 
 def _named(table: Sequence[Sequence[str]]) -> tuple[bool, bool]:
-    """Tell whether the first row and the first column hold names: if nothing in them is a number.
+    """Return whether the first row and column are names, that is, contain no numbers.
 
-    One mistyped number among others makes no header: it is refused as the cell that it is.
+    One mistyped number among others does not make a header: that cell is refused.
     """
-    # The corner tells nothing if it is text; if it is empty, it is no probability, so both do.
+    # A corner with text decides nothing; an empty corner is no probability, so both are names.
     corner = table[0][0].strip()
     header = not corner or all(_number(cell) is None for cell in table[0][1:])
     names = not corner or all(_number(row[0]) is None for row in table[1:])
@@ -181,8 +181,8 @@ def _matrix(
             raise InvalidMatrixFile(f"row {name!r} does not sum to 1 exactly, but to {about}{hint}")
     if all(total == grid for total in sums):
         return SolutionMatrix(weights, grid), False
-    # So fine that every entry keeps 64 bits: on a coarser grid a small one would be rounded away,
-    # and with it perhaps the worst response.
+    # Fine enough that every entry keeps 64 bits: a coarser grid could round away a small entry, and
+    # perhaps the worst response.
     least = min(weight for row in weights for weight in row if weight)
     fine = 1 << (_KEPT_BITS + (max(sums) // least).bit_length())
     return SolutionMatrix((largest_remainder(row, fine) for row in weights), fine), True
@@ -214,7 +214,7 @@ def _check_names(what: str, names: Sequence[str]) -> None:
 
 
 def read_dimensions(value: object) -> Dimensions:
-    """Return the questions that a table of lists names, with their answers."""
+    """Return the questions in a table of lists, with their answers."""
     if not isinstance(value, dict) or not all(isinstance(row, list) for row in value.values()):
         raise InvalidManifest(
             "dimensions",
@@ -246,12 +246,12 @@ def read_survey_matrix(
     delta: str,
     folder: Path,
 ) -> dict[str, Any]:
-    """Return certified integers in the categories' order, and what the responses are called."""
+    """Return certified integers in the categories' order, and the names of the responses."""
     given, labels = settings["matrix"], settings.get("responses", ())
     if not isinstance(labels, tuple) or not all(isinstance(label, str) for label in labels):
         raise InvalidManifest("responses", "must be a list of strings")
     try:
-        # What was written in floats is rounded here, and certified afterwards.
+        # Floats are rounded here, and certified afterwards.
         if isinstance(given, str):
             named = read_matrix((folder / given).read_bytes(), rounding=True)
         elif isinstance(given, tuple) and all(isinstance(row, tuple) for row in given):
@@ -284,13 +284,13 @@ def certified_settings(
     epsilon: str,
     delta: str = "0",
 ) -> dict[str, Any]:
-    """Return probabilities as integers over 2^64, certified to be as private as is stated.
+    """Return probabilities as integers over 2^64, certified to be as private as stated.
 
-    They are the settings of the kind ``matrix``. As little noise as rounding takes is mixed in.
+    They are the settings of the kind ``matrix``. The least noise needed for rounding is mixed in.
 
     Raises:
-        InvalidManifest: for a matrix that is not so private, that has a probability of 0 or 1, or
-            from whose responses shares cannot be estimated.
+        InvalidManifest: if the matrix is less private, has a probability of 0 or 1, or shares
+            cannot be estimated from its responses.
     """
     from deniable.audit.solution_matrix import SolutionMatrix
     from deniable.audit.tight import tight_epsilon
@@ -338,9 +338,10 @@ def _check_no_certainty(matrix: "SolutionMatrix") -> None:
 
 
 def _tells_apart(weights: tuple[tuple[int, ...], ...]) -> bool:
-    """Tell whether the rows are linearly independent, by elimination modulo a prime.
+    """Return whether the rows are linearly independent, by elimination modulo a prime.
 
-    Independent modulo a prime is independent; that a prime of 127 bits hides it is out of reach.
+    Independence modulo a prime implies independence; a prime of 127 bits cannot in practice hide
+    it.
     """
     rows = [[weight % _PRIME for weight in row] for row in weights]
     for column in range(len(rows[0])):

@@ -1,4 +1,4 @@
-"""Backups, and moves to another place: whole copies of a store, of whatever kind."""
+"""Backups and moves: whole copies of a store of any kind."""
 
 import asyncio
 import fcntl
@@ -24,12 +24,12 @@ _OWNER_ONLY: Final = 0o600
 async def back_up(store: Store | Path, file: Path) -> None:
     """Write a whole store, as of one moment, into a new file, while others use the store.
 
-    The file appears when it is whole and was checked; it is readable by its owner alone. The copy
-    of a SQLite store has the schema that the store has; of an older one it is checked besides that
-    it can be migrated.
+    The file appears once it is complete and checked; only its owner can read it. The copy of a
+    SQLite store has the store's schema. If that is older, it is also checked that it can be
+    migrated.
 
     Raises:
-        StoreError: if the store cannot be read, or the copy is not in order.
+        StoreError: if the store cannot be read, or the copy is corrupt.
         OSError: if the file cannot be written, or exists already.
     """
     if not file.parent.is_dir():
@@ -54,11 +54,11 @@ async def back_up(store: Store | Path, file: Path) -> None:
 
 
 async def restore(store: Store, file: Path) -> None:
-    """Fill an empty store from a backup of this version or an older one, wholly or not at all.
+    """Fill an empty store from a backup of this version or an older one, completely or not at all.
 
     Raises:
         NotEmpty: if the store holds anything.
-        StoreError: if the backup is not in order, or the store cannot be written.
+        StoreError: if the backup is corrupt, or the store cannot be written.
         OSError: if the backup cannot be read.
     """
     if file.with_name(f"{file.name}-wal").exists():
@@ -89,7 +89,7 @@ def _current(file: Path, place: Path) -> Path:
 def _copy_file(source: Path, file: Path) -> None:
     with read_only(source) as connection:
         version(connection)
-        # Without what deleted rows left behind, and every page in the order of its keys.
+        # Without the remains of deleted rows, and with pages in the order of their keys.
         connection.execute("VACUUM INTO ?", (str(file),))
 
 
@@ -116,9 +116,9 @@ async def _check(file: Path, otherwise: str) -> None:
 
 @contextmanager
 def _workplace(beside: Path, prefix: str) -> Iterator[Path]:
-    """Make a folder while the block runs, and remove those that killed commands left.
+    """Create a folder for the block, and remove those that killed commands left.
 
-    Each is locked by its user, and a lock ends with its process.
+    Each is locked by its process, and a lock ends with its process.
     """
     for left in beside.glob(f"{prefix}*"):
         with suppress(OSError), _locked(left):
@@ -129,7 +129,7 @@ def _workplace(beside: Path, prefix: str) -> Iterator[Path]:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Lock a folder; BlockingIOError if another process, or another user of it here, has it."""
+    """Lock a folder; BlockingIOError if another process, or another call here, has locked it."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -140,7 +140,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def _reserved(file: Path) -> Iterator[None]:
-    """Reserve an unused file name; release it unless the file was made."""
+    """Reserve an unused file name; release it unless the file was created."""
     os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY))
     try:
         yield
@@ -158,15 +158,15 @@ def _synchronise(path: Path) -> None:
 
 
 async def move(source: Store, target: Store, to: str) -> None:
-    """Move all rows of a store into an empty one; the old one accepts nothing more.
+    """Move all rows of a store into an empty one; the old one accepts no more reports.
 
-    Users of the old one learn where the new one is: ``to``. The old store is fenced before it
-    is copied (S8), and the copy is one transaction. After a failure the mark is lifted if the new
-    store is seen to hold nothing; else, and if this process is killed, it stays, and doing the same
-    again goes on.
+    Users of the old store learn the new place, ``to``. The old store is fenced before it is copied
+    (S8), and the copy is one transaction. If the move fails, the fence is lifted if the new store
+    is confirmed to be empty. Otherwise, or if this process is killed, it remains, and repeating the
+    move continues it.
 
     Raises:
-        NotEmpty: if the new store holds something that is not from an earlier such move.
+        NotEmpty: if the new store contains rows that are not from an earlier such move.
         StoreMoved: if the old one was moved to another place.
         StoreError: if it failed. The old store accepts reports again, unless it is unknown whether
             the new one was filled.
@@ -181,20 +181,21 @@ async def move(source: Store, target: Store, to: str) -> None:
             raise StoreError("the new store differs from the old one") from None
     except BaseException:
         if await source.moved_to() == to:
-            # A commit may have been done whose answer was lost. This waits for one under way.
+            # A commit whose answer was lost may have succeeded. This waits for a commit in
+            # progress.
             with suppress(NotEmpty):
                 await target.fill(_lifted(source))
         raise
 
 
-# Both run while nobody else can fill the new store: of two moves at once, none lifts the mark under
-# which the other copies.
+# Both run while nobody else can fill the new store: of two simultaneous moves, neither lifts the
+# fence under which the other copies.
 async def _fenced(source: Store, to: str) -> AsyncGenerator[Sequence[StoredRow], None]:
     await source.move_away(to)
     async with aclosing(source.rows()) as chunks:
         async for chunk in chunks:
             yield chunk
-    if await source.moved_to() != to:  # what came since would be missing
+    if await source.moved_to() != to:  # later rows would be missing
         raise StoreError("the move was cancelled while the old store was copied")
 
 
@@ -205,7 +206,7 @@ async def _lifted(source: Store) -> AsyncGenerator[Sequence[StoredRow], None]:
 
 
 async def _counted(store: Store) -> Counter[object]:
-    """Return the counts that never decrease: of surveys, and of each response's reports."""
+    """Return the counts that never decrease: surveys, and reports of each response."""
     held: Counter[object] = Counter()
     async for chunk in store.rows():
         for row in chunk:

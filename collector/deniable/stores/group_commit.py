@@ -1,7 +1,7 @@
-"""Group commit without a timer: whatever arrives during one commit is committed by the next.
+"""Group commit without a timer: reports that arrive during one commit are committed by the next.
 
-A commit costs as much as judging several reports, however few it stores. So it begins when the
-event loop has nothing more to hand in: under load the groups grow by themselves, and an idle store
+A commit costs as much as checking several reports, however few it stores. So it begins when the
+event loop has no more reports to add. Under load the groups grow by themselves, and an idle store
 commits at once.
 """
 
@@ -14,8 +14,8 @@ from deniable.stores.values import Overloaded, Receipt, StoreError, Verdict
 MOST_WAITING: Final = 20_000
 """Reports that may wait for their commit: some seconds' worth, and a few MiB of memory."""
 _QUIET_TURNS: Final = 4
-"""Turns of the event loop that aiohttp takes from received bytes to a report that waits here."""
-_MOST_SECONDS: Final = 0.01  # a loop that is never quiet commits all the same
+"""Turns of the event loop that aiohttp takes from received bytes to a waiting report."""
+_MOST_SECONDS: Final = 0.01  # a loop that is never quiet still commits
 
 _Waiting = tuple[Sequence[Receipt], "asyncio.Future[list[Verdict]]"]
 
@@ -25,7 +25,7 @@ class GroupCommit:
 
     Args:
         commit: stores receipts durably in one transaction, and returns one verdict for each.
-        most_together: how many it takes at most, unless one request alone has more.
+        most_together: the most that it accepts, unless a single request has more.
     """
 
     def __init__(
@@ -40,11 +40,11 @@ class GroupCommit:
         self._committing: asyncio.Task[None] | None = None
 
     async def add(self, receipts: Sequence[Receipt]) -> list[Verdict]:
-        """Have receipts stored by the next commit; return one verdict for each, in their order.
+        """Have the next commit store receipts; return one verdict for each, in their order.
 
         Raises:
-            Overloaded: if too many wait already; nothing was taken.
-            StoreError: whatever ended the commit; nothing was stored, or that is not known.
+            Overloaded: if too many wait already; none was accepted.
+            StoreError: if the commit failed; nothing was stored, or that is unknown.
         """
         if self._queued + len(receipts) > MOST_WAITING:
             raise Overloaded("too many reports wait for their commit")
@@ -73,7 +73,7 @@ class GroupCommit:
                 except Exception as error:  # noqa: BLE001 - each of the group learns of it
                     _fail(group, error)
         finally:
-            # Nobody may wait for ever, whatever ended the loop; for those answered this is nothing.
+            # Nobody may wait for ever, whatever ended the loop; answered receipts are unaffected.
             _fail(group + self._waiting, StoreError("the commit did not take place"))
             self._waiting, self._queued = [], 0
             self._committing = None
@@ -102,7 +102,7 @@ class GroupCommit:
 def _acknowledge(group: list[_Waiting], verdicts: list[Verdict]) -> None:
     start = 0
     for receipts, future in group:
-        if not future.done():  # a cancelled request learns nothing; its reports are stored
+        if not future.done():  # a cancelled request gets no answer, but its reports are stored
             future.set_result(verdicts[start : start + len(receipts)])
         start += len(receipts)
 

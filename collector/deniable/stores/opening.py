@@ -44,12 +44,12 @@ async def open_store(
 
     Args:
         target: ``postgresql://…``, or the path of a SQLite file.
-        create: make the store if there is none; a SQLite file of an older schema is migrated.
-        migrate: bring a SQLite file to this version. (A PostgreSQL database has other collectors:
-            it is migrated by :func:`migrate_store` only.)
-        most_connections: to a PostgreSQL database.
-        patience: for how many seconds work is tried again that other processes, or a server that is
-            away, keep from being done; by default as long as a collector that serves.
+        create: create the store if there is none; a SQLite file of an older schema is migrated.
+        migrate: bring a SQLite file to this version. (A PostgreSQL database may have other
+            collectors: only :func:`migrate_store` migrates it.)
+        most_connections: the limit for a PostgreSQL database.
+        patience: seconds for which work is retried while other processes, or an unavailable server,
+            prevent it; the default is that of a serving collector.
 
     Raises:
         UnknownSchema: if another version of deniable wrote it.
@@ -65,7 +65,7 @@ async def open_store(
 
 
 async def migrate_store(target: Path | str) -> tuple[int, int]:
-    """Bring a store's schema to this version; return its version before (0: none), and after.
+    """Migrate a store's schema to this version; return the version before (0: none) and after.
 
     Raises:
         UnknownSchema: if a newer version of deniable wrote it.

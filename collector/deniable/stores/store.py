@@ -1,21 +1,23 @@
 """The store's contract: the promises of every database behind a collector.
 
-S1. What an answer rests on is durable before it is given: when ``add`` returns, what it accepted
-    survives the loss of power, and so does whatever it called repeated, sealed, ended or distrusted
-    by. A group that would write nothing therefore makes a durable write of its own.
+S1. An answer is given only after the data behind it is durable. When ``add`` returns, everything
+    that it accepted survives a power failure, and so does the reason for every repeated, sealed,
+    ended or distrusted verdict. A group that would write nothing therefore makes a durable write of
+    its own.
 S2. First write wins: a report's identity is (survey, epoch, key). A repeat with the same response
-    is a duplicate, with another a conflict; in index order, also within one batch or commit group.
+    is a duplicate, with another a conflict; this applies in index order, also within one batch or
+    commit group.
 S3. A report is counted exactly once, in the transaction that stores its receipt.
-S4. A sealed epoch accepts nothing, duplicates included: the seal is read in the same transaction.
-    A seal is final. Its digest is that of the counts, which never change again.
-S5. No column orders the receipts by arrival or links those of one device. What a database's own
-    files tell beyond its tables is kept short, and documented (operations/storage.md, postgres.md).
+S4. A sealed epoch accepts nothing, not even duplicates: the seal is read in the same transaction. A
+    seal is final. Its digest covers the counts, which never change again.
+S5. No column orders the receipts by arrival or links those of one device. Any such trace in a
+    database's own files is kept short, and documented (operations/storage.md, postgres.md).
 S6. Receipts are pruned only after their epoch's seal; counts stay.
-S7. An ended survey accepts nothing, nor what a distrusted issuer vouches for: both are
-    read in the transaction of the insert.
-S8. A store that was moved away accepts nothing: every write reads that in its own transaction. What
-    was committed before is all there is to copy. It shows no figures either, wherever they would
-    be read, since they continue elsewhere: StoreMoved names the place.
+S7. An ended survey accepts nothing, and no survey accepts reports that a distrusted issuer vouches
+    for: both are read in the transaction of the insert.
+S8. A store that was moved away accepts nothing: every write reads that in its own transaction. Only
+    data that was committed before needs to be copied. It shows no figures either, since they
+    continue elsewhere: StoreMoved names the place.
 """
 
 from abc import ABC, abstractmethod
@@ -39,9 +41,9 @@ from deniable.stores.values import (
 
 
 class Store(ABC):
-    """A collector's store of what it acknowledged. Every method may raise StoreError.
+    """A collector's store of the reports that it acknowledged. Every method may raise StoreError.
 
-    ``add`` is overloaded once more than ``MOST_WAITING`` reports wait for their commit.
+    ``add`` raises Overloaded once more than ``MOST_WAITING`` reports wait for their commit.
     """
 
     def __init__(self) -> None:
@@ -63,7 +65,7 @@ class Store(ABC):
         repeatable: bool = True,
         though_moved: bool = False,
     ) -> Result:
-        """Follow a rule in a transaction that writes, durably also if nothing changes (S1).
+        """Follow a rule in a writing transaction, durable even if nothing changes (S1).
 
         The rule starts again with each attempt of the transaction; a rule that is not repeatable is
         not retried once it may have been committed. A store that was moved away is written to only
@@ -76,7 +78,7 @@ class Store(ABC):
         return None
 
     async def lagging_standbys(self) -> int:
-        """Return the number of the store's standbys for which no acknowledgement waits."""
+        """Return the number of the store's standbys that no acknowledgement waits for."""
         return 0
 
     async def add(self, receipts: Sequence[Receipt]) -> list[Verdict]:
@@ -90,13 +92,13 @@ class Store(ABC):
         extension: LogExtension | None = None,
         now: int | None = None,
     ) -> None:
-        """Add a survey, and extend the public log by it; publishing it again changes nothing.
+        """Add a survey, and extend the public log with it; publishing it again changes nothing.
 
-        Without ``now`` the time of its publication is unknown.
+        Without ``now`` its time of publication is unknown.
 
         Raises:
-            SurveyConflict: if the name has a different manifest of this or a higher sequence.
-            LogConflict: if the log does not have the size that is extended.
+            SurveyConflict: if the name has a different manifest with this or a higher sequence.
+            LogConflict: if the log's size is not the extension's.
         """
         await self._write(lambda: operating.publish(manifest, envelope, extension, now))
 
@@ -115,15 +117,14 @@ class Store(ABC):
         sign_anew: Callable[[bytes], bytes],
         extension: LogExtension | None = None,
     ) -> int:
-        """Publish a hand-over of the authority's key, and every survey under the new one.
+        """Publish a rotation of the authority's key, and re-sign every survey with the new key.
 
-        The public log is extended with it.
-        ``sign_anew`` returns the envelope that replaces a survey's, or the same one. The number
-        that it changed is returned.
+        The public log is extended with it. ``sign_anew`` returns a survey's new envelope, or the
+        same one. Returns the number of changed surveys.
 
         Raises:
             RotationConflict: if one of the keys was rotated before, or too many were.
-            LogConflict: if the log does not have the size that is extended.
+            LogConflict: if the log's size is not the extension's.
         """
         handing_over = partial(operating.rotate, rotation, envelope, sign_anew, extension)
         return await self._write(handing_over, repeatable=False)
@@ -133,19 +134,19 @@ class Store(ABC):
         return await self._read(operating.rotations)
 
     async def log(self, start: int = 0) -> StoredLog:
-        """Return the public log, its entries from a position on."""
+        """Return the public log, with its entries from a position on."""
         return await self._read(lambda: operating.log(start))
 
     async def extend_log(self, extension: LogExtension) -> None:
         """Append entries to the public log, with the checkpoint that covers them.
 
         Raises:
-            LogConflict: if the log does not have the size that is extended.
+            LogConflict: if the log's size is not the extension's.
         """
         await self._write(lambda: operating.extend(extension), repeatable=False)
 
     async def cosign_log(self, add: Callable[[str], tuple[str, bool]]) -> None:
-        """Replace the log's newest checkpoint by what ``add`` makes of it.
+        """Replace the log's newest checkpoint with the result of ``add``.
 
         It returns the checkpoint with more cosignatures, and whether a quorum of the collector's
         witnesses has cosigned it.
@@ -155,9 +156,9 @@ class Store(ABC):
     async def counts(self, survey_id: bytes, epoch: int) -> Counts:
         """Return the count of each response, as figures may show it.
 
-        Figures stand until max(1, minimum_reports) more are counted than they show. That is judged
-        when they are read: reading takes the step, for every reader alike, and ``add`` does nothing
-        for it. There are no counts while too few reports are counted.
+        Figures are unchanged until max(1, minimum_reports) more reports are counted than they show.
+        This is checked when they are read: reading takes the step, for all readers alike, and
+        ``add`` does no work for it. There are no counts while too few reports are counted.
         """
         return await self._current_figures(counting.shown_counts, survey_id, epoch)
 
@@ -168,7 +169,7 @@ class Store(ABC):
     async def counted(self, survey_id: bytes, epoch: int) -> int:
         """Return the number of an epoch's reports, including those that no figure shows yet.
 
-        It is for operators: others could learn from it when a report comes.
+        It is for operators: others could infer from it when a report arrives.
         """
         return await self._figures(counting.counted_reports, survey_id, epoch)
 
@@ -185,7 +186,7 @@ class Store(ABC):
     async def _figures(
         self, view: Callable[..., Rule[Result]], survey_id: bytes, *epoch: int
     ) -> Result:
-        """Follow a rule that reads what was counted, unless the store was moved away (S8)."""
+        """Follow a rule that reads counts, unless the store was moved away (S8)."""
 
         def unless_moved() -> Rule[Result]:
             yield from operating.check_unmoved()
@@ -222,8 +223,8 @@ class Store(ABC):
     async def prune(self, survey_id: bytes, epoch: int, now: int) -> int:
         """Erase the receipts of an epoch; return their number.
 
-        It may be interrupted, or done by several at once: what is left is erased by the next call,
-        and ``pruned_at`` is set once nothing is.
+        It may be interrupted, or run concurrently: the next call erases the rest, and ``pruned_at``
+        is set once none is left.
 
         Raises:
             NotSealed: if it was not sealed at least 24 hours before ``now``.
@@ -238,7 +239,7 @@ class Store(ABC):
         return await self._read(counting.ended)
 
     async def distrust(self, issuer: bytes, now: int) -> None:
-        """Refuse every further report that this issuer vouches for, in any survey, for good."""
+        """Refuse all further reports that this issuer vouches for, in any survey, for good."""
         await self._write(lambda: counting.distrust(issuer, now))
 
     async def distrusted(self) -> frozenset[bytes]:
@@ -246,7 +247,7 @@ class Store(ABC):
         return await self._read(counting.distrusted)
 
     async def add_token(self, token: Token) -> None:
-        """Keep the digest of a token; StoreError if it exists already."""
+        """Store the digest of a token; StoreError if it exists already."""
         await self._write(lambda: operating.add_token(token), repeatable=False)
 
     async def tokens(self) -> list[Token]:
@@ -258,11 +259,11 @@ class Store(ABC):
         return await self._write(lambda: operating.revoke_token(digest), repeatable=False)
 
     async def token(self, digest: bytes) -> Token | None:
-        """Return the token with this digest, also after its end; None if there is none."""
+        """Return the token with this digest, even if it has ended; None if there is none."""
         return await self._read(lambda: operating.token(digest))
 
     async def set_public(self, name: str, *, public: bool) -> None:
-        """Decide whether anyone may read the figures of a name, whatever the setting says."""
+        """Decide whether anyone may read the figures of a name, overriding the setting."""
         await self._write(lambda: operating.set_public(name, public))
 
     async def public(self) -> dict[str, bool]:
@@ -270,7 +271,7 @@ class Store(ABC):
         return await self._read(operating.public)
 
     async def add_note(self, name: str, note: Note) -> None:
-        """Keep a note about the surveys of a name; StoreError if there are too many."""
+        """Store a note about the surveys of a name; StoreError if there are too many."""
         await self._write(lambda: operating.add_note(name, note))
 
     async def notes(self, name: str) -> list[Note]:
@@ -286,7 +287,7 @@ class Store(ABC):
         """Recount the receipts, and return a line for each fault.
 
         Counts equal their receipts where these are kept; seals' digests are those of the counts;
-        what is shown is at most what is counted.
+        shown counts do not exceed counted ones.
         """
 
     async def ping(self) -> None:
@@ -300,9 +301,9 @@ class Store(ABC):
     async def move_away(self, to: str) -> None:
         """Mark the store as moved; from this commit on every write raises StoreMoved.
 
-        That includes ``ping``; and so does whatever reads figures. What was committed before is in
-        ``rows()``. Operators learn the new place, ``to``; doing it again for the same place changes
-        nothing.
+        That includes ``ping``; reading figures raises it, too. Rows that were committed before are
+        in ``rows()``. Operators learn the new place, ``to``; repeating it for the same place
+        changes nothing.
 
         Raises:
             StoreMoved: if it was moved to another place before.
@@ -310,7 +311,7 @@ class Store(ABC):
         await self._write(lambda: operating.move_away(to), though_moved=True)
 
     async def cancel_move(self) -> None:
-        """Lift the mark of :meth:`move_away`; without one this changes nothing."""
+        """Lift the mark of :meth:`move_away`; without a mark this changes nothing."""
         await self._write(operating.cancel_move, though_moved=True)
 
     async def check_unmoved(self) -> None:
@@ -318,7 +319,7 @@ class Store(ABC):
         await self._read(operating.check_unmoved)
 
     async def moved_to(self) -> str | None:
-        """Return the place that the store was moved to; None while it accepts reports."""
+        """Return the place to which the store was moved; None while it accepts reports."""
         return await self._read(operating.moved_to)
 
     async def note_backup(self, now: int) -> None:
@@ -335,8 +336,8 @@ class Store(ABC):
 
     @abstractmethod
     async def fill(self, chunks: AsyncIterator[Sequence[StoredRow]]) -> None:
-        """Write all rows of another store, or none; NotEmpty if this one holds anything."""
+        """Write all rows of another store, or none; NotEmpty if this one contains any."""
 
     @abstractmethod
     async def close(self) -> None:
-        """Commit the receipts that were taken, then let go of the store."""
+        """Commit the waiting receipts, then close the store."""

@@ -1,4 +1,4 @@
-"""Values that a store takes and returns, and its errors."""
+"""Values for a store's arguments and results, and its errors."""
 
 import hashlib
 from collections.abc import Iterable, Mapping
@@ -9,10 +9,9 @@ from typing import Final, NamedTuple
 from deniable.messages.codec import encode
 
 Counts = dict[bytes | None, dict[int, int]]
-"""The count of each response, by the issuer that vouched; None where nobody did.
+"""The count of each response, by the issuer that vouched; None if nobody did.
 
-Issuers and responses are in it if at least one of their reports was counted: there may be 2^20
-responses.
+Only issuers and responses with a counted report are included, since there may be 2^20 responses.
 """
 
 
@@ -21,20 +20,20 @@ class Seal:
     """The end of an epoch, after which its counts are final."""
 
     epoch: int
-    sealed_at: int  # Unix seconds, by the clock of whoever sealed it
-    reports: int | None  # None to whoever is not shown all of them
-    digest: bytes  # of the counts, by :func:`counts_digest`; empty likewise
+    sealed_at: int  # Unix seconds, by the clock of the sealing process
+    reports: int | None  # None for users who may not see all of them
+    digest: bytes  # of the counts, by :func:`counts_digest`; empty for the same users
     pruned_at: int | None  # Unix seconds when the receipts were erased; None while they are kept
     cut_at: int | None = None
-    """Unix seconds since when a PostgreSQL store is in the history in which it was sealed.
+    """Unix seconds since when a PostgreSQL store's history differs from the sealed one.
 
-    None of one that had no other. A standby that was promoted then may have lacked reports that had
-    been acknowledged.
+    None if its history is the same. A standby promoted then may have lacked reports that had been
+    acknowledged.
     """
 
 
 def as_counts(rows: Iterable[tuple[bytes, int, int]]) -> Counts:
-    """Return rows of issuer, response and reports as counts; the issuer b"" is nobody."""
+    """Return rows of issuer, response and reports as counts; the issuer b"" means none."""
     counts: Counts = {}
     for issuer, response, reports in rows:
         counts.setdefault(issuer or None, {})[response] = reports
@@ -46,8 +45,8 @@ def counts_digest(
 ) -> bytes:
     """Return the SHA-256 of all counts of an epoch, shown or not.
 
-    It is over the canonical msgpack of ``[survey_id, epoch, [[issuer, response, reports], …]]``,
-    sorted, without zeros; the issuer is empty where nobody vouched.
+    It is computed over the canonical msgpack of ``[survey_id, epoch, [[issuer, response, reports],
+    …]]``, sorted, without zeros; the issuer is empty if nobody vouched.
     """
     by_issuer = {issuer or b"": vouched for issuer, vouched in counts.items()}
     rows = [
@@ -66,7 +65,7 @@ MIGRATED: Final = (
 
 
 class StoreError(Exception):
-    """The store could not do what was asked, and did none of it."""
+    """The store could not carry out the request, and did no part of it."""
 
 
 class Unreachable(StoreError):
@@ -74,7 +73,7 @@ class Unreachable(StoreError):
 
 
 class NotAdmitted(StoreError):
-    """The database refuses this role or password, or lacks what its address names."""
+    """The database refuses this role or password, or lacks a part of its address."""
 
 
 class StoreFull(StoreError):
@@ -82,7 +81,7 @@ class StoreFull(StoreError):
 
 
 class StoreLocked(StoreError):
-    """Another program kept the store's file locked for the whole patience."""
+    """Another program kept the store's file locked during the whole patience."""
 
 
 class StoreMoved(StoreError):
@@ -90,7 +89,7 @@ class StoreMoved(StoreError):
 
 
 class Overloaded(StoreError):
-    """More reports wait for their commit than the store may hold."""
+    """More reports wait for their commit than the store allows."""
 
 
 class SurveyConflict(StoreError):
@@ -120,8 +119,8 @@ class UnknownSchema(StoreError):
 RECEIPT_KEY_BYTES: Final = 16
 """Bytes of a report's public key that distinguish a repeat from another device's report.
 
-Colliding with somebody else's key takes 2^128 keys of one's own; two of one's own that collide
-take 2^64, and count once.
+Colliding with somebody else's key takes 2^128 keys; a collision of two keys of one's own takes
+2^64, and such a pair counts once.
 """
 
 KEPT_SECONDS: Final = 86_400
@@ -129,10 +128,10 @@ KEPT_SECONDS: Final = 86_400
 
 
 class Receipt(NamedTuple):
-    """A report as it is stored: enough of its sender to recognise repeats, and the response.
+    """A report as stored: enough of its key to recognise repeats, and the response.
 
-    A tuple, since a collector makes some ten thousand of them a second. The key is the first 16
-    bytes of the report's; the issuer, who vouched for the device, is None in open surveys.
+    A tuple, since a collector creates some ten thousand of them a second. The key is the first 16
+    bytes of the report's key. The issuer vouched for the device; it is None in open surveys.
     """
 
     survey_id: bytes
@@ -148,7 +147,7 @@ class Receipt(NamedTuple):
 class Verdict(StrEnum):
     """The verdict on one report; the first refusal that applies, in this order.
 
-    ENDED, SEALED, DISTRUSTED: whether such a report repeats another is not looked at.
+    ENDED, SEALED, DISTRUSTED: whether such a report is a repeat is not checked.
     """
 
     ACCEPTED = "accepted"
@@ -162,7 +161,7 @@ class Verdict(StrEnum):
 class Role(StrEnum):
     """The role of a token's holder: an operator may do whatever an analyst may.
 
-    A reader may see one survey's figures, for a time: such a token is a link that was shared.
+    A reader may see one survey's figures for a limited time: such a token is a shared link.
     """
 
     READER = "reader"
@@ -172,17 +171,17 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token that somebody holds, without its secret."""
+    """An issued token, without its secret."""
 
     digest: bytes  # SHA-256 of the token
     role: Role
-    label: str  # whose it is, for the operator's own records
+    label: str  # its holder, for the operator's own records
     created_at: int  # Unix seconds
-    survey: str | None = None  # a reader's: the name of the only one that it is for
-    ends_at: int | None = None  # a reader's: Unix seconds from which on it opens nothing
+    survey: str | None = None  # for a reader: the name of its only survey
+    ends_at: int | None = None  # for a reader: Unix seconds when it expires
 
     def runs(self, now: float) -> bool:
-        """Return whether its end, if it has one, is in the future."""
+        """Return whether the token has not expired."""
         return self.ends_at is None or now < self.ends_at
 
     def opens(self, survey: str, now: float) -> bool:
@@ -197,20 +196,20 @@ MOST_NOTES: Final = 200
 
 
 class Note(NamedTuple):
-    """An operator's note about the surveys of a name: what happened at a Unix second."""
+    """An operator's note about the surveys of a name: an event at a Unix second."""
 
     at: int
     text: str
 
 
 def check_note(text: str) -> str:
-    """Return a note's text without space around it.
+    """Return a note's text without surrounding space.
 
     Raises:
         ValueError: if it is empty, too long, or has invisible characters.
     """
     text = text.strip()
-    # Control and format characters, surrogates and the like would hide or reorder what is read.
+    # Control and format characters, surrogates and the like would hide or reorder text.
     if not text or len(text) > MOST_NOTE or not text.isprintable():
         raise ValueError(f"a note must have 1 to {MOST_NOTE} visible characters, on one line")
     return text
@@ -220,13 +219,13 @@ class StoredLog(NamedTuple):
     """The public log's entries (from some position on) and checkpoints; empty if there is none."""
 
     entries: tuple[bytes, ...]
-    newest: str  # the newest signed checkpoint, with the cosignatures that have come
-    witnessed: str  # the newest that a quorum of the collector's witnesses cosigned
+    newest: str  # the newest signed checkpoint, with the cosignatures so far
+    witnessed: str  # the newest one that a quorum of the collector's witnesses cosigned
 
 
 class LogExtension(NamedTuple):
     """Entries to be appended to the public log, and the checkpoint that covers them."""
 
-    size: int  # of the log before
+    size: int  # of the log before the extension
     entries: tuple[bytes, ...]
     checkpoint: str

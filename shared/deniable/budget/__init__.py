@@ -1,33 +1,33 @@
-"""Budget: what a device's reports cost in privacy, and what it may spend, in exact integers.
+"""Budget: the privacy cost of a device's reports, and its spending limit, in exact integers.
 
 A report costs its pure level, in billionths of epsilon, always rounded up. Pure levels add up
 exactly (basic composition), whatever the answers were and however they changed from epoch to epoch.
-A ledger of integers neither drifts nor rounds in anybody's favour but the user's.
+A ledger of integers does not drift, and rounds only in the user's favour.
 
 Several reports may share kept responses. A range is a run of epochs through which a device keeps
-one response for each answer that it gives. What is charged for j reports within one range covers
-two histories of answers that change *at the same times* (s and t have equal answers in the one if
-and only if they do in the other):
+one response for each answer that it gives. The charge for j reports within one range covers two
+histories of answers that change *at the same times* (s and t have equal answers in the one if and
+only if they do in the other):
 
-Kept responses to different answers are independent, and the reports about one answer depend on its
-kept response alone. So the reports fall into groups, one a distinct answer, with j_1 + … + j_c = j
-and c <= min(j, k), which cost what they cost one by one:  sum_i f(j_i),  f(t) being the level of t
-reports about a constant answer.
+Kept responses to different answers are independent, and the reports about one answer depend only on
+its kept response. So the reports form groups, one per distinct answer, with j_1 + … + j_c = j and c
+<= min(j, k). Their costs add up: sum_i f(j_i), where f(t) is the level of t reports about a
+constant answer.
 
 * Memoised: f(t) is the level of the matrix, once; together at most c times it.
 * Two rounds: f(t) = ln :meth:`Rounds.constant_odds`, which rises from the level of one report to
-  that of the kept response; for sets of one category it is
-  ln[(E_inf E_2^t + k - 1)/(E_2^t + E_inf + k - 2)]. Together it is at most c eps_inf, and at most
-  j max_(t <= j) f(t)/t. It may *exceed* j f(1): for k > 2 the noise of the fresh round averages out
-  before the kept response binds, and two reports may cost more than twice one.
+  that of the kept response; for sets of one category it is ln[(E_inf E_2^t + k - 1)/(E_2^t + E_inf
+  + k - 2)]. Together it is at most c eps_inf, and at most j max_(t <= j) f(t)/t. It may *exceed* j
+  f(1): for k > 2 the noise of the fresh round averages out before the kept response limits the
+  cost, and two reports may cost more than twice one.
 * Fresh: every epoch is a range of its own, and costs f(1).
 
-Different ranges share nothing, so that their costs add.
+Different ranges share nothing, so their costs add up.
 
-NOT covered are two histories that change at different times. That an answer changed is then what
-the kept responses give away: (0, 0) and (0, 1) differ in the probability that two memoised reports
-differ, which is 0 in the one, so that some delta is needed at every epsilon (5/8 for e^eps = 3 and
-k = 2). With two rounds, any two histories of j reports are j ln E_2 apart (:func:`changing_cost`).
+NOT covered are two histories that change at different times. Then the kept responses reveal that an
+answer changed. (0, 0) and (0, 1) differ in the probability that two memoised reports differ, which
+is 0 in the one, so some delta is needed at every epsilon (5/8 for e^eps = 3 and k = 2). With two
+rounds, any two histories of j reports are j ln E_2 apart (:func:`changing_cost`).
 
 Source: docs/mathematics.md, section 16.
 """
@@ -49,7 +49,7 @@ NANO: Final = 10**9
 """Units of cost in one epsilon."""
 
 DEFAULT_LIFETIME_EPSILON: Final = 20
-"""The most that a device spends on all surveys together unless the app says otherwise."""
+"""The most that a device spends on all surveys together unless the app sets another limit."""
 
 _LONGEST: Final = 64
 """The number of reports up to which f(t) is computed; above, it is bounded."""
@@ -66,7 +66,7 @@ def pure_cost(mechanism: Mechanism) -> int:
 
 
 def epsilon_to_nano(name: str, epsilon: Number) -> int:
-    """Return a ceiling in units of 1e-9 epsilon, rounded down; errors call it ``name``."""
+    """Return a ceiling in units of 1e-9 epsilon, rounded down; errors use ``name``."""
     exact = exact_number(name, epsilon)
     if exact < 0:
         raise InvalidPrivacyParameter(f"{name} must not be negative")
@@ -83,8 +83,8 @@ def format_nano(cost: int) -> str:
 class RangeCost:
     """The total cost of reports within one range, in units of 1e-9 epsilon.
 
-    ``kept`` is the cost of one kept response, however many reports share it; ``slopes`` are the
-    (t, f(t)) by rising t, from (1, f(1)) on, wherever f(t)/t exceeds all before it.
+    ``kept`` is the cost of one kept response, however many reports share it; ``slopes`` are the (t,
+    f(t)) by rising t, from (1, f(1)) on, wherever f(t)/t exceeds all earlier ones.
     """
 
     categories: int
@@ -128,8 +128,8 @@ class RangeCost:
 def constant_cost(rounds: Rounds, reports: int) -> int:
     """Return f(t), the cost of so many reports about an answer that never changes.
 
-    It rises from the level of one report to that of the kept response, which bounds it; t times the
-    fresh round's level bounds it too.
+    It rises from the level of one report to that of the kept response, its upper limit; t times the
+    fresh round's level is another upper limit.
     """
     if reports > _LONGEST:
         return min(reports * pure_cost(rounds.fresh), pure_cost(rounds.kept))
@@ -145,9 +145,9 @@ def changing_cost(mechanism: Mechanism, reports: int) -> int | None:
         return reports * pure_cost(mechanism)
     if mechanism.rounds is None:
         return None
-    # Given the kept responses, two histories give each report with odds of at most E_2, and so do
-    # mixtures over the kept ones. These add nothing: which reports share a kept response depends on
-    # the history. The ceiling of t NANO ln E_2 is that of ln E_2 in units of 1/(t NANO).
+    # Given the kept responses, two histories give each report with odds of at most E_2; the same
+    # holds for mixtures over the kept ones. The kept responses add nothing: which reports share one
+    # depends on the history. The ceiling of t NANO ln E_2 is that of ln E_2 in units of 1/(t NANO).
     return log_ceiling(mechanism.rounds.fresh.privacy.odds, NANO * reports)
 
 
@@ -158,10 +158,10 @@ def _slopes(rounds: Rounds, one: int) -> tuple[tuple[int, int], ...]:
     slopes = [(1, one)]
     for t in range(2, _LONGEST + 2):
         best_t, best = slopes[-1]
-        # From here on no f(t)/t can exceed kept/t, so neither can it exceed the best.
+        # From here on f(t)/t cannot exceed kept/t, and so cannot exceed the best.
         if kept * best_t <= best * t:
             break
-        # No later f(t)/t exceeds what the bound makes of the first of those that have one.
+        # Later f(t)/t do not exceed the bound at the first t that has one.
         cost = constant_cost(rounds, t)
         if cost * best_t > best * t:
             slopes.append((t, cost))

@@ -1,4 +1,4 @@
-"""A transparency log: a list that only grows, as everybody can check.
+"""A transparency log: a list that only grows, which everybody can check.
 
 Merkle trees (RFC 6962), and C2SP's signed-note, tlog-checkpoint, tlog-cosignature, tlog-proof, and
 tlog-policy, as far as devices, publishers and auditors need them: only Ed25519, and policies

@@ -1,6 +1,6 @@
 """Checkpoints: the state of a log at one time, signed and cosigned.
 
-A checkpoint is a note (C2SP tlog-checkpoint): a body, an empty line, and signatures. Signatures of
+A checkpoint is a note (C2SP tlog-checkpoint): a body, an empty line, and signatures. Signatures by
 unknown keys are ignored; one that has the name and id of a known key and does not verify
 invalidates the whole note. Reading is strict: ``text`` returns what ``parse`` read.
 """
@@ -27,12 +27,12 @@ HASH_BYTES: Final = 32
 """The length of a hash (SHA-256)."""
 
 MAX_CHECKPOINT_BYTES: Final = 131_072
-"""More than the space of sixteen of the largest signatures of others, which must be accepted."""
+"""More than the size of sixteen of the largest foreign signatures, which must be accepted."""
 
 MAX_SIGNATURES: Final = 100
 """The most signature lines of a note."""
 
-BEYOND: Final = 2**63  # sizes and times are below
+BEYOND: Final = 2**63  # upper limit of sizes and times
 TIME_BYTES: Final = 8
 _DECIMAL: Final = re.compile("0|[1-9][0-9]{0,18}")
 _LINE: Final = re.compile(r"[^\x00-\x1f\ud800-\udfff]+")
@@ -46,7 +46,7 @@ class Checkpoint:
     size: int
     root: bytes
     extensions: tuple[str, ...] = ()
-    """Further lines that a log may sign, which have no meaning here."""
+    """Further lines that a log may sign, which are meaningless here."""
 
     def __post_init__(self) -> None:
         if not all(map(_LINE.fullmatch, (self.origin, *self.extensions))):
@@ -60,7 +60,7 @@ class Checkpoint:
 
     @property
     def body(self) -> str:
-        """The text that is signed."""
+        """The signed text."""
         root = base64.b64encode(self.root).decode()
         lines = (self.origin, str(self.size), root, *self.extensions)
         return "".join(f"{line}\n" for line in lines)
@@ -102,7 +102,7 @@ class SignedCheckpoint:
         return f"{self.checkpoint.body}\n{signatures}"
 
     def with_signatures(self, lines: Iterable[str]) -> "SignedCheckpoint":
-        """Return the checkpoint with these signature lines, which replace older ones of a key."""
+        """Return the checkpoint with these signature lines, which replace a key's older ones."""
         merged = {(one.name, one.key_id): one for one in self.signatures}
         merged |= {(one.name, one.key_id): one for one in map(NoteSignature.parse, lines)}
         return replace(self, signatures=tuple(merged.values()))
@@ -137,7 +137,7 @@ class SignedCheckpoint:
         return frozenset(self.cosigning_times(witnesses))
 
     def cosigning_times(self, witnesses: Iterable[VerifierKey]) -> dict[VerifierKey, int]:
-        """Return the cosigners as :meth:`cosigned_by` does, with their latest Unix seconds."""
+        """Return the same cosigners as :meth:`cosigned_by`, with their latest Unix seconds."""
         times: dict[VerifierKey, int] = {}
         for key in witnesses:
             if key.algorithm != COSIGNER:
@@ -152,17 +152,17 @@ class SignedCheckpoint:
         return times
 
     def _of(self, key: VerifierKey) -> Collection[NoteSignature]:
-        # Repeated lines cost nothing.
+        # Duplicate lines cost nothing.
         return {signature for signature in self.signatures if signature.is_of(key)}
 
 
 def log_origin(collector_origin: str) -> str:
-    """Return the name of a collector's log: the address where it is served, without the scheme."""
+    """Return the name of a collector's log: its address without the scheme."""
     return collector_origin.partition("://")[2] + "/log"
 
 
 def read_size(text: str) -> int:
-    """Return a decimal number below 2^63 without needless zeros."""
+    """Return a decimal number below 2^63 without leading zeros."""
     if not _DECIMAL.fullmatch(text) or int(text) >= BEYOND:
         raise TransparencyLogError("a size must be a decimal number below 2^63")
     return int(text)

@@ -1,8 +1,8 @@
-"""Notes: texts under which keys sign (C2SP signed-note), their keys, and their signature lines.
+"""Notes: signed texts (C2SP signed-note), their keys, and their signature lines.
 
 Keys are Ed25519 only, under the algorithm numbers of logs and of cosigners. The larger ML-DSA-44 is
-left out: older versions of cryptography, which devices accept, lack it. A note that has such
-signatures beside ours can still be read, since signatures of unknown keys are ignored.
+omitted: older versions of cryptography, which devices accept, lack it. A note that also has such
+signatures can still be read, since signatures by unknown keys are ignored.
 """
 
 import base64
@@ -19,7 +19,7 @@ LOG: Final = 1
 """The algorithm of a log's own signatures."""
 
 COSIGNER: Final = 4
-"""The algorithm of cosignatures with a time, which witnesses make."""
+"""The algorithm of witnesses' cosignatures, which include a time."""
 
 KEY_ID_BYTES: Final = 4
 _NAME: Final = re.compile(r"[^\s+\x00-\x1f\ud800-\udfff]+")
@@ -28,15 +28,15 @@ _CONTROL: Final = re.compile(r"[\x00-\x09\x0b-\x1f]")  # and newlines, which end
 
 
 def printable(text: str) -> str:
-    """Return a stranger's text in printable form: in one line, without hidden characters."""
+    """Return untrusted text in printable form: in one line, without hidden characters."""
     return "".join(mark if mark.isprintable() else "\ufffd" for mark in text)
 
 
 class TransparencyLogError(ValueError):
-    """A text that is not a log's, or a proof that is invalid; the message is the reason."""
+    """A text that is not from a log, or an invalid proof; the message is the reason."""
 
     def __init__(self, reason: str) -> None:
-        super().__init__(printable(reason))  # names in it may hold a terminal's controls
+        super().__init__(printable(reason))  # names in it may contain terminal control characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class VerifierKey:
 
     @property
     def key_id(self) -> bytes:
-        """The four bytes that identify the key of a signature line, beside its name."""
+        """The four bytes that identify a signature line's key, together with its name."""
         named = f"{self.name}\n".encode() + self._typed_key
         return sha256(named).digest()[:KEY_ID_BYTES]
 
@@ -76,7 +76,7 @@ class VerifierKey:
         """Read ``name+id+key``, the id in hexadecimal digits, the key in Base64.
 
         Raises:
-            TransparencyLogError: if it has the wrong form, or the id does not fit name and key.
+            TransparencyLogError: if it has the wrong form, or the id does not match name and key.
         """
         name, _, rest = text.partition("+")
         key_id, _, encoded = rest.partition("+")
@@ -114,12 +114,12 @@ class NoteSignature:
         return f"{_MARK}{self.name} {encoded}\n"
 
     def is_of(self, key: VerifierKey) -> bool:
-        """Return whether the line claims to be this key's signature, which it then must be."""
+        """Return whether the line claims to be this key's signature; if so, it must verify."""
         return self.name == key.name and self.key_id == key.key_id
 
 
 def note_text(text: str | bytes, max_bytes: int) -> str:
-    """Return a text that a note may have: UTF-8 of bounded length, no controls except newlines."""
+    """Return a valid text of a note: UTF-8 of limited length, no controls except newlines."""
     try:
         encoded = text.encode() if isinstance(text, str) else text
         if len(encoded) > max_bytes:

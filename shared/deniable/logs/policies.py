@@ -1,7 +1,7 @@
-"""Policies: the logs that an app accepts, and how many of which witnesses must have cosigned.
+"""Policies: the logs that an app accepts, and the witnesses that must have cosigned.
 
 The language is part of C2SP tlog-policy: one quorum, which is a witness or a group of witnesses,
-without nested groups. Each witness counts in it, and a quorum is more than half of them. So two
+without nested groups. Each witness counts once, and a quorum is more than half of them. So two
 quorums share a witness, and an honest witness never cosigns two histories.
 """
 
@@ -22,7 +22,7 @@ _NONE: Final = "none"
 
 
 class TooFewWitnesses(TransparencyLogError):
-    """A proof that is valid except that too few of a policy's witnesses have cosigned it yet."""
+    """A proof that is valid except that too few of a policy's witnesses have cosigned it so far."""
 
     def __init__(self, count: int, quorum: int) -> None:
         super().__init__(f"{count} of the policy's witnesses cosigned, but {quorum} must")
@@ -30,7 +30,7 @@ class TooFewWitnesses(TransparencyLogError):
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """A log that a policy accepts, and the place where it is served, if the policy names one."""
+    """A log that a policy accepts, and its address, if the policy names one."""
 
     key: VerifierKey
     url: str | None = None
@@ -38,7 +38,7 @@ class Log:
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """A witness of a policy: its name there, its key, and perhaps where it accepts checkpoints."""
+    """A witness of a policy: its name there, its key, and possibly its address for checkpoints."""
 
     name: str
     key: VerifierKey
@@ -110,7 +110,7 @@ class LogPolicy:
 
 @dataclass(slots=True)
 class _Draft:
-    """A policy of which some lines have been read."""
+    """A policy with the lines read so far."""
 
     logs: list[Log] = field(default_factory=list)
     witnesses: dict[str, Witness] = field(default_factory=dict)

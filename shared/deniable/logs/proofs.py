@@ -22,7 +22,7 @@ MAX_PATH: Final = 63
 """The most hashes of a path, since a tree has fewer than 2^63 leaves."""
 
 _MAX_PROOF_BYTES: Final = MAX_CHECKPOINT_BYTES + 65_536
-"""The most bytes of a proof's text; ours have about 1 kB."""
+"""The most bytes of a proof's text; typical proofs have about 1 kB."""
 
 _FORM: Final = "c2sp.org/tlog-proof@v1"
 _EXTRA: Final = "extra "
@@ -37,11 +37,11 @@ class LogProof:
     path: tuple[bytes, ...]
     checkpoint: SignedCheckpoint
     extra: bytes = b""
-    """Additional data that nobody signed. We neither write nor use any."""
+    """Additional unsigned data. It is never written or used here."""
 
     @classmethod
     def parse(cls, text: str | bytes) -> "LogProof":
-        """Read a proof; what ``parse`` took, ``text`` returns.
+        """Read a proof; ``text`` returns the same text.
 
         Raises:
             TransparencyLogError: if it has the wrong form, or more than 192 KiB.
@@ -70,7 +70,7 @@ class LogProof:
         return f"{head}\n\n{self.checkpoint.text}"
 
     def check_entry(self, entry: bytes) -> None:
-        """Check that the checkpoint's log has the entry; others check who signed the checkpoint."""
+        """Check that the checkpoint's log has the entry, but not the checkpoint's signatures."""
         signed = self.checkpoint.checkpoint
         check_inclusion(leaf_hash(entry), self.index, signed.size, self.path, signed.root)
 
@@ -82,12 +82,12 @@ def leaf_hash(entry: bytes) -> bytes:
 
 def node_hash(left: bytes, right: bytes) -> bytes:
     """Return the hash of a node above two others."""
-    # Its prefix is another than a leaf's, so that no entry can stand for a node.
+    # Its prefix differs from a leaf's, so no entry can pass for a node.
     return sha256(b"\1" + left + right).digest()
 
 
 def check_inclusion(leaf: bytes, index: int, size: int, path: Sequence[bytes], root: bytes) -> None:
-    """Check that a leaf's hash is that of an index in the tree of this size and root.
+    """Check that a leaf's hash is at an index in the tree with this size and root.
 
     Raises:
         TransparencyLogError: if the path does not show it.

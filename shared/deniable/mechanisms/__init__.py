@@ -45,10 +45,10 @@ from deniable.mechanisms.randomised_response import TwoValuedMechanism as TwoVal
 
 
 def on_demand(package: str, modules: Mapping[str, str]) -> Callable[[str], object]:
-    """Return a ``__getattr__`` for a package's ``__init__``, by the module that has each name.
+    """Return a ``__getattr__`` for a package's ``__init__``, from the module of each name.
 
-    A device starts with its app, and never needs most of the mathematics (PEP 562). A package names
-    the same modules under ``if TYPE_CHECKING`` for tools that freeze apps.
+    A device starts with its app, and never needs most of the mathematics (PEP 562). A package also
+    imports these modules under ``if TYPE_CHECKING``, for tools that freeze apps.
     """
 
     def load(name: str) -> object:

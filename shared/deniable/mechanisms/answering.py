@@ -1,4 +1,4 @@
-"""Several questions in one survey: a true answer is a combination, answered in a fixed order."""
+"""Several questions in one survey: a true answer combines one answer to each, in fixed order."""
 
 from collections.abc import Iterable, Sequence
 from itertools import product
@@ -9,10 +9,9 @@ from deniable.mechanisms.block_design import DesignMechanism
 from deniable.mechanisms.kind import KINDS, InvalidParameter, Kind, Parameters
 from deniable.mechanisms.randomised_response import TwoValuedMechanism
 
-# Several questions in one survey: a true answer is a combination, of one answer to each.
-#
-# Combinations are numbered like the entries of a table with an axis for each question: the last
-# question's answer changes first. There may be more of them than anybody could list.
+# In such a survey, a true answer is a combination of one answer to each question. Combinations are
+# numbered like the entries of a table with an axis for each question: the last question's answer
+# changes first. There may be more combinations than can be listed.
 
 Dimensions = tuple[tuple[str, ...], ...]
 """A tuple for each question: its name, then its answers."""
@@ -32,12 +31,12 @@ def check_dimensions(dimensions: object) -> None:
 
 
 def sizes_of(dimensions: Dimensions) -> list[int]:
-    """Return how many answers each question has."""
+    """Return the number of answers to each question."""
     return [len(row) - 1 for row in dimensions]
 
 
 def combinations_of(dimensions: Dimensions) -> int:
-    """Return how many combinations there are."""
+    """Return the number of combinations."""
     return prod(sizes_of(dimensions))
 
 
@@ -47,7 +46,7 @@ def answer_labels(dimensions: Dimensions) -> tuple[str, ...]:
 
 
 def combination_labels(dimensions: Dimensions) -> tuple[str, ...]:
-    """Return a label for each combination, in their order: "free + dark"."""
+    """Return a label for each combination, in order: "free + dark"."""
     return tuple(map(_AND.join, product(*(row[1:] for row in dimensions))))
 
 
@@ -69,7 +68,7 @@ class CombinationLabels(Sequence[str]):
 
 
 def combined(answers: Iterable[int], sizes: Iterable[int]) -> int:
-    """Return the number of a combination, by the answer to each of questions of these sizes."""
+    """Return the number of a combination, given the answers and the questions' sizes."""
     index = 0
     for answer, size in zip(answers, sizes, strict=True):
         index = index * size + answer
@@ -86,10 +85,10 @@ def separated(index: int, sizes: Sequence[int]) -> list[int]:
 
 
 Answering = tuple[str | int, ...]
-"""A mechanism for one question: the name of its kind, and then its parameters."""
+"""A mechanism for one question: the name of its kind, followed by its parameters."""
 
 Answered = TwoValuedMechanism | DesignMechanism
-"""The name of the kind, which must treat any two answers alike."""
+"""The kind must treat any two answers alike."""
 
 RANDOMISED_RESPONSE: Final[Answering] = ("randomised-response",)
 
@@ -97,7 +96,7 @@ _BY: Final = ("randomised-response", "subset", "affine", "difference-set")
 
 
 class SeveralQuestions(Kind):
-    """A kind that is about several questions."""
+    """A kind with several questions."""
 
     several = True
 
@@ -118,7 +117,7 @@ def check_answering(answering: object) -> None:
 
 
 def check_answerings(answerings: object, count: int) -> None:
-    """Check the mechanisms of so many questions, or levels."""
+    """Check the mechanisms of so many questions or levels."""
     if type(answerings) is not tuple or len(answerings) != count:
         raise InvalidParameter("mechanism", "must have a mechanism for each")
     for answering in answerings:

@@ -1,20 +1,20 @@
 """Block designs: each response supports a set of categories, its block.
 
-Of the K blocks of a 2-design, r support a category and t support any two. A mechanism that sends
-the blocks of the answer e^epsilon times as often as the others,
+Of the K blocks of a 2-design, r support a given category and t support any given two. A mechanism
+that sends the blocks of the answer e^epsilon times as often as the others,
 
     P(x, y) = e^epsilon / Z  if y supports x,    1 / Z  if not,    Z = r e^epsilon + K - r,
 
-estimates frequencies as well as any mechanism can, at the best share of categories a block
+estimates frequencies as well as any mechanism can, if each block has the best share of categories
 (Ye and Barg 2018). Randomised response is the design of single points.
 
-The designs here are *turned*: the categories lie on the positions of a group, mostly a circle, of
-which a base block supports s. The device draws one of all blocks for the base without a look at the
-answer, and a position, one that the block supports with the weight ``inside``, one that it does not
-with the weight ``outside``; then it turns the block until that position lies at the answer. A block
-that supports the answer and one that does not come equally often but for these weights, so epsilon
-rests on two integers, and on no more. The words that s does not divide, fewer than s of 2^64, send
-the base.
+The designs here are *turned*: the categories are placed on the positions of a group, usually a
+circle, of which a base block supports s. The device draws one of all blocks as the base,
+independently of the answer. It also draws a position: one that the block supports with the weight
+``inside``, one that it does not with the weight ``outside``. Then it turns the block until that
+position is at the answer. Without these weights, a block that supports the answer and one that does
+not are equally likely. So epsilon depends on two integers only. Words left over from division by s,
+fewer than s of 2^64, send the base.
 """
 
 from abc import ABC, abstractmethod
@@ -48,15 +48,15 @@ _SHOWN: Final = 5
 
 
 class Design(ABC):
-    """A 2-design that is turned: which categories each response supports.
+    """A 2-design that is turned: the categories that each response supports.
 
     Attributes:
         categories: how many of the design's points are used.
         responses: K, the number of blocks, at most 2^20.
         replication: r, the number of blocks that support a category.
         together: t, the number of blocks that support any two.
-        positions: how many the circle has.
-        size: s, how many of them a base block supports.
+        positions: the number of positions on the circle.
+        size: s, the number of positions that a base block supports.
         points: v; the categories are the first of them. A block has s v / positions of them.
     """
 
@@ -110,7 +110,7 @@ class Design(ABC):
 
     @property
     def block(self) -> int:
-        """Return b, how many points a response supports."""
+        """Return b, the number of points that a response supports."""
         return self.size * self.points // self.positions
 
     def complete(self) -> "Design":
@@ -129,7 +129,7 @@ class Design(ABC):
 
     @abstractmethod
     def turned(self, base: int, position: int, category: int) -> int:
-        """Return the base block of this index, turned until the position lies at the category.
+        """Return the base block with this index, turned until the position is at the category.
 
         Positions below s are those that it supports.
         """
@@ -147,8 +147,8 @@ class Design(ABC):
 class BlockMechanism(ABC):
     """Send all responses that support the answer equally often, and all others less often.
 
-    ``supporting`` is the weight, over the grid, of a response that supports the answer, ``other``
-    that of one that does not.
+    ``supporting`` is the weight, over the grid, of a response that supports the answer; ``other``
+    is that of any other response.
     """
 
     __slots__ = ("categories", "design", "grid", "other", "responses", "supporting")
@@ -165,7 +165,7 @@ class BlockMechanism(ABC):
 
     @property
     def truth(self) -> Fraction | None:
-        """Return the probability of sending the answer itself, where a block is one answer."""
+        """Return the probability of sending the answer itself, if a block is one answer."""
         return None
 
     @property
@@ -205,7 +205,7 @@ class BlockMechanism(ABC):
 
     @property
     def _probabilities(self) -> tuple[Fraction, Fraction]:
-        """Return the probability of a response that supports the answer, and of another one."""
+        """Return the probabilities of a response that supports the answer, and of another."""
         return Fraction(self.supporting, self.grid), Fraction(self.other, self.grid)
 
     def _index(self, value: int) -> int:
@@ -224,15 +224,15 @@ class BlockMechanism(ABC):
 
 
 class TurnedDesign(BlockMechanism):
-    """A base block that is drawn without a look at the answer, and turned towards it or away.
+    """A base block drawn independently of the answer, and turned towards it or away.
 
     Args:
         design: the design.
         outside: the weight, over 2^64, of a position that the base block does not support.
 
-    ``inside`` is the weight of one that it supports, as large as leaves room for all.
+    ``inside`` is the weight of a supported position, as large as the grid allows.
 
-    Raises GridTooCoarse if 2^64 does not tell the weights apart.
+    Raises GridTooCoarse if 2^64 cannot separate the weights.
     """
 
     __slots__ = ("_blank", "inside", "outside")
@@ -243,7 +243,8 @@ class TurnedDesign(BlockMechanism):
         self.inside, self._blank = divmod(_GRID - (n - s) * outside, s)
         if self.inside <= outside:
             raise GridTooCoarse("2^64 does not resolve this design at this epsilon; raise epsilon")
-        # A response is a turn of n base blocks, or one that is sent itself; each is 1/K.
+        # A response is a turn of n base blocks, or a base that is sent unturned; each has
+        # probability 1/K.
         super().__init__(
             design,
             design.responses * _GRID,
@@ -252,11 +253,11 @@ class TurnedDesign(BlockMechanism):
         )
 
     def randomise(self, answer: int, draw: Draw = os_random_word) -> int:
-        """Return a response to the true category ``answer``; it takes three words."""
+        """Return a response to the true category ``answer``; it uses three words."""
         answer, n, s = self._index(answer), self.design.positions, self.design.size
-        # Words below (n - s) outside are positions that the block does not support, s to n - 1; the
-        # next s inside of them positions that it supports, 0 to s - 1; the rest are blank. All are
-        # computed and one is selected: a branch would time what a public response hides.
+        # Words below (n - s) outside are unsupported positions, s to n - 1. The next s inside words
+        # are supported positions, 0 to s - 1. The rest are blank. All are computed and one is
+        # selected: the timing of a branch would reveal what a public response hides.
         word, first = draw(), (n - s) * self.outside
         missed, supported = s + word // self.outside, (word - first) // self.inside
         base = (draw() << _WORD | draw()) * self.responses >> 2 * _WORD
@@ -279,11 +280,11 @@ class DesignMechanism(TurnedDesign):
     def __init__(self, design: Design, epsilon: Number, delta: Number = "0") -> None:
         level, slack = exact_epsilon(epsilon), exact_delta(delta)
         design.check_bounded(slack)
-        # A base block is drawn with 128 random bits: none exceeds 1/K by a factor above
-        # 1 + K/2^128; that is the same for all answers, so it matters to delta alone.
+        # A base block is drawn with 128 random bits: none exceeds 1/K by a factor above 1 +
+        # K/2^128. That is the same for all answers, so it affects only delta.
         slack /= 1 + Fraction(design.responses, 1 << 2 * _WORD)
         super().__init__(design, _least_outside(design, level, slack))
-        # A bug above must end here, not in somebody's answer.
+        # A bug above must stop here, before it affects an answer.
         guarantee = self.privacy
         allowed = odds_floor(level)
         if guarantee.odds > allowed and guarantee.delta_at_odds(allowed) > slack:
@@ -311,12 +312,12 @@ class DesignKind(Kind):
 
     @abstractmethod
     def design(self, parameters: Parameters, categories: int) -> Design:
-        """Return the design of so many categories; ValueError if there is none."""
+        """Return the design for so many categories; ValueError if there is none."""
 
     def mechanism(
         self, parameters: Parameters, categories: int, epsilon: str, delta: str
     ) -> DesignMechanism:
-        """Return the design with weights as private as is stated."""
+        """Return the design with weights as private as stated."""
         design = self._made(parameters, categories)
         with at_fault("delta"):
             design.check_bounded(exact_delta(delta))
@@ -340,9 +341,9 @@ def _least_outside(design: Design, epsilon: Fraction, delta: Fraction) -> int:
         )
     r, t = design.replication, design.together
 
-    # Two answers are told apart by r - t blocks each, so delta = (r - t)(E' - e^epsilon)/Z at
-    # the odds E' of inside to outside (Theorem 4 for designs):
-    #   E' = ((r - t) e^epsilon + delta (K - r)) / ((r - t) - delta r).
+    # Two answers are distinguished by r - t blocks each, so delta = (r - t)(E' - e^epsilon)/Z at
+    # the odds E' of inside to outside (Theorem 4 for designs): E' = ((r - t) e^epsilon + delta (K -
+    # r)) / ((r - t) - delta r).
     def odds(pure: Fraction) -> Fraction:
         return ((r - t) * pure + delta * (design.responses - r)) / ((r - t) - delta * r)
 
@@ -350,12 +351,12 @@ def _least_outside(design: Design, epsilon: Fraction, delta: Fraction) -> int:
 
 
 def least_outside(design: Design, epsilon: Fraction, odds: Callable[[Fraction], Fraction]) -> int:
-    """Return the least weight outside, over 2^64, at which a response has at most some odds.
+    """Return the least weight outside, over 2^64, at which a response has at most given odds.
 
-    ``odds`` gives them from e^epsilon, with which they rise.
+    ``odds`` computes them from e^epsilon; they increase with it.
     """
-    # s inside + (n - s) outside <= N, so outside = N/(s E' + n - s), rounded *up*: to privacy. What
-    # s does not divide of the rest is as likely whatever the answer is, and lowers the odds only.
+    # s inside + (n - s) outside <= N, so outside = N/(s E' + n - s), rounded *up*, towards privacy.
+    # The remainder modulo s is equally likely for all answers, and only lowers the odds.
     n, s, bits = design.positions, design.size, 192
     while True:
         ends = (odds(Fraction(end, 1 << bits)) for end in exp_enclosure(epsilon, bits))

@@ -1,13 +1,13 @@
-"""Difference sets: designs with no more responses than points, for responses that are kept.
+"""Difference sets: designs with no more responses than points, for kept responses.
 
-The v points are a group, and D is a set of s of them of which each element but 0 is as often as any
-other the difference of two. A response y supports x if x - y is in D:
+The v points are a group, and D is a set of s of them. Each element except 0 is equally often the
+difference of two elements of D. A response y supports x if x - y is in D:
 
     K = v,    r = s,    t = s (s - 1) / (v - 1).
 
-D is a line of the plane of order 3 in the residues mod 13, a plane of the space of order 2 in those
-mod 15, and a biplane's block in the numbers below 16, whose difference is the exclusive or. Affine
-designs have those of 7 and 11 points.
+D is a line of the plane of order 3 in the residues mod 13, a plane of the space of order 2 in the
+residues mod 15, or a biplane's block in the numbers below 16, whose difference is the exclusive or.
+Affine designs include those with 7 and 11 points.
 """
 
 from typing import Final
@@ -51,7 +51,7 @@ class DifferenceSet(Design):
         return self._difference(category, response) in SETS[self.responses]
 
     def turned(self, base: int, position: int, category: int) -> int:
-        """Return the translate with the position at the category, which exists for any base."""
+        """Return the translate with the position at the category, whatever the base."""
         return self._difference(category, _POSITIONS[self.responses][position])
 
     def _difference(self, one: int, other: int) -> int:

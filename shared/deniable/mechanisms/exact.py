@@ -1,7 +1,7 @@
 """Exact numbers: privacy parameters as Fractions, certified integer bounds, and bounds as text.
 
-A float is refused because it is not the number that was written: ``Fraction(0.1) > 1/10``, so a
-guarantee stated as 0.1 would be given as something larger. No floating point decides anything here.
+Floats are refused because they are not the number that was written. ``Fraction(0.1) > 1/10``, so a
+guarantee stated as 0.1 would actually be larger. No decision here uses floating point.
 """
 
 import math
@@ -17,7 +17,7 @@ _MOST_ODDS: Final = 10**6
 def odds_text(odds: Fraction) -> str:
     """Return odds rounded up to three digits, large ones to a whole number: "3.01", "1,097"."""
     places = 2 if odds < 10 else 1 if odds < 100 else 0
-    # In integers: a Decimal would be rounded again, by the app's decimal context.
+    # In integers: a Decimal would be rounded again, in the app's decimal context.
     whole, part = divmod(ceil(odds * 10**places), 10**places)
     return f"{whole:,}.{part:0{places}d}" if places else f"{whole:,}"
 
@@ -30,14 +30,14 @@ def percent_text(share: Fraction, bound: Literal["least", "most"]) -> str:
     if bound == "most" and Fraction(999, 1000) < share < 1:
         return "100%"
     small = 0 < share < Fraction(1, 1000)
-    digits = 1 - floor(log10(100 * share)) if small else 1  # two significant ones
+    digits = 1 - floor(log10(100 * share)) if small else 1  # two significant digits
     scaled = 100 * share * 10**digits
     whole = floor(scaled) if bound == "least" else ceil(scaled)
     return f"{whole / 10**digits:.{digits}f}%"
 
 
 def is_vast(odds: Fraction) -> bool:
-    """Return whether odds are so large that nothing is protected any more."""
+    """Return whether odds are so large that they protect nothing."""
     return odds > _MOST_ODDS
 
 
@@ -45,7 +45,7 @@ Number = str | Decimal | Fraction | int
 """The types of a privacy parameter."""
 
 MAX_EPSILON = 40
-"""Odds of e^40 : 1 give no privacy at all; above them, 64 bits no longer resolve a lie."""
+"""Odds of e^40 : 1 give no privacy; above them, 64 bits cannot resolve a lie."""
 
 _DECIMAL = re.compile(r"(0|[1-9][0-9]{0,3})(\.[0-9]{0,17}[1-9])?", re.ASCII)
 """Decimal strings of the protocol: canonical, at most 4 digits before and 18 after the point."""
@@ -59,7 +59,7 @@ class InvalidPrivacyParameter(ValueError):
 
 
 class GridTooCoarse(ValueError):
-    """The probabilities cannot be told apart on the grid of integers that samples them."""
+    """The probabilities cannot be distinguished on the grid of integers that samples them."""
 
 
 def exact_epsilon(value: Number) -> Fraction:
@@ -79,13 +79,13 @@ def exact_delta(value: Number) -> Fraction:
 
 
 def exact_number(name: str, value: Number) -> Fraction:
-    """Return a parameter exactly, whatever its domain; errors call it ``name``.
+    """Return a parameter exactly, whatever its domain; errors use ``name``.
 
     Raises:
         TypeError: for a float, a bool or any other type.
         InvalidPrivacyParameter: for a number that is not written plainly, or too long.
     """
-    # bool is an int to Python, and a numpy float64 is a float: both are mistakes here.
+    # To Python, bool is an int, and a numpy float64 is a float: both are mistakes here.
     if isinstance(value, bool) or not isinstance(value, str | Decimal | Fraction | int):
         reason = " (a float is not the number that was written: 0.1 is slightly more than 1/10)"
         raise TypeError(
@@ -157,19 +157,19 @@ def exp_enclosure(exponent: Fraction, bits: int) -> tuple[int, int]:
 
 
 def odds_floor(epsilon: Fraction, bits: int = 128) -> Fraction:
-    """Return e^epsilon rounded down, for a *requirement*: whatever meets it meets epsilon."""
+    """Return e^epsilon rounded down, for a *requirement*: odds up to it meet epsilon."""
     return Fraction(exp_enclosure(epsilon, bits)[0], 1 << bits)
 
 
 def odds_ceiling(epsilon: Fraction, bits: int = 128) -> Fraction:
-    """Return e^epsilon rounded up, for a *statement*: it never understates what is allowed."""
+    """Return e^epsilon rounded up, for a *statement*: it never understates the odds."""
     return Fraction(exp_enclosure(epsilon, bits)[1], 1 << bits)
 
 
 def log_ceiling(odds: Fraction, unit: int) -> int:
     """Return the smallest integer c with e^(c/unit) >= odds: ln(odds) in 1/unit, rounded up.
 
-    The comparison is certified by :func:`exp_enclosure`; a float only says where to start.
+    The comparison is certified by :func:`exp_enclosure`; a float provides only a starting point.
     """
     if odds < 1:
         raise ValueError("odds must be at least 1")
@@ -185,7 +185,7 @@ def log_ceiling(odds: Fraction, unit: int) -> int:
 
 
 def _exp_at_least(exponent: Fraction, odds: Fraction) -> bool:
-    # e^x is irrational for rational x != 0, so some precision tells it from the rational odds.
+    # e^x is irrational for rational x != 0, so some precision separates it from the rational odds.
     bits = 128
     while True:
         low, high = exp_enclosure(exponent, bits)

@@ -1,8 +1,9 @@
-"""One response on the product of all questions' answers, for tables that cross them.
+"""One response about all questions' answers together, for tables that cross them.
 
-The categories are the combinations, and the mechanism is that of any survey with as many: shares of
-single questions, and of one within another, are sums of those of combinations. For single questions
-only, drawing one of them (:mod:`deniable.mechanisms.one_question`) needs far fewer reports.
+The categories are the combinations, and the mechanism is that of any survey with as many
+categories. Shares of single questions, and of one within another, are sums of combinations' shares.
+If only single questions matter, drawing one of them (:mod:`deniable.mechanisms.one_question`) needs
+far fewer reports.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,8 @@
-"""A kind of mechanism: all that a device needs to know about it, so no other code knows the kinds.
+"""A kind of mechanism: all that a device needs to know of it; other code knows no kinds.
 
-A manifest carries a kind's name and its parameters, plain values from which device and collector
-derive the same matrix by fixed integer rules. Each kind is a module, registered here; what
-operators read about it is in :mod:`deniable.planning.words`.
+A manifest carries a kind's name and its parameters, plain values. From them device and collector
+derive the same matrix by fixed integer rules. Each kind is a module, registered here; the words for
+operators are in :mod:`deniable.planning.words`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final, Protocol
 from deniable.mechanisms.mechanism import SurveyMechanism
 
 Parameters = Mapping[str, Any]
-"""The values by the manifest's field names: texts, integers, or tuples (of tuples) of these."""
+"""The values by the manifest's field names: texts, integers, or (nested) tuples of these."""
 
 _MODULES: Final = {
     "randomised-response": "deniable.mechanisms.randomised_response",
@@ -34,7 +34,7 @@ Tools that freeze apps find these modules by the package's imports under ``if TY
 
 
 class InvalidParameter(ValueError):
-    """Parameters that make no mechanism of the kind, with the field at fault and the reason."""
+    """Parameters that are invalid for the kind, with the field at fault and the reason."""
 
     def __init__(self, name: str, reason: str) -> None:
         super().__init__(f"{name}: {reason}")
@@ -46,7 +46,7 @@ class InvalidParameter(ValueError):
 def at_fault(
     name: str, errors: type[Exception] | tuple[type[Exception], ...] = ValueError
 ) -> Iterator[None]:
-    """Attribute errors raised within to a field or key."""
+    """Attribute errors raised in the block to a field or key."""
     try:
         yield
     except errors as error:
@@ -59,19 +59,19 @@ class Kind(Protocol):
 
     Attributes:
         name: on the wire, and in survey files.
-        fields: names of its parameters in a manifest, in their order.
-        first_round_kept: whether each response adds fresh noise to one that the device keeps; then
-            surveys of it are memoised.
-        numeric: whether its categories are numbers at equal steps; None if that depends on how they
-            are written.
-        ordered: whether its categories go from a least to a greatest, so that they have quantiles.
-        several: whether it is about several questions, each with its own answers.
-        likeness: how often each of the other responses is sent, for people; ends the sentence on
+        fields: names of its parameters in a manifest, in order.
+        first_round_kept: whether each response adds fresh noise to a response that the device
+            keeps; surveys with it are then memoised.
+        numeric: whether its categories are numbers in equal steps; None if that depends on their
+            texts.
+        ordered: whether its categories are ordered from least to greatest, and so have quantiles.
+        several: whether it has several questions, each with its own answers.
+        likeness: how often each of the other responses is sent, for people. It ends the sentence on
             other answers, if the responses are the categories.
-        sent: what a response stands for if that is more than one answer, for people.
+        sent: what a response represents, for people, if that is more than one answer.
 
-    An InvalidParameter of :meth:`check` or :meth:`mechanism` names the manifest's field, as a rule
-    "mechanism"; ``with at_fault(key)`` makes it name another.
+    For an InvalidParameter of :meth:`check` or :meth:`mechanism`, the manifest's field is usually
+    "mechanism"; ``with at_fault(key)`` names another.
     """
 
     name: ClassVar[str]
@@ -90,7 +90,7 @@ class Kind(Protocol):
     def mechanism(
         self, parameters: Parameters, categories: int, epsilon: str, delta: str
     ) -> SurveyMechanism:
-        """Return the solution matrix, certified to be as private as is stated."""
+        """Return the solution matrix, certified to be as private as stated."""
         ...
 
     def responses(self, parameters: Parameters, categories: tuple[str, ...]) -> Sequence[str]:
@@ -101,11 +101,11 @@ class Kind(Protocol):
         return categories
 
     def dimensions(self, parameters: Parameters) -> tuple[tuple[str, ...], ...]:
-        """Return the name and the answers of each of several questions; else nothing."""
+        """Return the name and the answers of each of several questions; otherwise nothing."""
         return ()
 
     def labels(self, dimensions: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:
-        """Return the categories of a manifest that follow from several questions."""
+        """Return a manifest's categories, derived from several questions."""
         raise InvalidParameter("dimensions", f"must be absent for a mechanism of kind {self.name}")
 
     def kept_epsilon(self, parameters: Parameters) -> str | None:
@@ -119,15 +119,15 @@ class Kind(Protocol):
 
 
 def as_tuples(value: object) -> object:
-    """Return lists, and lists of lists, as tuples; no kind takes deeper ones."""
+    """Return lists, and lists of lists, as tuples; no kind accepts deeper ones."""
     if type(value) is not list:
         return value
     return tuple(tuple(item) if type(item) is list else item for item in value)
 
 
 class _Kinds(Mapping[str, Kind]):
-    # A device never needs most kinds, and starts with the app that embeds it: a module is imported
-    # when its kind is first asked for.
+    # A device never needs most kinds, and starts with the app that embeds it, so a module is
+    # imported when its kind is first looked up.
     def __getitem__(self, name: str) -> Kind:
         kind: Kind = import_module(_MODULES[name]).KIND
         return kind
@@ -143,4 +143,4 @@ class _Kinds(Mapping[str, Kind]):
 
 
 KINDS: Final[Mapping[str, Kind]] = _Kinds()
-"""Every kind of mechanism by its name; its module is imported when it is first looked up."""
+"""Every kind of mechanism by its name."""

@@ -1,17 +1,18 @@
-"""Levels of a tree over ordered answers: the device draws a level, and answers with its node there.
+"""Levels of a tree over ordered answers: the device draws a level, and reports its node there.
 
-The k answers are in an order. A level of width b groups each b of them that follow one another, so
-that the answer x lies in its node floor(x/b); each width is a multiple of the next, and the last
-is 1, the level of single answers. Of d levels each is drawn with probability 1/d, and the node
-there is sent by a mechanism P_j of its own at the full epsilon:
+The k answers are ordered. A level of width b groups b consecutive answers, so that the answer x is
+in its node floor(x/b). Each width is a multiple of the next, and the last is 1, the level of single
+answers. Each of d levels is drawn with probability 1/d, and the node there is sent by a mechanism
+P_j of its own at the full epsilon:
 
     P(x, (j, y)) = P_j(floor(x/b_j), y) / d.
 
-That is one question of several (:mod:`deniable.mechanisms.one_question`) whose answers follow from
-one. The first answer and the last lie in different nodes of every level, so that its guarantee, the
-mean of the levels', is attained by them; two answers that share nodes are told apart by less.
+This is one question of several (:mod:`deniable.mechanisms.one_question`) whose answers all follow
+from one. The first answer and the last are in different nodes of every level, so they attain its
+guarantee, the mean of the levels' guarantees. Two answers that share nodes are harder to
+distinguish.
 
-Shares of ranges are sums of few nodes, where those of single answers would add up all their noise.
+Shares of ranges are sums of few nodes; sums of single answers would add up all their noise.
 """
 
 from collections.abc import Iterable, Sequence
@@ -38,7 +39,7 @@ Widths = tuple[int, ...]
 
 
 class Levels(OneQuestion):
-    """Draw one of the levels, and answer with the node there that holds the answer.
+    """Draw one of the levels, and answer with the node there that contains the answer.
 
     ``parts`` are the levels' mechanisms, which answer with nodes.
 
@@ -72,12 +73,12 @@ class Levels(OneQuestion):
 
 
 def node_counts(widths: Widths, categories: int) -> list[int]:
-    """Return how many nodes each level has; the last node may hold fewer answers."""
+    """Return the number of nodes on each level; the last node may contain fewer answers."""
     return [ceil_div(categories, width) for width in widths]
 
 
 def node_labels(width: int, categories: Sequence[str]) -> tuple[str, ...]:
-    """Return the labels of a level's nodes, by the first and the last answer of each."""
+    """Return the labels of a level's nodes, from the first and the last answer of each."""
     nodes = (categories[at : at + width] for at in range(0, len(categories), width))
     return tuple(node[0] if len(node) == 1 else f"{node[0]} – {node[-1]}" for node in nodes)
 

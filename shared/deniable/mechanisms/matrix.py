@@ -1,8 +1,8 @@
-"""A publisher's own solution matrix: certified, on the 2^64 grid, entry by entry.
+"""A publisher's own solution matrix, certified entry by entry on the 2^64 grid.
 
 Responses may differ in number and meaning from the categories. The manifest carries the weights
-over N = 2^64, each of them at least 1, so that there is a pure guarantee, which device and
-collector read off them.
+over N = 2^64. Each is at least 1, so there is a pure guarantee, which device and collector compute
+from them.
 """
 
 from collections.abc import Sequence
@@ -21,9 +21,9 @@ _GRID: Final = 1 << 64
 
 
 class SurveyMatrix:
-    """A solution matrix on the 2^64 grid, as a survey's manifest holds it: a row a category.
+    """A solution matrix on the 2^64 grid, as in a survey's manifest: one row per category.
 
-    The rows are equally long, and each sums to 2^64; ValueError, if they do not. ``truthful`` says
+    The rows have equal lengths, and each sums to 2^64; otherwise ValueError. ``truthful`` is
     whether the responses are the categories; if not, ``truth`` is None.
 
     Source: Holohan, Leith and Mason, section 2; docs/mathematics.md, sections 8 and 9.
@@ -66,7 +66,7 @@ class SurveyMatrix:
     def randomise(self, answer: int, draw: Draw = os_random_word) -> int:
         """Return a response drawn from the answer's row, exactly, with one 64-bit word."""
         row, word = self.row(answer), draw()
-        # Every boundary is compared, so that the work says nothing about answer or response.
+        # Every boundary is compared, so the running time is independent of answer and response.
         return sum(word >= boundary for boundary in accumulate(row[:-1]))
 
     def __eq__(self, other: object) -> bool:

@@ -1,17 +1,17 @@
-"""A mean of numbers: a matrix each of whose responses is a number, on average the answer.
+"""A mean of numbers: each response of the matrix is a number, and their mean is the answer.
 
 The manifest carries J rows of R weights over 2^64, one for each of J equal steps of the range.
-Responses are at equal steps too, numbered from 0, and the mean response of a row rises by the same
+Responses are in equal steps too, numbered from 0, and the mean response rises by the same amount
 from each row to the next,
 
     sum_y y W_jy = A + j D    for every row j, in integers,
 
-so that y stands for the place (2^64 y - A)/D among the rows: the mean of that is the answer's own
-place, exactly, whatever the answers are.
+so y represents the place (2^64 y - A)/D among the rows. The mean of that is exactly the answer's
+own place, whatever the answers are.
 
-Of k > J answers, those between two rows are dithered: an answer at the place j + r/(k - 1) has row
-j + 1 with the probability r/(k - 1), and else row j. Its row is a mixture of the two, whose mean is
-its place, and a mixture betrays no more than the rows themselves.
+If k > J, answers between two rows are dithered: an answer at the place j + r/(k - 1) uses row j + 1
+with probability r/(k - 1), and otherwise row j. Its row is a mixture of the two, whose mean is its
+place. A mixture reveals no more than the rows themselves.
 
 Source: docs/mathematics.md, section 10.
 """
@@ -35,16 +35,16 @@ from deniable.mechanisms.mechanism import (
 from deniable.mechanisms.privacy import MatrixPrivacy
 
 MAX_ROWS: Final = 49
-"""Most rows."""
+"""The most rows."""
 
 MAX_RESPONSES: Final = 32
-"""Most responses."""
+"""The most responses."""
 
 
 class MeanMatrix:
     """Answer with one of a few numbers, whose mean is the answer.
 
-    ``rows`` is the matrix that is sampled, of as many rows as there are categories, or fewer.
+    ``rows`` is the matrix that is sampled, with as many rows as there are categories, or fewer.
     ValueError, if its mean responses do not rise in equal steps.
     """
 
@@ -64,7 +64,7 @@ class MeanMatrix:
             raise ValueError("the mean responses of its rows do not rise in equal steps")
         self.categories: Final = categories
         self.responses: Final = self.rows.responses
-        # Of as many rows as categories none is between two.
+        # With as many rows as categories, no category is between two rows.
         self._between: Final = 1 if categories == self.rows.categories else categories - 1
 
     @property
@@ -78,7 +78,7 @@ class MeanMatrix:
         return MatrixPrivacy(_Outermost(self))
 
     def place(self, category: int) -> tuple[int, int]:
-        """Return the row below an answer, or its own, and of ``grid/2^64`` those for the next."""
+        """Return the answer's row, or the one below, and how many of ``grid/2^64`` use the next."""
         steps = category_index(category, self.categories) * (self.rows.categories - 1)
         return divmod(steps, self.categories - 1)
 
@@ -103,7 +103,7 @@ class MeanMatrix:
         return self.rows.randomise(place + (uniform_below(self._between, draw) < rest), draw)
 
     def stands_for(self, response: int) -> Fraction:
-        """Return the place among the categories, from 0 on, whose mean a response adds to."""
+        """Return the place among the categories, from 0 on, that a response adds to the mean."""
         place = Fraction(response * self.rows.grid - self.first, self.step)
         return place * (self.categories - 1) / (self.rows.categories - 1)
 
@@ -120,7 +120,7 @@ class MeanMatrix:
 
 
 class _Outermost:
-    """The answers next to a row on either side, or at one: all others are mixtures of these."""
+    """The categories at a row, or next to one on either side: all others are mixtures of these."""
 
     def __init__(self, mechanism: MeanMatrix) -> None:
         steps, last = mechanism.rows.categories - 1, mechanism.categories - 1
@@ -168,14 +168,14 @@ class _Kind(Kind):
         numbers = [
             low + mechanism.stands_for(y) * (next_value - low) for y in range(mechanism.responses)
         ]
-        places = 0  # so that no two look the same
+        places = 0  # enough to make all labels different
         while (numbers[1] - numbers[0]) * 10**places < 10:
             places += 1
         return tuple(_rounded(number, places) for number in numbers)
 
 
 def _rounded(number: Fraction, places: int) -> str:
-    # In integers: a Decimal would be rounded again, by the app's decimal context.
+    # In integers: a Decimal would be rounded again, in the app's decimal context.
     unit: int = 10**places
     scaled = round(number * unit)
     whole, part = divmod(abs(scaled), unit)

@@ -1,6 +1,6 @@
-"""A mechanism: a solution matrix with enough structure to sample from it, and what it draws.
+"""A mechanism: a solution matrix with enough structure to sample from it, and its random draws.
 
-The source of privacy noise is 64-bit words of the operating system's generator.
+Privacy noise comes from 64-bit words of the operating system's generator.
 """
 
 import operator
@@ -12,7 +12,7 @@ from typing import Final, Protocol
 from deniable.mechanisms.privacy import Privacy, Rows, TwoValuedPrivacy
 
 MAX_DENSE: Final = 4096
-"""The most rows, and the most columns, of a matrix that is held entry by entry."""
+"""The most rows, and the most columns, of a matrix that is stored entry by entry."""
 _WORD: Final = 64
 
 Draw = Callable[[], int]
@@ -20,14 +20,14 @@ Draw = Callable[[], int]
 
 
 def os_random_word() -> int:
-    """Return 64 uniform bits of the operating system's CSPRNG."""
+    """Return 64 uniform bits from the operating system's CSPRNG."""
     return int.from_bytes(os.urandom(8))
 
 
 def uniform_below(bound: int, draw: Draw = os_random_word) -> int:
     """Return an integer uniform in [0, bound), exactly."""
     # A power of two below 2 * bound: every attempt succeeds with a probability above 1/2, and all
-    # that succeed are equally likely.
+    # successful values are equally likely.
     bits = (bound - 1).bit_length()
     while True:
         value = 0
@@ -42,7 +42,7 @@ def category_index(value: int, size: int, name: str = "a category index") -> int
     """Return the index of a category, or of a response, as an int."""
     index = operator.index(value)
     if not 0 <= index < size:
-        # Never the value itself: it may be an answer.
+        # Never the value itself, which may be an answer.
         raise IndexError(f"{name} must be in [0, {size})")
     return index
 
@@ -56,7 +56,7 @@ class Rounds(Protocol):
 
     @property
     def fresh(self) -> "Round":
-        """Return the noise that each report adds to it."""
+        """Return the round whose noise each report adds to the kept response."""
 
     def constant_odds(self, reports: int) -> Fraction:
         """Return an upper bound on the odds of so many reports about one kept response."""
@@ -67,7 +67,7 @@ class Rounds(Protocol):
 class Mechanism(Rows, Protocol):
     """A stochastic matrix from true categories (rows) to responses (columns).
 
-    Its methods are what device, auditor, collector and analyst each need.
+    Its methods are those that device, auditor, collector and analyst need.
     """
 
     @property
@@ -76,7 +76,7 @@ class Mechanism(Rows, Protocol):
 
     @property
     def rounds(self) -> Rounds | None:
-        """Return the two rounds that it is made of, if it is."""
+        """Return the mechanism's two rounds, if it has them."""
 
     def probability(self, category: int, response: int) -> Fraction:
         """Return one entry of the matrix, exactly."""
@@ -109,9 +109,9 @@ class SurveyMechanism(Mechanism, Protocol):
     def hit(self) -> Fraction | None:
         """Return the probability that the response supports the answer.
 
-        None if a response does not stand for a set of categories.
+        None if responses are not sets of categories.
         """
 
     @property
     def miss(self) -> Fraction | None:
-        """Return the probability that it supports another given category; None if they differ."""
+        """Return the probability that it supports another given category; None if that varies."""

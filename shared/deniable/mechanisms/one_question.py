@@ -1,14 +1,14 @@
-"""One question of several: the device draws which one it answers, and answers no other.
+"""One question of several: the device draws which question it answers.
 
-Of d questions each is drawn with probability 1/d, whatever the answers are, and answered by its own
-mechanism P_j at the full epsilon. The responses say which: they are the disjoint union of those of
-all questions, and the row of the combination x = (x_1, ..., x_d) is
+Each of d questions is drawn with probability 1/d, independently of the answers, and answered by its
+own mechanism P_j at the full epsilon. A response reveals the question: the responses are the
+disjoint union of those of all questions, and the row of the combination x = (x_1, ..., x_d) is
 
     P(x, (j, y)) = P_j(x_j, y) / d.
 
-Two combinations are told apart by the questions to which they answer differently, so that the
-guarantee is the mean of the questions' own: sup_S P(x, S) - E P(x', S) <= (1/d) sum_j delta_j(E)
-for E >= 1, attained where all answers differ. There is one report, and it is charged as one.
+Two combinations are distinguished by the questions with different answers, so the guarantee is the
+mean of the questions' guarantees: sup_S P(x, S) - E P(x', S) <= (1/d) sum_j delta_j(E) for E >= 1,
+attained where all answers differ. There is one report, charged as one.
 """
 
 from bisect import bisect_right
@@ -40,9 +40,9 @@ from deniable.mechanisms.privacy import Apart, Privacy, TwoValuedPrivacy
 
 @dataclass(frozen=True, slots=True)
 class MeanPrivacy(Privacy):
-    """The guarantee of drawing one of several mechanisms with equal chances, and saying which.
+    """The guarantee of drawing one of several mechanisms with equal chances, and revealing which.
 
-    The row of category 0 and that of ``other`` differ whichever is drawn.
+    The rows of category 0 and of ``other`` differ in every mechanism.
     """
 
     parts: tuple[TwoValuedPrivacy, ...]
@@ -55,7 +55,7 @@ class MeanPrivacy(Privacy):
 
     @property
     def apart(self) -> tuple[Apart, ...]:
-        """Return how two rows that differ in every part differ; others differ in fewer."""
+        """Return the differences of two rows that differ in every part, the most possible."""
         count = len(self.parts)
         return tuple(
             Apart(own.more / count, own.less / count, own.responses)
@@ -65,12 +65,12 @@ class MeanPrivacy(Privacy):
 
     @property
     def alike(self) -> bool:
-        """Return whether there is only one part: else some rows differ in fewer than others."""
+        """Return whether there is only one part: otherwise rows may differ in fewer."""
         return len(self.parts) == 1
 
     @property
     def furthest(self) -> tuple[int, int]:
-        """Return two categories whose rows differ so."""
+        """Return two categories with rows that differ in every part."""
         return 0, self.other
 
     def delta_at_odds(self, odds: Fraction) -> Fraction:
@@ -82,8 +82,8 @@ class MeanPrivacy(Privacy):
 class OneQuestion:
     """Draw one of the questions, and answer it with its own mechanism.
 
-    The categories are the combinations of answers, of which there may be more than anybody could
-    list; ``parts`` are the questions' mechanisms.
+    The categories are the combinations of answers, of which there may be more than can be listed;
+    ``parts`` are the questions' mechanisms.
 
     Source: docs/mathematics.md, section 18.
     """
@@ -161,7 +161,7 @@ def check_responses(mechanism: OneQuestion) -> None:
 
 
 class ResponseLabels(Sequence[str]):
-    """The labels of the responses: the question, and its own response."""
+    """The labels of the responses: the question, followed by its own response."""
 
     def __init__(self, questions: Iterable[tuple[str, Sequence[str]]]) -> None:
         self._questions = list(questions)
@@ -211,7 +211,7 @@ class _Kind(SeveralQuestions):
                 parameters["dimensions"], parameters["mechanisms"], strict=True
             )
         ]
-        if all(type(own) is tuple for _, own in labels):  # each names one answer
+        if all(type(own) is tuple for _, own in labels):  # each is one answer
             return categories
         return ResponseLabels(labels)
 

@@ -17,7 +17,7 @@ _PLACES = 12
 class Apart(NamedTuple):
     """Responses that one row makes more likely than another, all by the same factor.
 
-    Together they have the probability ``more`` in the one row, and ``less`` in the other.
+    Their total probability is ``more`` in the one row, and ``less`` in the other.
     """
 
     more: Fraction
@@ -48,21 +48,21 @@ class Privacy(ABC):
     def apart(self) -> tuple[Apart, ...] | None:
         """Return the largest difference of any two rows; None if they must be compared.
 
-        As many other responses differ in the opposite way; the rest are alike in both rows.
+        As many other responses differ in the opposite way; the rest are equal in both rows.
         """
         return None
 
     @property
     def alike(self) -> bool:
-        """Return whether all pairs of rows differ exactly so; False if unknown.
+        """Return whether all pairs of rows differ exactly as in :attr:`apart`; False if unknown.
 
-        Then a response distinguishes no two answers better than any others.
+        If so, a response distinguishes all pairs of answers equally well.
         """
         return False
 
     @property
     def furthest(self) -> tuple[int, int]:
-        """Return two categories whose rows differ so, if :attr:`apart` is known."""
+        """Return two categories whose rows differ as in :attr:`apart`, if it is known."""
         return 0, 1
 
     @property
@@ -82,8 +82,8 @@ class Privacy(ABC):
 class TwoValuedPrivacy(Privacy):
     """The guarantee of a matrix with d = ``truth`` on and q = ``lie`` off the diagonal, 0 < q <= d.
 
-    Or, in a design, in as many places each; then any two rows differ in ``separating`` responses
-    either way.
+    In a design, each value occurs in several places per row; then any two rows differ in
+    ``separating`` responses either way.
 
     Source: Holohan, Leith and Mason, Theorem 8; docs/mathematics.md, sections 1 and 17.
     """
@@ -110,7 +110,7 @@ class TwoValuedPrivacy(Privacy):
 
     @property
     def alike(self) -> bool:
-        """Return True: any two rows differ so."""
+        """Return True: all pairs of rows differ alike."""
         return True
 
     def delta_at_odds(self, odds: Fraction) -> Fraction:
@@ -143,9 +143,9 @@ class Rows(Protocol):
 class MatrixPrivacy(Privacy):
     """The guarantee of any matrix, by comparing all its rows exactly.
 
-    The pure level takes one pass over the entries; everything with a delta compares all pairs of
-    rows, which for more than a few hundred categories is :mod:`deniable.audit`'s to do in bulk.
-    ``odds`` finds the pure odds where the matrix's structure gives them in less than a pass.
+    The pure level takes one pass over the entries. Anything with a delta compares all pairs of
+    rows; for more than a few hundred categories, :mod:`deniable.audit` does that in bulk. ``odds``
+    returns the pure odds if the matrix's structure gives them in less than a pass.
 
     Source: docs/mathematics.md, section 7.
     """
@@ -195,11 +195,11 @@ def pair_excess(one: Sequence[int], other: Sequence[int], odds: Fraction) -> int
     return sum(term for term in excess if term > 0)
 
 
-@lru_cache(maxsize=64)  # each histogram of a survey asks for the same
+@lru_cache(maxsize=64)  # each histogram of a survey needs the same value
 def epsilon_of_odds(odds: Fraction | None) -> Decimal:
     """Return ln(odds), rounded up to 12 decimal places; infinity if there are no finite odds."""
     if odds is None:
         return Decimal("Infinity")
-    # Put together from digits: arithmetic would round by the app's decimal context, even down.
+    # Assembled from digits: arithmetic would round in the app's decimal context, even down.
     digits = tuple(map(int, str(log_ceiling(odds, 10**_PLACES))))
     return Decimal((0, digits, -_PLACES))

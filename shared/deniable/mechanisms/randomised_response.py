@@ -5,17 +5,16 @@ Its solution matrix has ``d`` on and ``q`` off the diagonal. Theorem 10: among a
 
     q = (1 - delta) / (e^epsilon + m),        d = 1 - m q
 
-lies least often, whichever category is true.
+has the smallest probability of a lie, whichever category is true.
 
 In integers over N = 2^bits (docs/mathematics.md, section 2): a = ceil(N q), so that lies are
 rounded *up*, towards privacy. e^epsilon enters as a certified enclosure, refined until both of its
-ends give the same a; a is therefore the best integer on the grid, and one inequality between
-integers proves it private.
+ends give the same a. So a is the best integer on the grid, and one inequality between integers
+proves it private.
 
-It is a matrix with one value on and one off the diagonal, as all forms of randomised response are.
-With d on and q off it, P = kappa I + q 11^T, kappa = d - q = 1 - k q: sampling, guarantee and
-inverse all have closed forms. Products of such matrices are such matrices, and their kappas
-multiply.
+Like all forms of randomised response, the matrix has one value on and one off the diagonal. With d
+on and q off it, P = kappa I + q 11^T, kappa = d - q = 1 - k q: sampling, guarantee and inverse all
+have closed forms. Products of such matrices are such matrices, and their kappas multiply.
 """
 
 from fractions import Fraction
@@ -39,10 +38,10 @@ MAX_CATEGORIES: Final = 65_536
 
 
 class TwoValuedMechanism:
-    """Tell the truth with probability d, else name each other category with probability q.
+    """Tell the truth with probability d, or name each other category with probability q.
 
     Args:
-        categories: how many there are, 2 to 65,536.
+        categories: the number of categories, 2 to 65,536.
         lies: a, the weight of each lie over the grid N: q = a/N.
         bits: the grid is 2^bits, 1 to 64.
 
@@ -66,7 +65,7 @@ class TwoValuedMechanism:
         self._place(categories, 1 << bits, lies)
 
     def _place(self, categories: int, grid: int, lies: int) -> None:
-        # d > q strictly, or the matrix could not be inverted.
+        # d > q strictly, otherwise the matrix could not be inverted.
         if categories * lies >= grid:
             raise GridTooCoarse(
                 f"2^{grid.bit_length() - 1} does not resolve {categories} categories at this "
@@ -92,7 +91,7 @@ class TwoValuedMechanism:
 
     @property
     def rounds(self) -> Rounds | None:
-        """Return its two rounds, if it has them."""
+        """Return the mechanism's two rounds, if it has them."""
         return None
 
     def row(self, category: int) -> list[int]:
@@ -118,10 +117,10 @@ class TwoValuedMechanism:
         """
         answer = category_index(answer, self.categories)
         # A uniform word r in [0, N) falls into block r // a. The first k blocks of a words each
-        # name a category; the N - k a words behind them tell the truth. So each lie has
-        # probability a/N and the truth (N - k a)/N + a/N = d.
-        # Both outcomes are computed and one is selected: a branch would time the one thing that a
-        # public response hides. (Python promises no constant time; this is what it allows.)
+        # name a category; the remaining N - k a words tell the truth. So each lie has probability
+        # a/N and the truth (N - k a)/N + a/N = d. Both outcomes are computed and one is selected:
+        # the timing of a branch would reveal the one thing that a public response hides. (Python
+        # guarantees no constant time; this is the best available.)
         named = (draw() & (self.grid - 1)) // self.lies
         return (answer, named)[named < self.categories]
 
@@ -148,10 +147,10 @@ def check_size(categories: int, bits: int, most: int = MAX_CATEGORIES) -> None:
 
 
 class RandomisedResponse(TwoValuedMechanism):
-    """Tell the truth with probability d, else name each other category with probability q.
+    """Tell the truth with probability d, or name each other category with probability q.
 
     Args:
-        categories: how many there are, 2 to 65,536.
+        categories: the number of categories, 2 to 65,536.
         epsilon: in [0, 40].
         delta: in [0, 1); not both may be 0. Use the default: delta gains nothing unless it is of
             the order of e^epsilon / categories.
@@ -183,15 +182,15 @@ class RandomisedResponse(TwoValuedMechanism):
         while True:
             low, high = exp_enclosure(self.epsilon, precision)
             v = 1 << precision
-            # a = ceil(N q) = ceil( N (t-s)/t / (u/v + m) ) with u/v an end of the enclosure.
-            # N q is no integer (e^epsilon is transcendental for rational epsilon != 0, and exact
-            # at 0), so the loop ends.
+            # a = ceil(N q) = ceil( N (t-s)/t / (u/v + m) ) with u/v an end of the enclosure. N q is
+            # not an integer (e^epsilon is transcendental for rational epsilon != 0, and exact at
+            # 0), so the loop ends.
             a = ceil_div(n * (t - s) * v, t * (low + m * v))
             if a == ceil_div(n * (t - s) * v, t * (high + m * v)):
                 break
             precision *= 2
-        # The certificate, d <= e^epsilon q + delta, as v t (N - m a) <= u t a + v s N with
-        # u/v <= e^epsilon. A bug above must end here, not in somebody's answer.
+        # The certificate, d <= e^epsilon q + delta, as v t (N - m a) <= u t a + v s N with u/v <=
+        # e^epsilon. A bug above must stop here, before it affects an answer.
         if v * t * (n - m * a) > low * t * a + v * s * n:
             raise AssertionError("the privacy certificate failed; please report this as a bug")
         return a

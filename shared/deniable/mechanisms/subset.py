@@ -1,7 +1,8 @@
 """Subset designs: a response is a set of d categories (subset selection).
 
-K = C(k, d), r = C(k-1, d-1), t = C(k-2, d-2). At the best d nothing estimates frequencies better
-(Ye and Barg 2018); but there are so many subsets that it suits only up to some 20 categories.
+K = C(k, d), r = C(k-1, d-1), t = C(k-2, d-2). At the best d no mechanism estimates frequencies
+better (Ye and Barg 2018). But there are so many subsets that it suits only up to some 20
+categories.
 """
 
 from bisect import bisect_right
@@ -19,8 +20,8 @@ MAX_MEMBERS: Final = 1 << 23
 class Subset(Design):
     """All sets of d categories.
 
-    A response is the set's colexicographic rank: sets in the order of their largest members, then
-    of their second largest ones, and so on.
+    A response is the set's colexicographic rank: sets are ordered by their largest members, then by
+    their second largest, and so on.
     """
 
     __slots__ = ()
@@ -29,7 +30,7 @@ class Subset(Design):
         check_subset(size)
         if size >= categories:
             raise ValueError(f"{size} must be below the number of categories")
-        # C(k, d) is 2^min(d, k - d) at least: no number of thousands of digits is computed.
+        # C(k, d) is at least 2^min(d, k - d), so no number with thousands of digits is computed.
         many = min(size, categories - size) > 20
         if many or (blocks := comb(categories, size)) * size > MAX_MEMBERS:
             raise ValueError("there are too many sets of this size; use an affine design")
@@ -56,7 +57,7 @@ class Subset(Design):
         """Return the categories that a response supports, the greatest first."""
         members, above = [], range(self.categories)
         for places in range(self.size, 0, -1):
-            # The greatest category of which C(category, places) is no more than what is left.
+            # The greatest category for which C(category, places) does not exceed the remainder.
             category = bisect_right(above, response, key=lambda x: comb(x, places)) - 1
             response -= comb(category, places)
             members.append(category)
@@ -64,16 +65,17 @@ class Subset(Design):
         return members
 
     def supported(self, response: int) -> list[int]:
-        """Return the categories that the response supports, in their order."""
+        """Return the categories that the response supports, in order."""
         return self.members(response)[::-1]
 
     def turned(self, base: int, position: int, category: int) -> int:
-        """Return the set, moved round the circle of categories."""
+        """Return the set, rotated on the circle of categories."""
         supported = self.members(base)
         if position < self.size:
             placed = supported[position]
         else:
-            # The others from the least up: each member that is no greater moves it up by one.
+            # The other members from the least up: each member that is no greater moves it up by
+            # one.
             placed = position - self.size
             for member in reversed(supported):
                 placed += member <= placed

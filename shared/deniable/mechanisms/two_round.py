@@ -1,17 +1,18 @@
 """Two rounds: randomise an answer once and keep the response, then randomise that for each report.
 
-What is kept protects an answer that stays the same, however many reports there are; the fresh noise
-of each report hides that it stays the same. The kept response u is randomised response on the v
-points of a block design, and each report a block, drawn by that design for u. With a1 the lies of
-the kept round over N = 2^64, and W the weight over K N of a block that supports u, or does not: u
-is the answer with probability kappa = 1 - v a1/N and else any point alike, and a point that is any
-alike makes all blocks alike. So one report is *again a design mechanism on the same blocks*,
+The kept response protects an unchanging answer, however many reports there are. Each report's fresh
+noise hides that it does not change. The kept response u is randomised response on the v points of a
+block design, and each report is a block, drawn by that design for u. Let a1 be the lies of the kept
+round over N = 2^64, and W the weight over K N of a block that supports u, or does not. Then u is
+the answer with probability kappa = 1 - v a1/N and otherwise uniform over the points, and a uniform
+point makes all blocks equally likely. So one report is *again a design mechanism on the same
+blocks*,
 
     P(x, y) = ((N - v a1) W(x, y) + a1 v N) / (K N^2),
 
-and estimates as well as any at its level: for one report the kept round costs nothing. (All but the
-draw of a base block is exact in integers; that has 128 bits, as in every design.)
-Sets of one category are randomised response in both rounds.
+and estimates as well as any mechanism at its level: for one report the kept round costs nothing.
+(Everything is exact in integers except the draw of a base block, which uses 128 bits, as in every
+design.) With sets of one category, both rounds are randomised response.
 
 Source: Erlingsson, Pihur and Korolova 2014 (k = 2); docs/mathematics.md, section 16.
 """
@@ -47,14 +48,14 @@ from deniable.mechanisms.mechanism import Draw, category_index, os_random_word
 from deniable.mechanisms.randomised_response import RandomisedResponse
 
 MAX_POINTS: Final = 1 << 17
-"""The most points of a design: the limit of affine designs' primes, too."""
+"""The most points of a design, which is also the limit of affine designs' primes."""
 
 SINGLE: Final[Answering] = ("subset", 1)
 """The design of single categories: randomised response."""
 
 
 class KeptRound(RandomisedResponse):
-    """The kept round: randomised response on the points of a design; some points are answers."""
+    """The kept round: randomised response on the points of a design, some of which are answers."""
 
     __slots__ = ("answers",)
     most = MAX_POINTS
@@ -69,18 +70,19 @@ class KeptRound(RandomisedResponse):
 
 
 class TwoRound(BlockMechanism):
-    """The matrix of one report of two rounds, and the rounds.
+    """The matrix of one report after two rounds, and the rounds.
 
     Args:
-        design: of the fresh round; ``Subset(k, 1)`` is randomised response.
-        epsilon: of one report, positive.
-        kept_epsilon: of any number of reports that share one kept response, in (epsilon, 40].
+        design: the design of the fresh round; ``Subset(k, 1)`` is randomised response.
+        epsilon: the epsilon of one report, positive.
+        kept_epsilon: the epsilon of any number of reports that share one kept response, in
+            (epsilon, 40].
 
     ``kept`` is the first round, a point of the design, and ``fresh`` the second.
 
     Raises:
-        InvalidPrivacyParameter: if (e^epsilon - 1) b >= e^kept_epsilon - 1, b the points of a
-            block: then the kept response is not sharp enough for one report.
+        InvalidPrivacyParameter: if (e^epsilon - 1) b >= e^kept_epsilon - 1, where b is the number
+            of points of a block: then the kept response is not sharp enough for one report.
         GridTooCoarse: if 2^64 does not separate the two levels.
         ValueError: if the design has more than 2^17 points.
     """
@@ -103,13 +105,13 @@ class TwoRound(BlockMechanism):
             supporting=self._true * self.fresh.supporting + even * n,
             other=self._true * self.fresh.other + even * n,
         )
-        # A bug above must end here, not in somebody's answer.
+        # A bug above must stop here, before it affects an answer.
         if self.privacy.odds > odds_floor(self.epsilon):
             raise AssertionError("the privacy certificate failed; please report this as a bug")
 
     @property
     def _even(self) -> int:
-        """Return v a1, the weight over N with which the kept response is any point alike."""
+        """Return v a1, the weight over N with which the kept response is uniform."""
         return self.kept.categories * self.kept.lies
 
     @property
@@ -117,10 +119,10 @@ class TwoRound(BlockMechanism):
         return self.kept.grid - self._even
 
     def _least_outside(self, design: Design) -> int:
-        # Of blocks of b points, W inside is E_2 times W outside, and b and v - b of them are v N:
-        # W outside = v N/(b E_2 + v - b). One report has the odds E_1 if
-        #   (N - v a1)(E_2 - E_1) W outside = (E_1 - 1) a1 v N, hence
-        #   E_2 = (E_1 (N - v a1) + (E_1 - 1) a1 (v - b)) / ((N - v a1) - (E_1 - 1) a1 b).
+        # For blocks of b points, W inside is E_2 times W outside, and b of the former plus v - b of
+        # the latter sum to v N: W outside = v N/(b E_2 + v - b). One report has the odds E_1 if (N
+        # - v a1)(E_2 - E_1) W outside = (E_1 - 1) a1 v N, hence E_2 = (E_1 (N - v a1) + (E_1 - 1)
+        # a1 (v - b)) / ((N - v a1) - (E_1 - 1) a1 b).
         true, lies, b = self._true, self.kept.lies, design.block
         if (odds_ceiling(self.epsilon, 192) - 1) * lies * b >= true:
             raise InvalidPrivacyParameter(
@@ -142,7 +144,7 @@ class TwoRound(BlockMechanism):
 
     @property
     def truth(self) -> Fraction | None:
-        """Return the probability of sending the answer itself, where a block is one category."""
+        """Return the probability of sending the answer itself, if a block is one category."""
         return self.hit if self.design.block == 1 else None
 
     def constant_odds(self, reports: int) -> Fraction:
@@ -152,12 +154,12 @@ class TwoRound(BlockMechanism):
         from those of one report to those of the kept response.
         """
         # The reports are y_1 .. y_j; L_u is the product of W(u, y_i), S = sum_u L_u. Under x they
-        # have the weight a1 S + (N - v a1) L_x, which over that under x' is the greater, the
-        # greater L_x and the less L_x' and the sum R of all others are: each derivative has one
-        # sign. If c_u blocks hold u, L_u is W inside^c_u W outside^(j - c_u), and all c_u add up to
-        # j b. The one of x may be j, the most. Of that of x' each value up to the mean of the rest
-        # is tried (more raises both L_x' and S). R is least where the others' are as equal as they
-        # can be, since L_u is convex in c_u. Sets of b points can have any such c_u <= j.
+        # have the weight a1 S + (N - v a1) L_x. Its ratio to that under x' rises with L_x, and
+        # falls with L_x' and the sum R of all others: each derivative has one sign. If c_u blocks
+        # contain u, L_u is W inside^c_u W outside^(j - c_u), and all c_u sum to j b. c_x may be j,
+        # the maximum. For c_x' each value up to the mean of the rest is tried (more raises both
+        # L_x' and S). R is least if the others' c_u are as equal as possible, since L_u is convex
+        # in c_u. Sets of b points can have any such c_u <= j.
         inside, outside = self.fresh.supporting, self.fresh.other
         lies, true, others = self.kept.lies, self._true, self.kept.categories - 2
         held = reports * (self.design.block - 1)
@@ -177,7 +179,7 @@ class TwoRound(BlockMechanism):
     def randomise(self, answer: int, draw: Draw = os_random_word) -> int:
         """Return one report's response, of both rounds; nothing is kept.
 
-        A device that keeps the first round's response asks ``kept`` once and ``fresh`` each time.
+        A device that keeps the first round's response calls ``kept`` once and ``fresh`` each time.
         """
         return self.fresh.randomise(self.kept.randomise(answer, draw), draw)
 

@@ -1,7 +1,7 @@
 """Messages: the manifest, the report, their signatures, and the answers to them.
 
-Reading and verifying raise a Refusal with the code of the first check that fails. Constructing what
-no message may contain raises InvalidManifest with the field at fault.
+Reading and verifying raise a Refusal with the code of the first failed check. Constructing an
+invalid message raises InvalidManifest with the field at fault.
 """
 
 from typing import TYPE_CHECKING
@@ -76,7 +76,7 @@ from deniable.messages.texts import read_values as read_values
 from deniable.messages.texts import simulated_name as simulated_name
 from deniable.messages.texts import value_range as value_range
 
-if TYPE_CHECKING:  # none of this is loaded for an open survey without a relay
+if TYPE_CHECKING:  # an open survey without a relay loads none of this
     from deniable.messages.blind import BlindRequest as BlindRequest
     from deniable.messages.blind import blind_request as blind_request
     from deniable.messages.blind import blind_token_input as blind_token_input

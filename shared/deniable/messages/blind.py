@@ -1,6 +1,6 @@
 """Blind enrolment: a token for a report's key, which its issuer never sees.
 
-It is a Privacy Pass token of type 2 whose nonce is the key, and whose challenge names the survey
+It is a Privacy Pass token of type 2 whose nonce is the key, and whose challenge contains the survey
 and the epoch. The salt and the factor follow from the device secret: a repeated request has the
 same bytes, and no two keys of an issuer ever see the same factor.
 """
@@ -29,7 +29,7 @@ _SALT_BYTES: Final = 48
 
 @dataclass(frozen=True, slots=True)
 class BlindRequest:
-    """A request for a token, and what is needed to make the token from the answer."""
+    """A request for a token, and the data for creating the token from the answer."""
 
     body: bytes
     _message: bytes = field(repr=False)
@@ -57,11 +57,11 @@ class BlindRequest:
 
 
 def blind_request(device_secret: bytes, manifest: Manifest, epoch: int) -> BlindRequest:
-    """Return the device's request for a token for one survey and epoch; each call gives the same.
+    """Return the device's request for a token for one survey and epoch; it is deterministic.
 
     Raises:
         Refusal: not-enrolled, if the issuer has no key in this epoch, or a modulus that no honest
-            issuer has: then nothing must be sent.
+            issuer has; then nothing may be sent.
     """
     modulus, key_id = _key(manifest, epoch)
     survey_id = manifest.survey_id
@@ -74,7 +74,7 @@ def blind_request(device_secret: bytes, manifest: Manifest, epoch: int) -> Blind
     message = blind_token_input(manifest, epoch, public_key)
     encoded = privacy_pass.encode(message, derive(_SALT_INFO, _SALT_BYTES, 0))
     n = int.from_bytes(modulus)
-    # Uniform among the units below n: what is none of them is thrown away.
+    # Uniform among the units below n: other values are discarded.
     drawn = (int.from_bytes(derive(_FACTOR_INFO, MODULUS_BYTES, counter)) for counter in count())
     factor = next(number for number in drawn if number < n and gcd(number, n) == 1)
     try:
@@ -119,7 +119,7 @@ def _key(manifest: Manifest, epoch: int) -> tuple[bytes, bytes]:
 @lru_cache(maxsize=256)
 def _challenge(survey_id: bytes, epoch: int, issuer: str, origin: str) -> bytes:
     context = sha256(CONTEXT_BLIND + survey_id + epoch.to_bytes(8)).digest()
-    # RFC 9577 names an origin as host[:port], where 443 is the port that is not said.
+    # RFC 9577 writes an origin as host[:port], without port 443.
     _, _, server_name = origin.partition("://")
     return privacy_pass.TokenChallenge(issuer, context, server_name).digest
 

@@ -1,6 +1,6 @@
-"""The bundle: a file with which an app declares a survey and answers it before it is ever online.
+"""The bundle: a file with which an app declares a survey and answers it before going online.
 
-It is JSON, for people to read before they build it into an app::
+It is JSON, readable by people before they build it into an app::
 
     {
       "format": "deniable-survey-1",
@@ -13,8 +13,8 @@ It is JSON, for people to read before they build it into an app::
       "gateway_proof": "…"                      that these are in the public log
     }
 
-The entries after the manifests may be left out. The ones before follow from the manifests and their
-signer, and are compared with them when read; an app that pins witnesses checks the proofs.
+The entries after the manifests are optional. The earlier ones follow from the manifests and their
+signer, and are compared with them when read. An app that pins witnesses checks the proofs.
 """
 
 import json
@@ -30,7 +30,7 @@ from deniable.messages.texts import format_value
 _FORMAT: Final = "deniable-survey-1"
 _EXPORT: Final = "make it again with `deniable survey export NAME --out FILE`"
 
-# What an app accepts without saying so. The device's own defaults; a test compares them.
+# Limits that an app accepts by default. They are the device's own defaults; a test compares them.
 _MIN_EPOCH_SECONDS: Final = 86_400
 _MAX_EPOCH_SECONDS: Final = 400 * 86_400
 _MAX_GRACE_SECONDS: Final = 90 * 86_400
@@ -47,9 +47,9 @@ class InvalidBundle(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """A survey to be built into an app: its signed manifests, newest first, and what follows.
+    """A survey to be built into an app: signed manifests, newest first, and derived data.
 
-    ``opened`` are the same manifests, read after their signatures were verified.
+    ``opened`` are the same manifests, read after verifying their signatures.
     """
 
     origin: str
@@ -57,7 +57,7 @@ class Bundle:
     declaration: Declaration
     manifests: tuple[bytes, ...]
     gateway: bytes | None = None
-    proofs: tuple[bytes, ...] = ()  # one of each manifest, or none at all
+    proofs: tuple[bytes, ...] = ()  # one per manifest, or none at all
     gateway_proof: bytes = b""
     opened: tuple[Manifest, ...] = field(default=(), repr=False, compare=False)
 
@@ -103,7 +103,7 @@ def make_bundle(
         manifests = [open_manifest(envelope, authority) for envelope in envelopes]
         keys = None
         if gateway is not None:
-            from deniable.messages.gateway import open_gateway_keys  # for a relay alone
+            from deniable.messages.gateway import open_gateway_keys  # only for a relay
 
             keys = open_gateway_keys(gateway, (authority,))
     except Refusal as refusal:
@@ -138,7 +138,7 @@ def make_bundle(
 
 
 def read_bundle(data: bytes) -> Bundle:
-    """Read a file, and verify that all of it follows from what the authority signed."""
+    """Read a file, and verify that all of it follows from the authority's signatures."""
     try:
         document = json.loads(data)
         authority = bytes.fromhex(document["authority"])

@@ -1,7 +1,7 @@
-"""Canonical msgpack: one value has one encoding, and everything else is malformed.
+"""Canonical msgpack: each value has exactly one encoding, and everything else is malformed.
 
-Re-packing alone is not enough: it was seen to accept any key order, 3.0, true, -0.0, NaN, ext and
-timestamp values, and str for bin. So every field is also read by its exact type.
+Repacking alone is not enough: tests showed that it accepts any key order, 3.0, true, -0.0, NaN, ext
+and timestamp values, and str for bin. So every field is also read by its exact type.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ import msgpack
 from deniable.messages.refusals import Refusal, RefusalCode
 
 MAX_UINT: Final = 2**63 - 1
-"""The largest integer of the protocol: what SQL's signed 64 bits hold."""
+"""The largest integer of the protocol: the limit of SQL's signed 64 bits."""
 
 
 def encode(value: object) -> bytes:
@@ -24,8 +24,9 @@ def encode(value: object) -> bytes:
 
 def decode(data: bytes) -> object:
     """Unpack one canonical value."""
-    # Whatever the decoder raises (truncation, excess lengths, nesting, bad UTF-8, RecursionError)
-    # means the same: these bytes are no message. unpackb bounds every claimed length by len(data).
+    # Every error of the decoder (truncation, excess lengths, nesting, bad UTF-8, RecursionError)
+    # means the same: these bytes are not a message. unpackb limits every claimed length to
+    # len(data).
     try:
         value: object = msgpack.unpackb(data)
         canonical = msgpack.packb(value) == data
@@ -78,35 +79,35 @@ def array_header(length: int) -> bytes:
 
 
 def exact_array(value: object, length: int) -> Sequence[object]:
-    """Return the value as an array of exactly this length, else refuse it as malformed."""
+    """Return the value as an array of exactly this length, or refuse it as malformed."""
     if type(value) is not list or len(value) != length:
         raise _malformed(f"an array of {length} is expected")
     return value
 
 
 def exact_map(value: object, keys: Sequence[str]) -> Mapping[str, object]:
-    """Return the value as a map with exactly these keys in this order, else refuse it."""
+    """Return the value as a map with exactly these keys in this order, or refuse it."""
     if type(value) is not dict or list(value) != list(keys):
         raise _malformed("a map has unknown, missing or reordered keys")
     return value
 
 
 def uint(value: object, most: int = MAX_UINT) -> int:
-    """Return the value as an integer in [0, most], else refuse it as malformed."""
+    """Return the value as an integer in [0, most], or refuse it as malformed."""
     if type(value) is not int or not 0 <= value <= most:
         raise _malformed("an unsigned integer is expected")
     return value
 
 
 def text(value: object) -> str:
-    """Return the value as text, else refuse it as malformed."""
+    """Return the value as text, or refuse it as malformed."""
     if type(value) is not str:
         raise _malformed("text is expected")
     return value
 
 
 def binary(value: object, length: int | None = None) -> bytes:
-    """Return the value as bytes (of this length), else refuse it as malformed."""
+    """Return the value as bytes (of this length), or refuse it as malformed."""
     if type(value) is not bytes or (length is not None and len(value) != length):
         raise _malformed("bytes have the wrong length" if length else "bytes expected")
     return value

@@ -1,8 +1,8 @@
-"""Keys and signatures: Ed25519 (RFC 8032) over context and payload, with our own strict checks.
+"""Keys and signatures: Ed25519 (RFC 8032) over context and payload, with strict checks.
 
-Libraries differ in what they accept: OpenSSL accepts the identity key with one fixed forged
+Libraries differ in what they accept. OpenSSL accepts the identity key with one fixed forged
 signature for every message, and R = identity under honest keys; libsodium refuses both. The checks
-here come before any library, so that all libraries give the same results.
+here precede any library's, so that all libraries give the same results.
 """
 
 from collections.abc import Callable, Sequence
@@ -49,7 +49,7 @@ Verify = Callable[[bytes, bytes, bytes, bytes], None]
 
 
 class SigningKey:
-    """An Ed25519 private key, from the 32 bytes that RFC 8032 calls so; its repr shows nothing."""
+    """An Ed25519 private key, from the 32 bytes so called in RFC 8032; its repr is redacted."""
 
     __slots__ = ("_key", "public_key")
 
@@ -73,7 +73,7 @@ class SigningKey:
 def derive_report_key(device_secret: bytes, survey_id: bytes, epoch: int) -> SigningKey:
     """Return the device's signing key for one survey and epoch.
 
-    So reports for different surveys or epochs share no identifier.
+    Reports for different surveys or epochs thus share no identifier.
 
     Source: RFC 5869 (HKDF-SHA256), with the inputs of docs/protocol.md, "Report".
     """
@@ -84,9 +84,9 @@ def derive_report_key(device_secret: bytes, survey_id: bytes, epoch: int) -> Sig
 
 
 def check_public_key(public_key: bytes) -> None:
-    """Refuse keys that are not a canonical encoding or have small order.
+    """Refuse keys that are not canonically encoded or have small order.
 
-    A key off the curve passes here: no signature verifies under it, in any library.
+    A key off the curve passes here, since no signature verifies under it, in any library.
     """
     if not _is_sound_point(public_key):
         raise Refusal(RefusalCode.BAD_KEY, "not a canonical key of large order")
@@ -100,7 +100,7 @@ def verify(public_key: bytes, context: bytes, payload: bytes, signature: bytes) 
             R not canonical or of small order, S not below the group order, or no match.
     """
     check_public_key(public_key)
-    # S >= L would make a second valid signature out of each (RFC 8032, section 5.1.7).
+    # S >= L would yield a second valid signature for each (RFC 8032, section 5.1.7).
     sound = (
         len(signature) == SIGNATURE_BYTES
         and _is_sound_point(signature[:32])
@@ -117,7 +117,7 @@ def verify(public_key: bytes, context: bytes, payload: bytes, signature: bytes) 
 def verify_by_chain(
     chain: Sequence[bytes], context: bytes, payload: bytes, signature: bytes
 ) -> bytes:
-    """Return the key of an authority's chain, newest last, under which a signature verifies."""
+    """Return the key of an authority's chain, newest last, that verifies a signature."""
     *former, newest = chain
     try:
         verify(newest, context, payload, signature)
@@ -129,6 +129,6 @@ def verify_by_chain(
 
 
 def _is_sound_point(encoding: bytes) -> bool:
-    # The sign bit of x is free: with x = 0 only y = ±1 occur, and those have small order.
+    # The sign bit of x is arbitrary: x = 0 occurs only with y = ±1, which have small order.
     y = int.from_bytes(encoding, "little") & _Y_MASK
     return len(encoding) == KEY_BYTES and y < _P and y not in _SMALL_ORDER_Y

@@ -1,6 +1,6 @@
-"""Enrolment: who vouches that a device is one device, with which keys, and how to ask.
+"""Enrolment: the party that vouches for each device, its keys, and the request to it.
 
-A manifest names issuers or a host and its keys. A request for a certificate is the exact statement
+A manifest lists issuers, or a host and its keys. A request for a certificate is the exact statement
 that an issuer signs; the answer is just the signature.
 """
 
@@ -23,9 +23,9 @@ from deniable.messages.refusals import InvalidManifest, Refusal, RefusalCode
 from deniable.messages.texts import is_host_name
 
 MAX_ENROLMENT_BYTES: Final = 128
-"""A size in bytes above that of any enrolment request or answer."""
+"""An upper limit in bytes for any enrolment request or answer."""
 MAX_BLIND_KEYS: Final = 64
-"""Keys of a blind issuer in one manifest, at most."""
+"""The most keys of a blind issuer in one manifest."""
 TOKEN_BYTES: Final = 256
 """Bytes of a blind issuer's key, and so of a token: ``privacy_pass.MODULUS_BYTES``."""
 
@@ -38,7 +38,7 @@ def enrolment_statement(survey_id: bytes, epoch: int, public_key: bytes) -> byte
 def check_credential(
     issuers: Iterable[bytes], statement: bytes, credential: bytes, verify: Verify = verify
 ) -> bytes:
-    """Return the first of these issuers whose signature of the statement the credential is."""
+    """Return the first of these issuers that signed the statement with this credential."""
     for issuer in issuers:
         try:
             verify(issuer, CONTEXT_ENROL, statement, credential)
@@ -55,9 +55,9 @@ def read_credential(body: bytes) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Enrolment:
-    """The issuers that vouch that a device is one device: none, or any one of one or two listed.
+    """The issuers that vouch for devices: none, or any one of one or two listed.
 
-    Blind mode names the host, with an RSA key for each epoch from the first on.
+    Blind mode has the host, with an RSA key for each epoch from the first on.
     """
 
     mode: Literal["open", "certificate", "blind"] = "open"
@@ -91,7 +91,7 @@ class Enrolment:
             raise InvalidManifest("enrolment", "the issuer must be a host name, in lower case")
         if not 1 <= len(self.keys) <= MAX_BLIND_KEYS:
             raise InvalidManifest("enrolment", f"blind must list 1 to {MAX_BLIND_KEYS} keys")
-        from deniable.privacy_pass import InvalidModulus  # for blind surveys alone
+        from deniable.privacy_pass import InvalidModulus  # only for blind surveys
 
         try:
             _check_keys(self.keys)
@@ -153,7 +153,7 @@ def _read_keys(value: object, length: int) -> tuple[bytes, ...]:
     return tuple(codec.binary(key, length) for key in value)
 
 
-# The same manifest is read again and again: at each start, and by whoever shows it.
+# The same manifest is read repeatedly: at each start, and whenever it is shown.
 @lru_cache(maxsize=64)
 def _check_keys(keys: tuple[bytes, ...]) -> None:
     from deniable.privacy_pass import check_moduli

@@ -1,7 +1,7 @@
-"""Gateway keys, signed by the authority: a collector opens with them what came through a relay.
+"""Gateway keys, signed by the authority: with them a collector opens requests from a relay.
 
-Somebody who chose a device's gateway key could read what the device sends and answer in the
-collector's name, so a device uses only signed keys.
+Whoever chooses a device's gateway key can read what the device sends and answer in the collector's
+name, so a device uses only signed keys.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from deniable.oblivious_http.encapsulation import decode_list, encode_list
 GATEWAY_PATH: Final = "/.well-known/ohttp-gateway"
 """The path at which a collector opens requests (RFC 9540)."""
 GATEWAY_KEYS_PATH: Final = "/v1/gateway"
-"""The path of the signed keys, for devices: reached through a relay, like everything else."""
+"""The path of the signed keys, for devices; requested through a relay, like everything else."""
 
 MAX_GATEWAY_KEYS: Final = 16
 """The most keys listed at once; each is identified by one byte."""
@@ -40,7 +40,7 @@ _MAX_SEQUENCE: Final = 2**32 - 1
 def encapsulated_answer_bytes(least: int) -> int:
     """Return the size to which an encapsulated answer of at least so many bytes is padded.
 
-    The sizes are 512 · 4^i up to 2 MiB: a relay learns the class of an answer's size, and no more.
+    The sizes are 512 · 4^i up to 2 MiB: a relay learns only the size class of an answer.
 
     Raises:
         ValueError: if the answer is longer than 2 MiB.

@@ -21,7 +21,7 @@ DIGEST: Final = b"\x91\xc4\x20"
 
 
 class LoggedEnvelope(NamedTuple):
-    """An envelope as it was signed, and its proof of being in the public log, perhaps empty."""
+    """An envelope as it was signed, and the possibly empty proof that it is in the public log."""
 
     envelope: bytes
     proof: bytes

@@ -1,11 +1,11 @@
-"""The survey manifest: what an operator asks, signed by the authority that the app trusts.
+"""The survey manifest: a question and its terms, signed by the authority that the app trusts.
 
 A manifest is immutable: its id is the SHA-256 of its payload, so any change makes a new survey. Its
 envelope is verified before it is read; an answer may contain several.
 
-Somebody other than the authority can make a reader hash up to 1 MiB, and nothing more: the place of
-the signed bytes in the envelope follows from its length alone, so nothing is decoded before it is
-verified. Decoding costs some 70 times a payload's size.
+Anybody can make a reader hash up to 1 MiB, and nothing more: the position of the signed bytes in
+the envelope follows from its length alone, so nothing is decoded before it is verified. Decoding
+costs some 70 times a payload's size.
 """
 
 import re
@@ -47,13 +47,13 @@ MAX_MANIFESTS: Final = 16
 """The most manifests with one name that a collector offers at once."""
 
 MAX_MANIFESTS_BYTES: Final = (2 << 20) - 1_024
-"""The longest answer with these manifests: sealed for a relay, it has 2 MiB at most."""
+"""The longest answer with these manifests: sealed for a relay, it has at most 2 MiB."""
 
 _PAIR: Final = b"\x92"
 _SIGNATURE_HEADER: Final = bytes((0xC4, SIGNATURE_BYTES))
 
 _BIN_FORMS: Final = (("c4", 1, 0), ("c5", 2, 1 << 8), ("c6", 4, 1 << 16))
-"""msgpack's forms of bytes: first byte, bytes of the length, and the least length to use it for."""
+"""msgpack's forms of bytes: first byte, number of length bytes, and least length for the form."""
 
 
 def _read_categories(value: object) -> tuple[str, ...]:
@@ -81,12 +81,12 @@ _FIELDS: Final[dict[str, Callable[[object], Any]]] = {
     "enrolment": Enrolment.from_map,
     "minimum_reports": codec.uint,
 }
-"""The keys of a payload, in their order, and the reader of each."""
+"""The keys of a payload, in order, and the reader of each."""
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """One survey, as the table of docs/protocol.md has it; validated whenever it is constructed."""
+    """One survey, as in the table of docs/protocol.md; validated whenever it is constructed."""
 
     name: str
     sequence: int
@@ -172,7 +172,7 @@ class Manifest:
 
     @property
     def dimensions(self) -> Dimensions:
-        """Return the questions with their answers if there are several; else nothing."""
+        """Return the questions with their answers if there are several; otherwise nothing."""
         return self.kind.dimensions(self.specification.parameters)
 
     @property
@@ -201,7 +201,7 @@ class Manifest:
 
     @property
     def ordered(self) -> bool:
-        """Return whether the categories go from a least to a greatest."""
+        """Return whether the categories are ordered from least to greatest."""
         return self.kind.ordered
 
     @cached_property
@@ -268,7 +268,7 @@ def open_manifest_of_chain(envelope: bytes, chain: Sequence[bytes]) -> tuple[Man
     """Verify an envelope under any key of an authority's chain, newest last, and then read it.
 
     Returns:
-        The manifest, and the key that signed it.
+        It returns the manifest, and the key that signed it.
     """
     payload, signature = _split(envelope)
     signer = verify_by_chain(chain, CONTEXT_MANIFEST, payload, signature)
@@ -288,12 +288,12 @@ def _pairs(elements: Iterator[bytes]) -> Iterator[LoggedEnvelope]:
     for element in elements:
         try:
             yield split_logged(element)
-        except Refusal:  # it is refused when it is opened, and leaves the others alone
+        except Refusal:  # it is refused when it is opened, without affecting the others
             yield LoggedEnvelope(element, b"")
 
 
 def _split(envelope: bytes) -> tuple[bytes, bytes]:
-    """Return payload and signature of a canonical envelope, whose length fixes where they are."""
+    """Return payload and signature of a canonical envelope; its length fixes their places."""
     end = len(envelope) - SIGNATURE_BYTES - len(_SIGNATURE_HEADER)
     for first, width, least in _BIN_FORMS:
         header = _PAIR + bytes.fromhex(first)

@@ -1,6 +1,6 @@
-"""Refusals, the stable codes of the protocol, each in one place; and the JSON that bears them.
+"""Refusals: the stable codes of the protocol, each in one place, and the JSON that carries them.
 
-- ``Refusal``: a message from elsewhere is unacceptable; it has a code of the protocol.
+- ``Refusal``: an external message is unacceptable; it has a code of the protocol.
 - ``InvalidManifest``: an operator's own survey definition is wrong; it names the field.
 
 A device reads the answer to an upload as strictly as a collector writes it.
@@ -25,14 +25,14 @@ class Remedy(Enum):
 
 
 class RefusalCode(StrEnum):
-    """The codes that cross the wire, one row each. Their names never change.
+    """The codes on the wire, one row each. Their names never change.
 
     Devices, collector, issuer, metrics and ``/openapi.json`` follow these rows.
 
     Attributes:
         remedy: what a device does.
         http_status: the status of an answer that refuses a whole request; None if there is none.
-        issuer_status: the status of an issuer's answer, whose request is about one key.
+        issuer_status: the status of an issuer's answer to a request about one key.
     """
 
     remedy: Remedy
@@ -47,7 +47,7 @@ class RefusalCode(StrEnum):
         http_status: int | None = None,
         issuer_status: int | None = None,
     ) -> "RefusalCode":
-        """Make a code from its row."""
+        """Create a code from its row."""
         code = str.__new__(cls, value)
         code._value_ = value
         code.remedy = remedy
@@ -80,7 +80,7 @@ class RefusalCode(StrEnum):
 
 
 class Refusal(Exception):
-    """An unacceptable message from elsewhere; the reason never repeats its content."""
+    """An unacceptable external message; the reason never repeats its content."""
 
     def __init__(self, code: RefusalCode, reason: str) -> None:
         super().__init__(f"{code.value}: {reason}")
@@ -98,7 +98,7 @@ class InvalidManifest(ValueError):
 
 
 MAX_ANSWER_BYTES: Final = 64 * 1024
-"""Bytes that a device reads of an upload's answer, at most."""
+"""The most bytes that a device reads of an upload's answer."""
 USER_AGENT: Final = "deniable/1"
 """The User-Agent of every request: constant, so it does not distinguish devices."""
 PROBLEM_JSON: Final = "application/problem+json"
@@ -121,7 +121,7 @@ class UploadAnswer:
         """Return the body."""
         refused = [{"index": index, "code": code.value} for index, code in self.refused]
         listed = json.dumps(refused) if refused else "[]"
-        # Most answers refuse nothing, and json.dumps would take as long as judging the message.
+        # Most answers refuse nothing, and json.dumps would take as long as checking the message.
         return (
             f'{{"accepted": {self.accepted}, "duplicates": {self.duplicates}, "refused": {listed}}}'
         ).encode()
@@ -130,7 +130,7 @@ class UploadAnswer:
     def from_json(cls, body: bytes, sent: int) -> "UploadAnswer | None":
         """Read the body of an answer to ``sent`` reports.
 
-        None if it is anything but a well-formed answer whose numbers add up to what was sent: a
+        None if it is anything but a well-formed answer whose numbers add up to the number sent: a
         captive portal's page must not make a device drop a report (D8).
         """
         fields = _json_object(body)
@@ -159,7 +159,7 @@ def _listed_refusals(listed: object, sent: int) -> list[tuple[int, RefusalCode]]
 
 
 def read_problem(body: bytes, content_type: str, status: int) -> RefusalCode | None:
-    """Return the code of a problem document if its type and status match, else None."""
+    """Return the code of a problem document if its type and status match, otherwise None."""
     if media_type(content_type) != PROBLEM_JSON:
         return None
     kind = (_json_object(body) or {}).get("type")
@@ -173,7 +173,7 @@ def media_type(content_type: str) -> str:
     """Return the media type of a Content-Type header, without its parameters.
 
     Parsed by hand: the standard library's parser, which aiohttp also uses, takes half a second for
-    some headers that a stranger can send.
+    some malicious headers.
     """
     return content_type.partition(";")[0].strip().lower()
 

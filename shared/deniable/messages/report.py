@@ -48,8 +48,9 @@ class Report:
 class SignedReport:
     """A report in its envelope, read but not yet verified.
 
-    The key, with survey and epoch, is its identity; identical repeats have identical payloads. The
-    credential is an issuer's signature in certificate mode, a token in blind mode, else None.
+    The key, with survey and epoch, identifies it; repeats with the same response have identical
+    payloads. The credential is an issuer's signature in certificate mode, a token in blind mode,
+    otherwise None.
     """
 
     public_key: bytes

@@ -1,7 +1,7 @@
-"""Authority rotation: how the key that signs manifests hands over to another.
+"""Authority rotation: the transfer of trust from the key that signs manifests to another.
 
-Both keys sign: the old one says which key to trust from now on, the new one proves that somebody
-holds it. A key hands over once; its earlier signatures remain valid.
+Both keys sign: the old one states the new key, and the new one proves that somebody has it. A key
+is rotated once; its earlier signatures remain valid.
 """
 
 from collections.abc import Iterable
@@ -33,9 +33,9 @@ _MAX_SEQUENCE: Final = 2**32 - 1
 
 @dataclass(frozen=True)
 class Rotation:
-    """One hand-over from a key to its successor.
+    """A rotation from one key to its successor.
 
-    Its sequence is one more than that of the rotation in which the old key itself took over.
+    Its sequence is one more than that of the rotation to the old key.
     """
 
     old_key: bytes
@@ -51,7 +51,7 @@ class Rotation:
 
     @cached_property
     def payload(self) -> bytes:
-        """Return the canonical bytes that are signed, twice."""
+        """Return the canonical bytes that both keys sign."""
         return codec.encode([self.old_key, self.new_key, self.sequence])
 
     @classmethod
@@ -63,9 +63,9 @@ class Rotation:
 
 
 class AuthorityFork(Refusal):
-    """One key signed two hand-overs, which proves that its holder, or a thief, deceives somebody.
+    """One key signed two rotations, which proves that its holder, or a thief, deceives somebody.
 
-    Nobody can tell which of the two is honest.
+    Which of the two is honest cannot be determined.
     """
 
     def __init__(self, first: Rotation, second: Rotation) -> None:
@@ -82,7 +82,7 @@ def open_rotation(envelope: bytes) -> Rotation:
     payload = codec.binary(payload_field)
     old_signature = codec.binary(old_field, SIGNATURE_BYTES)
     new_signature = codec.binary(new_field, SIGNATURE_BYTES)
-    # Read before it is verified: the keys to verify it with are inside.
+    # Read before it is verified: it contains the keys for verification.
     rotation = Rotation.from_payload(payload)
     verify(rotation.old_key, CONTEXT_AUTHORITY, payload, old_signature)
     verify(rotation.new_key, CONTEXT_AUTHORITY_ACCEPT, payload, new_signature)
@@ -96,20 +96,20 @@ def split_rotations(body: bytes) -> tuple[LoggedEnvelope, ...]:
     pairs = codec.decode(body)
     if type(pairs) is not list or len(pairs) > MAX_ROTATIONS:
         raise Refusal(RefusalCode.MALFORMED, f"an array of at most {MAX_ROTATIONS} is expected")
-    # The whole is canonical, so that each part, encoded anew, is the bytes that came.
+    # The whole is canonical, so each part, re-encoded, equals the received bytes.
     return tuple(split_logged(codec.encode(pair)) for pair in pairs)
 
 
 def follow_rotations(pinned: bytes, rotations: Iterable[Rotation]) -> tuple[bytes, ...]:
-    """Return the keys that a pinned key has handed over to, one after the other, itself first.
+    """Return the chain of keys from a pinned key through its rotations, the pinned key first.
 
-    Rotations that do not follow from the pinned key are ignored: a collector also publishes those
-    before it, verified, in any order, and perhaps twice. The last key of the chain signs now.
+    Rotations that do not follow from the pinned key are ignored. A collector also publishes earlier
+    ones, verified, in any order, and possibly twice. The last key of the chain signs now.
 
     Raises:
-        AuthorityFork: if a key of the chain hands over twice.
-        Refusal: malformed, if a sequence is not one more than that of the rotation before, a key
-            comes back, or the chain is too long.
+        AuthorityFork: if a key of the chain has two different rotations.
+        Refusal: malformed, if a sequence is not one more than that of the previous rotation, a key
+            recurs, or the chain is too long.
     """
     by_old: dict[bytes, list[Rotation]] = {}
     for rotation in rotations:

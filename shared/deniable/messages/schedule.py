@@ -1,7 +1,7 @@
-"""Epochs: the time slices in which a device reports at most once per survey, and what it repeats.
+"""Epochs: time slices in which a device reports at most once per survey; and repeated responses.
 
 A device never decides an epoch number at or below the highest that it has decided under the name,
-and comes to a successor only after the end of the epoch that it decided last (D3).
+and switches to a successor only after the end of the epoch that it decided last (D3).
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ EARLY_SECONDS = 300
 
 _LAST_INSTANT = 2**53
 MAX_MEMOISED_CATEGORIES: Final = 16
-"""With more, responses that stay the same would identify a device and link its epochs."""
+"""With more, unchanging responses would identify a device and link its epochs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Schedule:
         return self.epoch_start(self.epochs)
 
     def epoch_start(self, epoch: int) -> int:
-        """Return when the epoch begins, which is when the one before it ends."""
+        """Return when the epoch begins, which is when the previous one ends."""
         return self.start + epoch * self.epoch_seconds
 
     def epoch_at(self, now: float) -> int | None:
@@ -77,9 +77,9 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """The relation between a device's responses of different epochs.
+    """The relation between a device's responses in different epochs.
 
-    They are independent, or memoised: the same answer is given the same kept response throughout a
+    They are independent, or memoised: the same answer gets the same kept response throughout a
     range of so many epochs, 2 to 10,000.
     """
 
@@ -95,7 +95,7 @@ class Repeat:
             raise InvalidManifest("repeat", f"must have 2 to {MAX_EPOCHS:,} epochs")
 
     def memo_range(self, epoch: int) -> range | None:
-        """Return the epochs of the range with this epoch; None if no responses are kept."""
+        """Return the range of epochs that contains this epoch; None if no responses are kept."""
         if self.epochs is None:
             return None
         first = epoch - epoch % self.epochs
@@ -125,9 +125,9 @@ FRESH: Final = Repeat()
 
 
 def calendar(instant: float) -> datetime | None:
-    """Return Unix seconds in UTC; None if no calendar has them. It never raises.
+    """Return Unix seconds in UTC; None if they are outside the calendar. It never raises.
 
-    All times from strangers go through here: a signed number may be anything up to 2^64 - 1.
+    All external times pass through here: a signed number may be anything up to 2^64 - 1.
     """
     try:
         return datetime.fromtimestamp(instant, UTC)  # noqa: TID251 - the one place

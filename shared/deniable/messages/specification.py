@@ -1,4 +1,4 @@
-"""The mechanism that a manifest asks for: its kind, and the parameters from which it follows."""
+"""The mechanism in a manifest: its kind, and its parameters."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ from deniable.messages.refusals import InvalidManifest, Refusal, RefusalCode
 
 @dataclass(frozen=True, slots=True)
 class Specification:
-    """A mechanism as a manifest names it: a kind, and plain values that the kind expects."""
+    """A mechanism as a manifest specifies it: a kind, and plain values that the kind expects."""
 
     kind: str = "randomised-response"
     parameters: Parameters = field(default_factory=dict, hash=False)
@@ -36,7 +36,7 @@ class Specification:
         return KINDS[self.kind]
 
     def labels(self, dimensions: Dimensions) -> tuple[str, ...]:
-        """Return the categories of a manifest that follow from several questions."""
+        """Return a manifest's categories, derived from several questions."""
         with _of_manifest():
             return self.of_kind.labels(dimensions)
 
@@ -78,4 +78,4 @@ def _of_manifest() -> Iterator[None]:
 
 
 RANDOMISED_RESPONSE: Final = Specification()
-"""The mechanism of a survey that names none."""
+"""The default mechanism of a survey."""

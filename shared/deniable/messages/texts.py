@@ -1,11 +1,10 @@
-"""Texts of a manifest: what people read, the mark of simulated surveys, numbers, and origins.
+"""Texts of a manifest: those for people, the mark of simulated surveys, numbers, and origins.
 
-Each has one form: what a question or category may contain; a numeric survey's categories, which are
+Each has one form: the contents of a question or category; a numeric survey's categories, which are
 its values; and a collector's origin, which is compared byte for byte.
 
-A program answers a simulated survey with simulated reports. The mark goes with every figure, so
-that none can be taken for what devices said; devices refuse such surveys, whatever their app
-declares.
+A program answers a simulated survey with simulated reports. Every figure has the mark, so that none
+can be mistaken for devices' answers. Devices refuse such surveys, whatever their app declares.
 """
 
 import ipaddress
@@ -24,11 +23,12 @@ from typing import Final, SupportsIndex
 from deniable.mechanisms import MAX_CATEGORIES, MAX_DENSE, Number, exact_number
 from deniable.messages.refusals import InvalidManifest
 
-# The characters of texts: so many code points are not allowed, so many then are, and so on in turn,
-# each a number to the base 26, of letters, that a capital begins. Allowed is what Unicode 14.0 has,
-# but for control, format, surrogate and line-separator characters (Cc, Cf, Cs, Zl, Zp), which can
-# reorder, hide or break up what a person sees. The joiners U+200C and U+200D are allowed: Persian,
-# Sinhala and emoji are not written without. Pinned, since Pythons differ about later characters.
+# The characters of texts, as alternating run lengths: so many code points are forbidden, so many
+# allowed, and so on. Each is a number in base 26, written in letters and starting with a capital.
+# Allowed are the characters of Unicode 14.0 except control, format, surrogate and line-separator
+# characters (Cc, Cf, Cs, Zl, Zp), which can reorder, hide or break up displayed text. The joiners
+# U+200C and U+200D are allowed: Persian, Sinhala and emoji need them. The list is pinned, since
+# Python versions differ about later characters.
 _RUNS: Final = (
     "BgDrBhNBBbmCGEHBBBUBPhBBmCByCDBCdIBbEGRWBHkBBwCChCDxOChCBxCPBBcCBBLFBfJCwBGfBICCCWBHBBDECJCCCE"
     "IBECBFCZCDBGECCWBHBCBCBCCBBFECCDDBHEBBHRKDBJBDBWBHBCBFCKBDBDCBPECMHHBDBICCCWBHBCBFCJCCCDHDECBF"
@@ -70,7 +70,7 @@ _BEYOND: Final = 10**30
 _BEYOND_PLACES: Final = 30
 
 VALUE_PATTERN: Final = re.compile(r"(?!-0\Z)-?(0|[1-9][0-9]{0,14})(\.[0-9]{0,5}[1-9])?", re.ASCII)
-"""The only form of a value: no exponent, no outer zeros, 15 digits before and 6 after the point."""
+"""The only form of a value: no exponent or outer zeros, 15 digits before and 6 after the point."""
 _HOST_NAME = r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?"
 _ORIGIN = re.compile(
     r"(?P<scheme>https?)://"
@@ -83,7 +83,7 @@ _DEFAULT_PORT = {"https": 443, "http": 80}
 
 
 def check_text(field: str, text: str, most_bytes: int) -> None:
-    """Check that a person can read a text of a manifest, and that it is in its only form."""
+    """Check that people can read a text of a manifest, and that it is in its only form."""
     for character in dict.fromkeys(text):
         if bisect(_BOUNDS, ord(character)) % 2 == 0:
             code = f"U+{ord(character):04X}"
@@ -114,7 +114,7 @@ def check_categories(categories: tuple[str, ...]) -> None:
 
 
 def check_labels(field: str, labels: tuple[str, ...]) -> None:
-    """Check texts that a person must be able to tell apart."""
+    """Check that people can distinguish some texts."""
     numbers: dict[str, int] = {}
     for number, label in enumerate(labels, 1):
         named = f"{label[:_NAMED]!r} (number {number:,})"
@@ -129,7 +129,7 @@ def check_labels(field: str, labels: tuple[str, ...]) -> None:
 
 
 def simulated_name(name: str) -> str:
-    """Return the name under which simulated devices are asked what a survey asks."""
+    """Return the name under which simulated devices answer a survey's question."""
     return _PREFIX + name
 
 
@@ -139,7 +139,7 @@ def is_simulated(name: str) -> bool:
 
 
 def exact_value(name: str, value: Number) -> Fraction:
-    """Return a value exactly; an error calls it ``name``.
+    """Return a value exactly; an error refers to it as ``name``.
 
     Raises:
         InvalidManifest: for a text that is not a number in its only form.
@@ -153,7 +153,7 @@ def exact_value(name: str, value: Number) -> Fraction:
 
 
 def read_values(categories: tuple[str, ...]) -> tuple[Fraction, ...]:
-    """Return the values that a numeric survey's categories stand for."""
+    """Return the values of a numeric survey's categories."""
     if not all(VALUE_PATTERN.fullmatch(category) for category in categories):
         raise InvalidManifest(
             "categories", 'of a numeric survey must be numbers such as "-2", "0" or "0.5"'
@@ -194,7 +194,7 @@ def format_value(value: Fraction) -> str:
 
 
 def value_text(given: object) -> str | None:
-    """Return a number from any library as the category that it would be; None if none."""
+    """Return the category for a number from any library; None if there is none."""
     value = None if _as_builtin(given) is None else number_value(given)
     try:
         return None if value is None else format_value(value)
@@ -235,7 +235,7 @@ def _as_builtin(given: object) -> float | Decimal | Fraction | None:
             return operator.index(given)
         if isinstance(given, Real) and ((value := float(given)) == given or math.isnan(value)):
             return value
-    except (TypeError, ValueError, OverflowError):  # such as an array of several
+    except (TypeError, ValueError, OverflowError):  # such as an array of several numbers
         pass
     return None
 
@@ -256,7 +256,7 @@ def check_origin(origin: str) -> None:
             address = ipaddress.IPv6Address(host[1:-1])
         except ValueError:
             address = None
-        # How a mapped IPv4 address is written differs between versions of Python.
+        # Python versions differ in how they write a mapped IPv4 address.
         if address is None or address.ipv4_mapped or str(address) != host[1:-1]:
             raise InvalidManifest("origin", "must contain a canonical IPv6 address")
     if ".." in host:

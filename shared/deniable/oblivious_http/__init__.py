@@ -1,4 +1,4 @@
-"""Oblivious HTTP: messages that a relay passes on and that only a gateway can open.
+"""Oblivious HTTP: messages that a relay forwards and that only a gateway can open.
 
 RFC 9458 in its mandatory form: HPKE base mode (RFC 9180) with X25519, HKDF-SHA256 and AES-128-GCM,
 over known-length binary messages (RFC 9292). It knows nothing about surveys.

@@ -1,9 +1,8 @@
 """Binary HTTP messages of known length (RFC 9292), read strictly.
 
-Lengths may be written longer than they need to be (section 2), content and trailers may be left
-out, and zeros may follow (section 3.8): other bytes behind a message make it invalid. Trailers and
-informational responses are read and dropped; messages of indeterminate length, and
-pseudo-fields, are refused.
+Lengths may be longer than necessary (section 2), content and trailers may be omitted, and zeros may
+follow (section 3.8). Any other bytes after a message make it invalid. Trailers and informational
+responses are read and ignored; messages of indeterminate length, and pseudo-fields, are refused.
 """
 
 import re
@@ -20,7 +19,7 @@ MAX_FIELDS: Final = 64
 _REQUEST: Final = 0
 _RESPONSE: Final = 1
 _NAME: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9a-z-]+")
-# RFC 9113, section 8.2.1; what is not ASCII is not needed here.
+# RFC 9113, section 8.2.1; non-ASCII values are not needed here.
 _VALUE: Final = re.compile(rb"(?:[!-~](?:[\t -~]*[!-~])?)?")
 _CONTROL: Final = re.compile(rb"[!-~]*")
 
@@ -97,7 +96,7 @@ class _Reader:
     def integer(self) -> int:
         """Return the next integer, of 1, 2, 4 or 8 bytes (RFC 9000, section 16)."""
         first = self._take(1)[0]
-        if first < 0x40:  # as most are
+        if first < 0x40:  # the most common case
             return first
         following = self._take((1 << (first >> 6)) - 1)
         return int.from_bytes(bytes((first & 0x3F,)) + following, "big")
@@ -126,7 +125,7 @@ class _Reader:
         return tuple(fields)
 
     def sections(self) -> tuple[Headers, bytes]:
-        """Return headers and body, which only trailers and zeros may follow."""
+        """Return headers and body; only trailers and zeros may follow them."""
         headers = self.fields()
         body = self.prefixed() if self._at < len(self._encoded) else b""
         self.fields()
@@ -153,7 +152,7 @@ def _prefixed(content: bytes) -> bytes:
 
 
 def _integer(value: int) -> bytes:
-    # RFC 9000, section 16: two bits tell the length, 1, 2, 4 or 8 bytes.
+    # RFC 9000, section 16: two bits encode the length, 1, 2, 4 or 8 bytes.
     for width in range(4):
         if value < 1 << (8 << width) - 2:
             return (width << (8 << width) - 2 | value).to_bytes(1 << width, "big")

@@ -1,7 +1,7 @@
 """Encapsulation: requests that only a gateway can open, and answers that only the client can open.
 
-RFC 9458: the gateway's keys by section 3, requests and answers by sections 4.3 and 4.4. Each
-request has its own ephemeral key, so two with the same message share nothing.
+RFC 9458: the gateway's keys according to section 3, requests and answers to sections 4.3 and 4.4.
+Each request has its own ephemeral key, so two with the same message have nothing in common.
 """
 
 from collections.abc import Iterable
@@ -52,7 +52,7 @@ MAX_LIST_BYTES: Final = 4_096
 
 _SYMMETRIC: Final = KDF_ID.to_bytes(2, "big") + AEAD_ID.to_bytes(2, "big")
 _LENGTH_BYTES: Final = 2
-_LEAST_BYTES: Final = 3 + 1 + _LENGTH_BYTES + len(_SYMMETRIC)  # whatever its KEM's keys are
+_LEAST_BYTES: Final = 3 + 1 + _LENGTH_BYTES + len(_SYMMETRIC)  # whatever the size of its KEM's keys
 
 
 class OtherAlgorithms(ObliviousHttpError):
@@ -79,7 +79,7 @@ class KeyConfiguration:
 
     @classmethod
     def decode(cls, encoded: bytes) -> "KeyConfiguration":
-        """Read one configuration, which may name other symmetric algorithms beside ours.
+        """Read one configuration, which may list other symmetric algorithms as well.
 
         Raises:
             OtherAlgorithms: for another KEM, or without our symmetric algorithms.
@@ -109,14 +109,14 @@ def encode_list(configurations: Iterable[KeyConfiguration]) -> bytes:
 
 
 def decode_list(encoded: bytes) -> tuple[KeyConfiguration, ...]:
-    """Read the configurations of a list in order, leaving out those of other algorithms.
+    """Read the configurations of a list in order, omitting those with other algorithms.
 
-    One with the wrong form makes all of them useless (section 3.2): what a client recovers from
-    such a list could distinguish it from others.
+    One with the wrong form invalidates all of them (section 3.2): the part that a client recovers
+    from such a list could distinguish it from others.
 
     Raises:
-        ObliviousHttpError: for that, and if the list is cut off, longer than 4 KiB, or has none
-            that can be used.
+        ObliviousHttpError: for that, and if the list is truncated, longer than 4 KiB, or has no
+            usable configuration.
     """
     if len(encoded) > MAX_LIST_BYTES:
         raise ObliviousHttpError("too many key configurations")
@@ -130,7 +130,7 @@ def decode_list(encoded: bytes) -> tuple[KeyConfiguration, ...]:
         try:
             configurations.append(KeyConfiguration.decode(one))
         except OtherAlgorithms:
-            continue  # of another algorithm: another client's
+            continue  # with another algorithm: for other clients
     if not configurations:
         raise ObliviousHttpError("no key configuration that can be used")
     return tuple(configurations)

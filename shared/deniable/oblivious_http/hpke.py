@@ -1,6 +1,6 @@
 """HPKE in base mode: DHKEM(X25519, HKDF-SHA256), HKDF-SHA256, AES-128-GCM (RFC 9180).
 
-``cryptography`` has its own HPKE, but cannot export from a context, which responses need.
+``cryptography`` has its own HPKE, but cannot export from a context, which responses require.
 """
 
 import os
@@ -37,7 +37,7 @@ _BASE_MODE: Final = b"\x00"
 
 
 class PrivateKey:
-    """An X25519 private key; its repr shows nothing."""
+    """An X25519 private key; its repr is redacted."""
 
     __slots__ = ("_key", "public_key")
 
@@ -118,7 +118,7 @@ class Sender(Context):
 
 
 def open_sealed(aead: AESGCM, nonce: bytes, sealed: bytes, associated: bytes = b"") -> bytes:
-    """Return the message that was sealed; ObliviousHttpError if these bytes were not."""
+    """Return the sealed message; ObliviousHttpError if the bytes are invalid."""
     try:
         return aead.decrypt(nonce, sealed, associated)
     except (InvalidTag, ValueError) as error:
@@ -127,7 +127,7 @@ def open_sealed(aead: AESGCM, nonce: bytes, sealed: bytes, associated: bytes = b
 
 def extract(salt: bytes, secret: bytes) -> bytes:
     """Return HKDF-Extract of RFC 5869, which is HMAC-SHA256; a salt has at most 64 bytes."""
-    # RFC 2104 by hand: ten of them open and answer a request, and OpenSSL's take 1.5 times as long.
+    # RFC 2104 by hand: each request and answer needs ten, and OpenSSL's take 1.5 times as long.
     assert len(salt) <= _BLOCK_BYTES
     key = salt.ljust(_BLOCK_BYTES, b"\0")
     inner = sha256(key.translate(_INNER) + secret).digest()
@@ -141,7 +141,7 @@ def expand(key: bytes, info: bytes, length: int) -> bytes:
 
 
 def _labeled_extract(suite: bytes, salt: bytes, label: bytes, secret: bytes) -> bytes:
-    # RFC 9180, section 4; so is the next.
+    # RFC 9180, section 4; the next function, too.
     return extract(salt, _VERSION + suite + label + secret)
 
 

@@ -1,18 +1,18 @@
 """Privacy Pass tokens that anybody can verify and nobody can link: RFC 9474, RFC 9577, RFC 9578.
 
-Type 2 of its tokens, RSABSSA-SHA384-PSS-Deterministic under 2,048 bits with exponent 65537: the
-device's and the verifier's half of its blind signatures; the challenge that a token answers, what
-it signs, and the request for one.
+This is type 2 of its tokens, RSABSSA-SHA384-PSS-Deterministic with 2,048 bits and exponent 65537.
+It has the device's and the verifier's half of the blind signatures, a token's challenge, its signed
+message, and the request for one.
 
 Given a message m, encoded as an integer below the modulus n, and a factor r, the signer sees only z
 = m·r^e mod n. Its answer y becomes the signature s = y/r, if s^e = m.
 
-**Why no modulus and no choice of root tells who asked.** m and r are units modulo n. s verifies if
-and only if y^e = z, which the signer knows anyhow; then y is a unit too. Take any signature s' of a
-message m' that verifies. The one factor with which the request z and the answer y give s' is r' =
-y/s', and it makes m' of z, since r'^e = z/m'. So every signature fits every request by exactly one
-unit, and r was drawn uniformly from the units: whatever e, phi(n) and the root y that the signer
-chose, all pairs are equally likely to it. That is why non-units are never sent.
+**Why no modulus and no choice of root reveals the requester.** m and r are units modulo n. s
+verifies if and only if y^e = z, which the signer knows anyway; then y is a unit too. Take any
+signature s' of a message m' that verifies. The only factor with which the request z and the answer
+y give s' is r' = y/s', and it gives z for m', since r'^e = z/m'. So every signature fits every
+request with exactly one unit, and r was drawn uniformly from the units: for the signer all pairs
+are equally likely, whatever e, phi(n) and root y it chose. Therefore non-units are never sent.
 
 Source: RFC 9474, sections 4 and 5; the encoding is RFC 8017, section 9.1.1. RFC 9577, sections 2.1
 and 2.2; RFC 9578, section 6.
@@ -46,7 +46,7 @@ TOKEN_TYPE: Final = 2
 REQUEST_TYPE: Final = "application/private-token-request"
 """The media type of a request."""
 RESPONSE_TYPE: Final = "application/private-token-response"
-"""The media type of an answer, which is the blind signature alone."""
+"""The media type of an answer, which is only the blind signature."""
 REQUEST_BYTES: Final = 3 + MODULUS_BYTES
 """Bytes of a request."""
 _TYPE: Final = TOKEN_TYPE.to_bytes(2)
@@ -63,7 +63,7 @@ _INFO_BEHIND: Final = bytes.fromhex("0203010001")
 
 
 class InvalidToken(ValueError):
-    """A token, or a step towards one, that the RFCs do not allow or that does not verify."""
+    """A token, or a step towards one, that is invalid according to the RFCs or does not verify."""
 
 
 class InvalidModulus(ValueError):
@@ -89,7 +89,7 @@ def _mask(seed: bytes, length: int) -> bytes:
 
 
 def blind(encoded: int, modulus: int, factor: int) -> bytes:
-    """Return the blinded message, with as many bytes as the modulus.
+    """Return the blinded message, as long as the modulus.
 
     Raises:
         InvalidToken: if the encoded message or the factor is not a unit modulo the modulus.
@@ -101,7 +101,7 @@ def blind(encoded: int, modulus: int, factor: int) -> bytes:
 
 
 def finalise(blind_signature: bytes, modulus: int, factor: int) -> bytes:
-    """Return the unverified signature made from a blind one: see :func:`verify`.
+    """Return the unverified signature computed from a blind one: see :func:`verify`.
 
     Raises:
         InvalidToken: if it is not as long as the modulus, or not below it.
@@ -130,15 +130,16 @@ def _public_key(modulus: bytes) -> RSAPublicKey:
 
 
 def check_moduli(moduli: Iterable[bytes]) -> None:
-    """Check each modulus: odd, of exactly 2,048 bits, with no factor below 2^16 or of another one.
+    """Check each modulus: odd, exactly 2,048 bits, no factor below 2^16 or shared with another.
 
-    A modulus of many small primes verifies in every library, but lets its issuer find what blinding
-    hides from greatest common divisors.
+    A modulus of many small primes verifies in every library, but its issuer can unblind with
+    greatest common divisors.
 
     Raises:
         InvalidModulus: otherwise.
     """
-    # One number holds what none of the following may share: small primes, then each modulus.
+    # One number is the product of all that the next modulus may not share: small primes, then each
+    # modulus.
     before = _small_primes()
     for modulus in moduli:
         n = int.from_bytes(modulus)
@@ -165,7 +166,7 @@ def _length(modulus: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class TokenChallenge:
-    """The statement of who asks for a token, from whom, and on which occasion.
+    """The statement of who requests a token, from whom, and for which occasion.
 
     The redemption context has 32 bytes or none; names are ASCII, the origin's may be empty.
     """
@@ -211,7 +212,7 @@ def token_key_id(modulus: bytes) -> bytes:
 
 
 def token_input(nonce: bytes, challenge_digest: bytes, key_id: bytes) -> bytes:
-    """Return the message that a token signs; each of the three has 32 bytes."""
+    """Return the message that a token signs; each of the three arguments has 32 bytes."""
     return _TYPE + nonce + challenge_digest + key_id
 
 

@@ -1,13 +1,12 @@
 """SQLite files of deniable: private, durable, recognisable, and shared between processes.
 
-1. A file is private to its user from the start (0600), and what is erased in it is overwritten.
-2. A commit is durable before it returns, and so is all that the write-ahead log held before: a
-   killed process may have written and not synchronised it.
-3. A file that a newer version of deniable or another program wrote is refused before anything is
-   changed in it.
+1. A file is private to its user from the start (0600), and erased data in it is overwritten.
+2. A commit is durable before it returns, and so is everything that was in the write-ahead log: a
+   killed process may have written it without synchronising.
+3. A file that a newer version of deniable or another program wrote is refused before any change.
 4. Opening, migrating and writing wait for other processes, for a limited number of seconds.
 
-Callers turn ``sqlite3.Error``, ``OSError`` and ``UnknownFile`` into their own errors.
+Callers convert ``sqlite3.Error``, ``OSError`` and ``UnknownFile`` into their own errors.
 """
 
 import os
@@ -24,15 +23,15 @@ _T = TypeVar("_T")
 _RETRY_SECONDS: Final = 0.001
 """The seconds between two tries while waiting.
 
-SQLite itself retries after ever longer pauses: of two busy processes, one was seen to wait for
-several seconds while the other wrote hundreds of times. It does not wait to switch to write-ahead
-logging.
+SQLite itself retries after increasing pauses: one of two busy processes was seen to wait for
+several seconds while the other wrote hundreds of times. SQLite does not wait at all when switching
+to write-ahead logging.
 """
 _CREATING: Final = threading.Lock()
 
 
 class UnknownFile(Exception):
-    """A file that this version of deniable may not touch; the text continues the file's name."""
+    """A file that this version of deniable may not change; the text continues the file's name."""
 
 
 class NewerFile(UnknownFile):
@@ -42,8 +41,9 @@ class NewerFile(UnknownFile):
 def create_private(path: Path) -> None:
     """Create the file, empty and private, if it does not exist.
 
-    One that exists is not opened: closing it again would drop the locks that SQLite holds on it for
-    another connection of this process. So nobody else may open a new one before it is closed here.
+    An existing file is not opened: closing it again would drop the locks that SQLite holds on it
+    for another connection of this process. So nobody else may open a new one before it is closed
+    here.
     """
     with _CREATING, suppress(FileExistsError):
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
@@ -79,9 +79,9 @@ def connect(
 
 @contextmanager
 def writing(connection: sqlite3.Connection, patience: float | None = None) -> Iterator[None]:
-    """Hold the file's one writing transaction: committed at the end, undone by what is raised.
+    """Hold the file's only writing transaction; commit at the end, undo after an error.
 
-    With ``patience`` the lock is requested often, for so many seconds; else as SQLite does.
+    With ``patience`` the lock is requested often, for so many seconds; otherwise as by SQLite.
     """
     if patience is None:
         connection.execute("BEGIN IMMEDIATE")
@@ -103,7 +103,7 @@ def writing(connection: sqlite3.Connection, patience: float | None = None) -> It
 def schema_version(connection: sqlite3.Connection, newest: int, application_id: int) -> int:
     """Return the version of the schema, 0 for an empty file.
 
-    The application id marks our files of this kind.
+    The application id identifies deniable's files of this kind.
 
     Raises:
         UnknownFile: if another program, or deniable before 0.1.0, wrote it.
@@ -111,7 +111,7 @@ def schema_version(connection: sqlite3.Connection, newest: int, application_id: 
     """
     within = connection.in_transaction
     if not within:
-        connection.execute("BEGIN")  # what another process is creating must not look foreign
+        connection.execute("BEGIN")  # a file that another process is creating must not look foreign
     try:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         (stored_id,) = connection.execute("PRAGMA application_id").fetchone()
@@ -130,10 +130,10 @@ def schema_version(connection: sqlite3.Connection, newest: int, application_id: 
 
 
 def migrate(connection: sqlite3.Connection, scripts: Sequence[str], application_id: int) -> int:
-    """Bring the schema to its newest version; return the previous one, 0 for an empty file.
+    """Migrate the schema to its newest version; return the previous one, 0 for an empty file.
 
     Each script brings it to the next version. Any number of processes may do so at once. An
-    interrupted one has completed whole scripts only.
+    interrupted process has completed only whole scripts.
 
     Raises:
         UnknownFile: if a newer version of deniable or another program wrote it.
@@ -152,16 +152,16 @@ def migrate(connection: sqlite3.Connection, scripts: Sequence[str], application_
 
 def migration_script(package: str, name: str) -> str:
     """Return the text of a script in a package's folder ``migrations``."""
-    from importlib.resources import files  # no device needs it
+    from importlib.resources import files  # devices do not need it
 
     return files(package).joinpath("migrations", name).read_text("utf-8")
 
 
 def make_durable(connection: sqlite3.Connection, patience: float | None = None) -> None:
-    """Make the log's content durable by a write, such as what a killed process had written."""
+    """Make the log's content durable by a write, including writes of a killed process."""
     with writing(connection, patience):
         (version,) = connection.execute("PRAGMA user_version").fetchone()
-        connection.execute(f"PRAGMA user_version={version}")  # written, though it is the same
+        connection.execute(f"PRAGMA user_version={version}")  # written although unchanged
 
 
 def run_script(connection: sqlite3.Connection, script: str) -> None:
@@ -172,14 +172,14 @@ def run_script(connection: sqlite3.Connection, script: str) -> None:
         if sqlite3.complete_statement(statement):
             connection.execute(statement)
             statement = ""
-    if statement.strip():  # it has no semicolon behind it
+    if statement.strip():  # the last has no semicolon
         connection.execute(statement)
 
 
 def truncate_log(connection: sqlite3.Connection) -> bool:
-    """Copy the write-ahead log into the file and empty it; False if somebody still reads the log.
+    """Copy the write-ahead log into the file and empty it; False if it still has a reader.
 
-    Until then the log is a diary: it has the pages that each commit wrote, in order, and what was
+    Until then the log is a diary: it has the pages that each commit wrote, in order, and data
     erased afterwards.
     """
     (busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
@@ -201,7 +201,7 @@ def primary_code(error: sqlite3.Error) -> int:
 
 
 def once_free(patience: float, work: Callable[[], _T]) -> _T:
-    """Do the work as soon as no other process is in the way."""
+    """Run the function as soon as no other process prevents it."""
     deadline = time.monotonic() + patience
     while True:
         try:

@@ -1,6 +1,6 @@
-"""The terms of a survey in figures: what it costs, what it reveals, what a report holds.
+"""The terms of a survey in figures: its cost, what it reveals, and a report's content.
 
-Sentences about them, and plain text, are loaded when asked for.
+Sentences about them, and plain text, are loaded on request.
 """
 
 from fractions import Fraction
@@ -15,7 +15,7 @@ from deniable.privacy_pass import MODULUS_BYTES
 
 _CREDENTIAL_BYTES: Final = {"open": 0, "certificate": SIGNATURE_BYTES, "blind": MODULUS_BYTES}
 _MOST_EPSILON: Final = 14 * NANO
-"""e^14 exceeds a million, which is large enough to show that nothing is protected."""
+"""e^14 exceeds a million, which suffices to show that nothing is protected."""
 _MOST_COMPARED: Final = 64
 """The most rows that are compared pair by pair; for more, the odds give the bound."""
 
@@ -63,7 +63,7 @@ def report_parts(manifest: Manifest) -> tuple[dict[str, tuple[int, int]], tuple[
 
 
 def _example(manifest: Manifest, epoch: int, response: int) -> bytes:
-    """Return a report as it will be sent, under a key that nobody owns; -1 is the last one."""
+    """Return a report as it will be sent, with an arbitrary key; -1 is the last response."""
     epochs, responses = manifest.schedule.epochs, manifest.mechanism.responses
     report = Report(manifest.survey_id, epoch % epochs, response % responses)
     size = _CREDENTIAL_BYTES[manifest.enrolment.mode]
@@ -76,20 +76,20 @@ def _uint_bytes(value: int) -> int:
 
 
 def guess_of(mechanism: SurveyMechanism) -> Fraction:
-    """Return the largest chance that a guess, right half the time without a response, has with one.
+    """Return the best chance, with a response, of a guess that is right half the time without.
 
-    A question splits the answers into A and the rest; before a response, A has probability
-    p >= 1/2 (A is the more likely part), and the best guess is right with p. Let Q_1, Q_0 be the
-    laws of the response given A and given the rest, mixtures of the matrix's rows. With the
-    response the best guess is right with
+    A question splits the answers into A and the rest; before a response, A has probability p >= 1/2
+    (A is the more likely part), and the best guess is right with p. Let Q_1, Q_0 be the
+    distributions of the response given A and given the rest, mixtures of the matrix's rows. With
+    the response the best guess is right with
 
         sum_y max(p Q_1(y), (1-p) Q_0(y))  =  p + sum_y max(0, (1-p) Q_0(y) - p Q_1(y))
                                           <=  p + (1-p) sum_y max(0, Q_0(y) - Q_1(y))
                                            =  p + (1-p) TV(Q_0, Q_1)  <=  p + TV/2,
 
-    TV being the largest total variation distance between two rows. The distance between mixtures of
-    rows never exceeds it (it is convex): it is the tight delta of epsilon 0. So a guess that is
-    right half the time becomes right with 1/2 + TV/2 at most, and two rows at that distance,
+    where TV is the largest total variation distance between two rows. The distance between mixtures
+    of rows never exceeds it (it is convex): it is the tight delta of epsilon 0. So a guess that is
+    right half the time becomes right with at most 1/2 + TV/2, and two rows at that distance,
     equally likely, attain it.
 
     If every two rows are (epsilon, delta) apart, E = e^epsilon, let P(S) = a and Q(S) = b for the S

@@ -1,6 +1,6 @@
 """The sentences about a survey's terms, for devices, notices and pages, each worded once.
 
-The summary in three lines and the coalitions are message ids of gettext, in English. ``xgettext``
+The summary in three lines and the coalitions are message ids for gettext, in English. ``xgettext``
 finds them here, and as the ``likeness`` and ``sent`` of the kinds. :func:`catalogue` has them in
 German and French; an app may supply another translation.
 """
@@ -19,7 +19,7 @@ from deniable.terms import pure_odds
 from deniable.terms.text import in_units
 
 Translate = Callable[[str], str]
-"""A function such as the ``gettext`` of a translation; it returns unknown texts unchanged."""
+"""A function like the ``gettext`` of a translation; it returns unknown texts unchanged."""
 LANGUAGES: Final = {"de": ".", "fr": "\u202f"}
 """The languages of ``catalogues.txt``, beside this module, with their thousands separators."""
 Mode = Literal["open", "certificate", "blind"]
@@ -81,22 +81,22 @@ class Coalitions:
     Each sees part of a report's path:
 
     - the collector: the response, its key, and the network address unless the report was relayed;
-    - the issuer: the account, the address that asks it, and a certificate's key. Of a token
-      (``blind``) it sees nothing that the collector sees, unless the survey was made for this
-      device alone, or the gateway's key was, which links its reports of many epochs;
+    - the issuer: the account, the address that asks it, and a certificate's key. With a token
+      (``blind``) it sees nothing that the collector sees, unless the survey or the gateway's key
+      was made for this device alone; then its reports in many epochs can be linked;
     - the relay: the address and the time, but not the content;
     - an access log of the app's backend: accounts, their addresses, and when the app is open.
       Surveys that are not blind, in the same app, are such a log: their requests show the issuer
-      and the collector when it is open.
+      and the collector when the app is open.
 
-    A coalition can tell whose a response is if its members see the same key or address. If they
-    share only the moment, it may be from anybody whose app was open then.
+    A coalition can attribute a response if its members see the same key or address. If they only
+    see the same moment, it may be from anybody whose app was open then.
     """
 
     title: str
     heads: Row
     rows: tuple[Row, ...]
-    condition: str  # on which it holds, and among whom a response hides
+    condition: str  # when it applies, and among whom a response is hidden
 
     @classmethod
     def of(
@@ -110,13 +110,13 @@ class Coalitions:
     ) -> "Coalitions":
         """Return the table for a survey.
 
-        ``same`` says whether all devices certainly get the same survey and gateway key, which
-        matters for tokens. None if that depends on the app: the rows assume it, and the condition
-        says so. ``beside`` says whether the app has other surveys that are not blind.
+        ``same`` is whether all devices certainly get the same survey and gateway key, which matters
+        for tokens. None if that depends on the app: the rows assume it, and the condition states
+        so. ``beside`` is whether the app has other surveys that are not blind.
         """
         _, shared = translate, same is not False
         betrayed = beside and mode == "blind"  # the issuer sees which account, the collector when
-        # Whoever has an access log sees accounts, addresses and moments.
+        # An access log contains accounts, addresses and moments.
         logged = _(
             "an access log of the app's backend and the collector together, by the network address "
             "that both see"
@@ -202,13 +202,13 @@ def _account(mode: Mode, relayed: bool, same: bool, betrayed: bool, _: Translate
 
 
 def summary(manifest: Manifest, translate: Translate = str) -> tuple[str, str, str]:
-    """Return the three lines on the dice, on what a response says, and on who decides."""
+    """Return the three lines on the dice, on what a response reveals, and on who decides."""
     promise = likely(pure_odds(manifest), translate)
     return _dice(manifest, translate), promise, _consent(manifest, translate)
 
 
 def _dice(manifest: Manifest, _: Translate) -> str:
-    """Return how chance comes between an answer and what is sent."""
+    """Return how chance affects the response that is sent."""
     mechanism, kind = manifest.mechanism, manifest.kind
     if mechanism.truth is not None:
         text = _(
@@ -307,7 +307,7 @@ def period(manifest: Manifest, _: Translate) -> str:
 
 
 def leaves(manifest: Manifest | None, _: Translate) -> Iterator[str]:
-    """Yield the sentences on what leaves a device and what stays on it; None means any survey."""
+    """Yield the sentences on data that leave a device or stay on it; None means any survey."""
     yield _(
         "One response at a time, chosen by dice. Your answer itself is not stored, and nothing "
         "else about you is sent."

@@ -1,6 +1,6 @@
-"""Plain text and figures for people: 80 columns, and nothing in it that a terminal would obey.
+"""Plain text and figures for people: 80 columns, without terminal control characters.
 
-A thing to disclose is one table of fields, from which text, a dict and JSON follow.
+A disclosure is one table of fields, from which text, a dict and JSON follow.
 """
 
 import unicodedata
@@ -16,12 +16,12 @@ _WIDTH: Final = 80
 _LABEL: Final = 16
 _MOST_LISTED: Final = 12
 _OBEYED: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-_JOINERS: Final = "\u200c\u200d"  # which Persian, Sinhala and emoji are not written without
+_JOINERS: Final = "\u200c\u200d"  # needed by Persian, Sinhala and emoji
 _UNITS: Final = ((604_800, "week"), (86_400, "day"), (3600, "hour"), (60, "minute"))
 
 
 def printable(text: str) -> str:
-    r"""Return a text without what a terminal obeys or hides: control and format characters.
+    r"""Return a text without control and format characters, which terminals obey or hide.
 
     Each becomes its escape, such as ``\x1b``.
     """
@@ -36,8 +36,8 @@ def printable(text: str) -> str:
 def wrapped(text: str, *, first: str = "", rest: str | None = None) -> list[str]:
     """Break a paragraph into lines of 80 columns; wide characters take two, combining ones none.
 
-    What is not printable is escaped. ``first`` stands before the first line, ``rest`` before the
-    others; by default as many spaces.
+    Unprintable characters are escaped. ``first`` precedes the first line, ``rest`` the others; by
+    default as many spaces.
     """
     rest = " " * _columns(first) if rest is None else rest
     lines: list[str] = []
@@ -56,12 +56,12 @@ def wrapped(text: str, *, first: str = "", rest: str | None = None) -> list[str]
 
 
 def labelled(label: str, text: str, indent: int = 2) -> list[str]:
-    """Return the lines of ``label  text``, the text in a column of its own."""
+    """Return the lines of ``label text``, with the text in a separate column."""
     return wrapped(text, first=(" " * indent + label).ljust(_LABEL))
 
 
 def _parts(word: str, most: int) -> list[str]:
-    """Cut a word that no line could hold."""
+    """Split a word that is too long for a line."""
     parts, part = [], ""
     for character in word:
         if _columns(part) + _columns(character) > most:
@@ -100,17 +100,17 @@ def listed(answers: Sequence[str]) -> str:
 
 
 Row = tuple[str, str | bytes | Iterable[str] | None]
-"""A label and what stands beside it: a text, paragraphs, bytes in hex; an empty one is left out."""
+"""A label and its content: a text, paragraphs, bytes in hex; an empty one is omitted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Disclosure:
-    """A thing whose fields are its form for JSON, and whose rows are its text for people."""
+    """An object whose fields are its form for JSON, and whose rows are its text for people."""
 
     _kind: ClassVar[str] = ""
-    """Told first, of things of several kinds in one list."""
+    """The first field, for objects of several kinds in one list."""
     _costs: ClassVar[tuple[str, ...]] = ()
-    """The fields in units of 1e-9 epsilon, as their keys say."""
+    """The fields in units of 1e-9 epsilon, as their keys show."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields for JSON: bytes in hex, costs in units of 1e-9 epsilon."""
@@ -119,7 +119,7 @@ class Disclosure:
             if attribute.name in self._costs
             else attribute.name: _plain(getattr(self, attribute.name))
             for attribute in fields(self)
-            if attribute.compare  # not what it is only worded by
+            if attribute.compare  # not the fields for wording only
         }
         return {"kind": self._kind, **values} if self._kind else values
 
@@ -149,6 +149,6 @@ def _plain(value: Any) -> Any:
         return dict(value)
     if isinstance(value, bytes):
         return value.hex()
-    if isinstance(value, Fraction):  # bounds of what a response tells: rounded up
+    if isinstance(value, Fraction):  # bounds on what a response reveals: rounded up
         return near if (near := float(value)) >= value else nextafter(near, inf)
     return value.value if isinstance(value, Enum) else value

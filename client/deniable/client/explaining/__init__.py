@@ -1,1 +1,1 @@
-"""The texts for the user: what may be asked, on what terms, and all that was stored and sent."""
+"""The texts for the user: possible questions, their terms, and everything stored and sent."""

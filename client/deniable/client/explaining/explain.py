@@ -1,4 +1,4 @@
-"""Putting an explanation together: from what the app declares, or from the state file alone."""
+"""Creation of an explanation, from an app's declarations or from the state file alone."""
 
 import sqlite3
 from collections.abc import Iterable, Mapping
@@ -41,13 +41,13 @@ _UNREAD: _Account = (None, None, None, False, None)
 
 @dataclass(frozen=True, slots=True)
 class App:
-    """The arguments of an app's client, and what is known of manifests for its surveys."""
+    """The arguments of an app's client, and the known manifests for its surveys."""
 
     arguments: Arguments
-    # Why no newer survey was taken at the last refresh, by name.
+    # Why no newer survey was accepted at the last refresh, by name.
     refused: Mapping[str, NotRecorded]
     bundled: Bundled  # the manifests that came with it
-    keyring: GatewayKeyring | None  # of an app with a relay
+    keyring: GatewayKeyring | None  # for an app with a relay
     translate: Translate = str
 
 
@@ -157,10 +157,10 @@ def _any_history(
 ) -> int | None:
     """Return the cost of reports against any other answers; None if it has no known bound.
 
-    Ranges share nothing, and neither do fresh reports: their costs add.
+    Ranges share no noise, and neither do fresh reports: their costs add up.
     """
     total = fresh
-    opened = cache(partial(held_manifest, connection))  # each once: a large one takes a second
+    opened = cache(partial(held_manifest, connection))  # opening a large one takes a second
     for survey_id, reports in ranges:
         manifest = opened(survey_id)
         cost = None if manifest is None else changing_cost(manifest.mechanism, reports)
@@ -232,7 +232,7 @@ def _declared_survey(
         return survey_of(terms_of(*foreseen), f"{bundled} {running}".strip(), account)
     else:
         refused: object = app.refused.get(survey.name)
-        if refused is None and connection is not None:  # by another process, or before a restart
+        if refused is None and connection is not None:  # refused elsewhere or earlier
             refused = ledger.following.rows(connection, survey.name).last_refusal()
         standing = misfit or _(
             "There is no survey on this device yet. It is fetched after consent."
@@ -243,7 +243,7 @@ def _declared_survey(
 
 
 def _refusal(text: str, why: object, _: Translate) -> str:
-    # What a developer can do about costs and proofs is in outcomes, the journal and the log.
+    # Outcomes, the journal and the log show developers what to do about costs and proofs.
     match str(why).partition(":")[0]:
         case ManifestFault.OVER_BUDGET:
             return _("This question is not asked: it would cost more privacy than this app allows.")
@@ -256,7 +256,7 @@ def _refusal(text: str, why: object, _: Translate) -> str:
 
 
 def _promise(survey: Survey, app: App, connection: sqlite3.Connection | None) -> Promise:
-    """Return the promise, or what was already spent if the app has since lowered its ceiling."""
+    """Return the promise, or the actual spending if the app has since lowered its ceiling."""
     arguments = app.arguments
     promise = Promise.of(
         survey,
@@ -302,7 +302,7 @@ def _stored_surveys(connection: sqlite3.Connection, now: float) -> Iterable[Surv
         "SELECT signer, envelope FROM manifests WHERE role = 'accepted'"
         " ORDER BY name, sequence DESC"
     ).fetchall():
-        with suppress(Refusal):  # bytes that rotted
+        with suppress(Refusal):  # corrupted bytes
             opened = open_manifest(envelope, signer)
             by_name.setdefault(opened.name, []).append(opened)
     for name, accepted in by_name.items():
@@ -325,7 +325,7 @@ def _stored_surveys(connection: sqlite3.Connection, now: float) -> Iterable[Surv
 def _followed(
     accepted: list[Manifest], now: float, _: Translate = str
 ) -> tuple[Manifest | None, str]:
-    """Return the manifest that runs, else the next, else the newest, and why it does not run."""
+    """Return the current manifest, or the next, or the newest, and why it does not run."""
     for manifest in accepted:
         if manifest.schedule.epoch_at(now) is not None:
             return manifest, ""
@@ -349,8 +349,8 @@ def _terms_of(
 ) -> Terms:
     """Return the terms; a survey that came with the app, or was pinned, is the same everywhere.
 
-    One that was fetched may be logged, and may have been given to one device alone. Surveys that
-    are not known to be blind show when the app is open.
+    A fetched survey may be logged, and may have been given to one device alone. Surveys that are
+    not known to be blind reveal when the app is open.
     """
     arguments = app.arguments
     came = any(manifest.payload in logged.envelope for logged in arguments.manifests)

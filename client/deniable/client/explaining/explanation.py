@@ -29,23 +29,23 @@ class BudgetExplanation(Disclosure):
 
     _costs: ClassVar = ("spent", "carried", "reserved", "lifetime", "recent", "recent_most")
 
-    spent: int = 0  # on all surveys, by every report decided, sent or not
-    carried: int = 0  # of it, by states of this device that are gone
-    reserved: int = 0  # what all accepted surveys may spend, what is carried included
+    spent: int = 0  # on all surveys, by every decided report, sent or not
+    carried: int = 0  # the part spent by states of this device that are gone
+    reserved: int = 0  # what all accepted surveys may spend, including ``carried``
     lifetime: int | None = None  # the most that may be reserved; None if only the app knows
     recent: int = 0  # spent within the sliding period
     recent_most: int | None = None  # the most within it; None for none, or if only the app knows
     recent_days: int | None = None  # its length in days of use
 
     def sentences(self, _: Translate, *, kept: bool) -> Iterator[str]:
-        """Yield the budget in sentences; ``kept`` where some responses were kept."""
+        """Yield the budget in sentences; ``kept`` if some responses were kept."""
         yield _("Each report costs some privacy. The measure is called epsilon, and costs add up.")
         text = _("For all questions together, {spent} has been spent and {reserved} set aside.")
         yield text.format(spent=format_nano(self.spent), reserved=format_nano(self.reserved))
         if self.carried:
             text = _("Of that, {carried} was spent by an earlier, lost state of this device.")
             yield text.format(carried=format_nano(self.carried))
-        # Of ceilings that the app has lowered since, more may be set aside, or spent.
+        # If the app has lowered its ceilings since, more may be reserved or spent.
         if self.lifetime is not None:
             text = _("No more than {limit} is ever set aside.")
             if self.reserved > self.lifetime:
@@ -81,30 +81,30 @@ class SurveyExplanation(Disclosure):
     categories: tuple[str, ...]
     collector: str
     promise: Promise | None  # None if only the app knows
-    # Today's, of the signed survey that is held, or that came with the app and would be taken up
+    # Today's terms, from the signed survey on the device, or the bundled one that would be accepted
     # after consent. They may change within the promise.
     terms: Terms | None
     standing: str  # why nothing is reported at present; empty if the survey runs
-    reports: int | None  # how many were decided under the name
-    # Where responses are kept, against answers that repeat and change in the same epochs.
+    reports: int | None  # the number decided under the name
+    # For kept responses, against answers that repeat and change in the same epochs.
     spent: int | None
     reserved: int | None  # by all accepted surveys of the name
-    kept: bool  # whether any reports were of kept responses, by this survey or one before it
-    spent_any: int | None  # against any other answers; None also if nothing covers them
+    kept: bool  # whether any reports used kept responses, for this survey or an earlier one
+    spent_any: int | None  # against any other answers; None also if there is no bound
     # Whether consent was given for it, as it is declared; None unless consent is ON.
     covered: bool | None = None
-    # In the language of the app, for those who are asked for consent:
-    summary: tuple[str, ...] = ()  # three lines, of the terms or else of the promise
-    news: tuple[str, ...] = ()  # what differs from what was agreed to
-    limits: tuple[str, ...] = ()  # what no later survey exceeds
-    vouched: tuple[str, ...] = ()  # about an issuer; none where none may be asked
-    # It goes sealed, in a request of one size; False also if only the app knows.
+    # For users who are asked for consent, in the language of the app:
+    summary: tuple[str, ...] = ()  # three lines, from the terms or otherwise the promise
+    news: tuple[str, ...] = ()  # changes since consent was given
+    limits: tuple[str, ...] = ()  # limits on all later surveys
+    vouched: tuple[str, ...] = ()  # about an issuer; empty if none may be asked
+    # Reports are sealed, in requests of one size; False also if only the app knows.
     relayed: bool = False
     translate: Translate = field(default=str, repr=False, compare=False)
 
     @property
     def blind(self) -> bool:
-        """Return whether an issuer vouches blindly, which decides when a report leaves."""
+        """Return whether an issuer vouches blindly, which determines when a report leaves."""
         if self.terms is not None:
             return self.terms.enrolment == "blind"
         return self.promise is not None and self.promise.blind
@@ -183,7 +183,7 @@ class SurveyExplanation(Disclosure):
                 "others that stay the same and change at the same times as yours."
             )
             yield text.format(odds=odds_text(odds))
-        # No number beside another that it would belie.
+        # The number is omitted if another one would contradict it.
         if not same and (self.spent_any is None or is_vast(odds_of(self.spent_any))):
             yield _("For all other answers there is no such bound.")
         elif not same:
@@ -195,19 +195,19 @@ class SurveyExplanation(Disclosure):
 
 @dataclass(frozen=True, slots=True)
 class Explanation(Disclosure):
-    """The explanation of what this app may ask, on what terms, and what it has cost so far.
+    """The explanation of what this app may ask, on what terms, and the cost so far.
 
     ``str()`` gives plain text for a settings page, at 80 columns; ``brief()`` for a consent prompt.
     """
 
     consent: ConsentRecord | None  # None if the state cannot be read
-    problem: str  # why it cannot be; empty if it can
+    problem: str  # why it cannot be read; empty if it can
     surveys: tuple[SurveyExplanation, ...]
     budget: BudgetExplanation | None  # None if the state cannot be read
     # The rest is None if only the app knows.
     background: bool | None = None  # whether reports are sent in the background, or by the app
-    delivery_seconds: int | None = None  # within which a background send is, at random
-    relay: str | None = None  # by whom all goes, sealed; None also if there is none
+    delivery_seconds: int | None = None  # a background send happens within this time, at random
+    relay: str | None = None  # the relay for everything, sealed; None also if there is none
     not_hidden: tuple[str, ...] = ()  # who sees what, in the language of the app
     translate: Translate = field(default=str, repr=False, compare=False)
 
@@ -217,7 +217,7 @@ class Explanation(Disclosure):
         return [f"{survey.question} {text}" for survey in self.surveys for text in survey.news]
 
     def brief(self) -> str:
-        """Return a prompt at 80 columns: the three lines, what an update changed, and the rest."""
+        """Return a prompt at 80 columns: the three lines, changes by an update, and the rest."""
         every = [(*survey.summary, *survey.limits, *survey.vouched) for survey in self.surveys]
         shared = _shared(every)
         first = sum(text in self.surveys[0].summary for text in shared)
@@ -243,7 +243,7 @@ class Explanation(Disclosure):
         return "\n".join([*lines, "", *text_of([(_("Budget"), budget)], indent=0)]).rstrip("\n")
 
     def _questions(self, every: list[list[Row]]) -> list[str]:
-        """Return the lines on all questions: what they share, then what is specific to each."""
+        """Return the lines on all questions: their common lines, then those specific to each."""
         shared = _shared(every) if len(every) > 1 else []
         said = text_of(shared)
         lines = ["", self.translate("For each of these questions"), *said] if said else []
@@ -297,12 +297,12 @@ def _unusable(problem: str, _: Translate) -> str:
 
 
 def _shared(every: Sequence[Sequence[Any]]) -> list[Any]:
-    """Return the rows or texts that all questions share, to be said once."""
+    """Return the rows or texts that all questions share, to be shown once."""
     return [row for row in every[0] if all(row in rows for rows in every)] if every else []
 
 
 def consent_lines(record: ConsentRecord, _: Translate = str) -> list[str]:
-    """Return the lines on a decision, its time and origin, and what holds now, at 80 columns."""
+    """Return the lines on a decision: its time, its origin, the current consent; 80 columns."""
     meaning = _(MEANING[record.effective])
     if record.decided is Consent.UNSET and record.origin == DOUBTED:
         meaning = _("asked again, since this state may be a copy; nothing is drawn, stored or sent")

@@ -1,6 +1,6 @@
 """The journal: what this device stored, sent and received, for its user to see.
 
-It holds responses, which were drawn at random, and never an answer: the device stores none. Each
+It contains responses, which were drawn at random, and never an answer: the device stores none. Each
 kind of entry is one table of the state: its query names the fields, its rows are the text.
 """
 
@@ -80,20 +80,20 @@ class ReportEntry(_Entry):
     survey: str
     epoch: int
     survey_id: str
-    collector: str  # the origin that it is for
+    collector: str  # the origin of its collector
     status: str  # pending, delivered or dropped
-    verdict: str  # the collector's last word, or why it was dropped here; a code
-    response: str | None  # what was drawn, if the bytes and the survey are still there
-    content: bytes | None = field(repr=False)  # the signed bytes; a request is an array of such
+    verdict: str  # the collector's final code, or the reason for dropping it
+    response: str | None  # the drawn response, if the bytes and the survey are still there
+    content: bytes | None = field(repr=False)  # the signed bytes; a request is an array of these
     sends: int
     unanswered: int  # sends whose fate is unknown: the report may have been counted
     due: float | None  # when it is sent next, if it is pending
     settled: int | None  # the day on which it was delivered or dropped
     starts: int
     ends: int
-    closes: int  # until when the collector takes it
+    closes: int  # when the collector stops accepting it
     cost: int
-    relayed: bool  # it was decided under a relay, and is sent through one only
+    relayed: bool  # whether it was decided with a relay, and is only sent through one
 
     def to_dict(self) -> dict[str, Any]:
         """Return the entry for JSON; bytes are in hex, or "erased"."""
@@ -133,8 +133,8 @@ class PreviewEntry(_Entry):
 
     survey: str
     epoch: int
-    response: str | None  # what was drawn, if the survey is still known
-    content: bytes = field(repr=False)  # what a report would sign
+    response: str | None  # the drawn response, if the survey is still known
+    content: bytes = field(repr=False)  # the bytes that a report would sign
 
     def _text(self) -> tuple[str, list[Row]]:
         title = f"preview of a report to {self.survey!r}, epoch {self.epoch}: never sent"
@@ -143,7 +143,7 @@ class PreviewEntry(_Entry):
 
 @dataclass(frozen=True, slots=True)
 class EventEntry(_Entry):
-    """An event besides reports: consent, purge, state-replaced, new-device and such."""
+    """An event other than reports: consent, purge, state-replaced, new-device and so on."""
 
     _kind: ClassVar = "event"
     _query: ClassVar = "SELECT at, kind AS event, detail FROM events ORDER BY number"
@@ -175,10 +175,10 @@ class ManifestEntry(_Entry):
     survey_id: str
     authority: str
     role: str
-    reason: str  # which rule it broke; empty if accepted
-    reserved: int  # what accepting it set aside
+    reason: str  # the rule that it broke; empty if accepted
+    reserved: int  # the reservation for accepting it
     content: bytes = field(repr=False)
-    contradicted: bytes | None = field(repr=False)  # the other of the same sequence, as a proof
+    contradicted: bytes | None = field(repr=False)  # the other with this sequence, as proof
 
     def _text(self) -> tuple[str, list[Row]]:
         accepted, proof = self.role == "accepted", self.contradicted is not None
@@ -195,7 +195,7 @@ class ManifestEntry(_Entry):
 
 @dataclass(frozen=True, slots=True)
 class RotationEntry(_Entry):
-    """A hand-over of the key that signs surveys: followed, or evidence of fraud."""
+    """A rotation of the key that signs surveys: followed, or evidence of fraud."""
 
     _kind: ClassVar = "rotation"
     _query: ClassVar = (
@@ -205,9 +205,9 @@ class RotationEntry(_Entry):
 
     old_key: str
     new_key: str
-    sequence: int  # along the chain of keys
+    sequence: int  # in the chain of keys
     role: str  # followed (the new key is trusted, for good) or forking
-    content: bytes = field(repr=False)  # what both keys signed, as it came
+    content: bytes = field(repr=False)  # the bytes that both keys signed, as received
 
     def _text(self) -> tuple[str, list[Row]]:
         forking = self.role == "forking"
@@ -234,13 +234,13 @@ class EnrolmentEntry(_Entry):
     survey: str
     epoch: int
     survey_id: str
-    issuer: str | None  # who gave the latest: a public key; of a token, its name's digest
-    asks: int  # how often the app was called to ask its issuer
-    content: bytes | None = field(repr=False)  # None before it came, and once it is erased
+    issuer: str | None  # the issuer of the latest: a public key; for a token, its name's digest
+    asks: int  # how often the app was asked to request it from its issuer
+    content: bytes | None = field(repr=False)  # None before it arrives, and once it is erased
     closes: int  # when it is erased
     blind: bool  # whether it is a token, whose issuer never saw the key
-    reported: bool  # whether the bytes of a report have it
-    issuer_name: str | None  # of a token, if the survey is still there
+    reported: bool  # whether a report's bytes contain it
+    issuer_name: str | None  # for a token, if the survey is still there
 
     def _text(self) -> tuple[str, list[Row]]:
         held = "held" if self.content else _ERASED if self.issuer else "none so far"
@@ -274,7 +274,7 @@ class MemoEntry(Disclosure):
     first: int  # the range's first epoch
     ends: int  # the range's end, when the key is erased
     live: bool  # whether the key is still there
-    reports: int  # decided under it
+    reports: int  # decided with it
 
     def lines(self) -> list[str]:
         """Return the text, at 80 columns."""
@@ -322,7 +322,7 @@ def _read_journal(state: State, now: float) -> Journal:
         entries: list[JournalEntry] = []
         survey_of = cache(
             partial(held_manifest, connection)
-        )  # each once: a large one takes a second
+        )  # each once: opening a large one takes a second
         for kind in get_args(JournalEntry):
             entries += _read(kind, connection, survey_of)
         dropped = connection.execute(
@@ -330,8 +330,8 @@ def _read_journal(state: State, now: float) -> Journal:
             " GROUP BY verdict ORDER BY verdict"
         ).fetchall()
         memos = tuple(_read(MemoEntry, connection, survey_of))
-    # Stable: within one second, what happened to the device comes before its reports. A settled
-    # one, of which the day alone is known, ends the day.
+    # Stable: within one second, events of the device come before its reports. A settled report, of
+    # which only the day is known, comes at the end of the day.
     entries.sort(
         key=lambda entry: (entry.at // DAY, getattr(entry, "settled", None) is not None, entry.at)
     )
@@ -344,7 +344,7 @@ _SurveyOf = Callable[[bytes], Manifest | None]
 
 
 def _read(kind: type[_E], connection: sqlite3.Connection, survey_of: _SurveyOf) -> Iterator[_E]:
-    """Read the entries of a kind, with what the surveys call their responses."""
+    """Read the entries of a kind, with the surveys' names for their responses."""
     types = {column.name: column.type for column in fields(kind)}
     rows = connection.execute(kind._query)
     for row in rows.fetchall():

@@ -26,7 +26,7 @@ from deniable.terms.text import Disclosure
 
 @dataclass(frozen=True, slots=True)
 class Promise(Disclosure):
-    """The app's ceilings, against which a device judges whatever a collector publishes.
+    """The app's ceilings, which a device applies to everything that a collector publishes.
 
     Costs are in units of 1e-9 epsilon.
     """
@@ -34,18 +34,18 @@ class Promise(Disclosure):
     _costs: ClassVar = ("response", "total", "kept")
 
     response: int  # the highest epsilon of one report
-    delta: Fraction  # beside it; unless it is 0, only "guess" bounds what a report tells
+    delta: Fraction  # its delta; unless it is 0, only "guess" limits what a report reveals
     guess: Fraction  # how often a guess that is right half of the time is right with one response
     epoch_seconds: int  # the shortest epoch, in each of which at most one report is made
     total: int  # the most that all reports of this name may ever cost together
     shared: bool  # whether other surveys share that total
-    kept: int | None  # the most of a response that is given again; None if each is drawn anew
-    kept_epochs: int  # for how many epochs in a row it may be, at most
+    kept: int | None  # the most for a kept response; None if each is drawn anew
+    kept_epochs: int  # the most consecutive epochs for which it may be kept
     mechanisms: tuple[str, ...]  # kinds that need not treat all answers alike
-    grace_seconds: int  # how long after an epoch its reports may be taken, at most
+    grace_seconds: int  # the longest time after an epoch in which its reports may be accepted
     pinned: bool  # whether only surveys whose ids the app was shipped with are accepted
     enrols: bool  # whether an issuer may be asked to vouch for this device
-    blind: bool  # whether it is then asked blindly alone, and shown the key of no report
+    blind: bool  # whether it is asked only blindly, and shown no report's key
     seen_by: str  # how many witnesses of a public log must have seen a survey; "" for none
 
     @classmethod
@@ -75,16 +75,16 @@ class Promise(Disclosure):
 
 @dataclass(frozen=True, slots=True)
 class SentField(Disclosure):
-    """One part of what is sent; its size may depend on the epoch's number and the response."""
+    """One part of a request; its size may depend on the epoch's number and the response."""
 
-    name: str  # what the protocol calls it
+    name: str  # its name in the protocol
     least: int  # bytes
     most: int
 
 
 @dataclass(frozen=True, slots=True)
 class Terms(Disclosure):
-    """The terms of a held manifest for somebody who answers it, in figures and in plain words.
+    """The terms of a manifest for its respondents, in figures and in plain words.
 
     ``odds`` is e^epsilon of one response, computed from the integers that are sampled.
     """
@@ -93,30 +93,30 @@ class Terms(Disclosure):
 
     summary: tuple[str, str, str]  # in three lines, in the language of the app
     survey_id: str  # 64 hex digits
-    mechanism: str  # its kind, as the protocol calls it
+    mechanism: str  # its kind, as in the protocol
     epsilon: str
     delta: str
     odds: Fraction
     truth: Fraction | None  # how often the answer itself is sent, at least; None if it never is
     guess: Fraction  # how often a guess that is right half of the time is right with one response
-    starts: int  # of the first epoch, Unix seconds
-    ends: int  # of the last one
+    starts: int  # start of the first epoch, Unix seconds
+    ends: int  # end of the last one
     epoch_seconds: int
     epochs: int  # at most one report is made in each
-    range_epochs: int | None  # in how many a response is kept; None if each is drawn anew
-    change_shows: Fraction | None  # how likely a changed answer shows within a range, at most
-    most: int  # what all reports may cost; of kept ones see SurveyExplanation.spent
-    most_any: int | None  # the same against any other answers; None where nothing bounds it
+    range_epochs: int | None  # for which a response is kept; None if all are fresh
+    change_shows: Fraction | None  # the most likely a changed answer shows in a range
+    most: int  # the most that all reports may cost; for kept ones see SurveyExplanation.spent
+    most_any: int | None  # the same against any other answers; None if there is no bound
     enrolment: Mode  # who vouches for a device: nobody ("open"), or an issuer
     sent: tuple[SentField, ...]  # the parts of one report
-    sent_bytes: tuple[int, int]  # size of one report, from and to; a request has one byte more
+    sent_bytes: tuple[int, int]  # least and most for one report; one more for a request
     period: str  # the days on which it is asked
     leaves: tuple[str, ...]  # what leaves the device, and what stays on it meanwhile
     seen: tuple[str, ...]  # who sees figures, and what an issuer sees
-    learnt: tuple[str, ...]  # what all responses tell, and several of one device
-    issuers: tuple[str, ...]  # of who may vouch for a device: a public key, or a host name
+    learnt: tuple[str, ...]  # what all responses reveal, and several from one device
+    issuers: tuple[str, ...]  # those that may vouch for a device: a public key, or a host name
     coalitions: tuple[tuple[str, str], ...]  # what could be learnt, and by whom, perhaps together
-    apart: str  # on which condition
+    apart: str  # the condition for that
 
     @classmethod
     def of(
@@ -131,7 +131,7 @@ class Terms(Disclosure):
     ) -> "Terms":
         """Return the terms of a manifest; accepting it reserved ``most``.
 
-        ``relayed``, ``same`` and ``beside`` say whether reports go through a relay, whether all
+        ``relayed``, ``same`` and ``beside`` are whether reports go through a relay, whether all
         devices certainly get the same survey and key, and whether other surveys are not blind.
         """
         mechanism, schedule = manifest.mechanism, manifest.schedule

@@ -1,6 +1,6 @@
-"""The sentences of a consent prompt: what is promised, who sees it, and what an update changed.
+"""The sentences of a consent prompt: the promise, who sees what, and changes by an update.
 
-They are message ids of gettext, as those of :mod:`deniable.terms.sentences`.
+They are message ids for gettext, like those of :mod:`deniable.terms.sentences`.
 """
 
 from collections.abc import Iterator
@@ -19,11 +19,11 @@ _MOST_NAMED = 3
 
 
 def in_short(promise: Promise, terms: Terms | None, _: Translate) -> tuple[str, str, str]:
-    """Return the three plain lines about the survey held, or else about what the app declares."""
+    """Return the three plain lines about the survey on the device, or about the declaration."""
     if terms is not None:
         return terms.summary
     chance = likely(odds_of(promise.response), _)
-    if promise.delta:  # then the odds have no bound; a guess has
+    if promise.delta:  # then the odds have no bound, but a guess has
         chance = guess(promise.guess, _)
     text = _("Nothing is sent unless you agree; then at most one response every {length}.")
     often = text.format(length=length(promise.epoch_seconds, _))
@@ -32,7 +32,7 @@ def in_short(promise: Promise, terms: Terms | None, _: Translate) -> tuple[str, 
 
 
 def limits(promise: Promise, terms: Terms | None, _: Translate) -> Iterator[str]:
-    """Yield the limits that hold on all surveys: on one response, on all, and on how often."""
+    """Yield the limits for all surveys: on one response, on all, and on how often."""
     odds = odds_of(promise.response)
     if terms is not None and not promise.pinned:
         text = _(
@@ -80,7 +80,7 @@ def limits(promise: Promise, terms: Terms | None, _: Translate) -> Iterator[str]
 
 
 def details(promise: Promise, terms: Terms | None, _: Translate) -> Iterator[str]:
-    """Yield further limits than a prompt has: on guesses, kept and late responses, and the log."""
+    """Yield limits that prompts omit: on guesses, kept and late responses, and the log."""
     ever = percent_text(promise.guess, "most")
     if terms is not None and not promise.delta and ever != percent_text(terms.guess, "most"):
         text = _(
@@ -125,7 +125,7 @@ def vouched(promise: Promise, terms: Terms | None, _: Translate) -> Iterator[str
 
 
 def not_hidden(collector: str, relay: str | None, _: Translate) -> Iterator[str]:
-    """Yield the sentences on who sees what remains visible."""
+    """Yield the sentences on remaining visible data, and who sees it."""
     if relay is None:
         text = _("{collector} sees that you take part, when, and your network address.")
         yield text.format(collector=collector)
@@ -148,9 +148,9 @@ def news(
     declared: Scope,
     _: Translate,
 ) -> Iterator[str]:
-    """Yield each difference from the survey that is held, and from the consent that was given.
+    """Yield each difference from the survey on the device, and from the given consent.
 
-    The state keeps only a digest of what was shown at consent, so other changes cannot be named.
+    The state keeps only a digest of the text shown at consent, so other changes cannot be named.
     """
     if agreed is None:
         yield _("This question is new.")

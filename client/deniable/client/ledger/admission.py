@@ -1,9 +1,9 @@
-"""Admission of a manifest that is to be followed: rules D1, D2 and D3, with no I/O.
+"""Admission of a manifest before it is followed: rules D1, D2 and D3, with no I/O.
 
-They are what makes the stated epsilon true: a collector cannot raise it, shorten epochs, change the
+These rules make the stated epsilon true. A collector cannot raise it, shorten epochs, change the
 question, republish under a name to get a second draw, or spend more than the user's lifetime
-allowance. Every rule is judged before any answer is looked at. Each function here raises
-``ManifestRefused`` with the fault of the first rule that is broken.
+allowance. Every rule is checked before any answer is read. Each function here raises
+``ManifestRefused`` with the fault of the first broken rule.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,13 +28,13 @@ from deniable.messages import (
 )
 
 _ARRAYS: Final = {b"\x92", b"\x93"}
-"""The first bytes of envelopes, which are arrays of bytes; a pair begins with its own."""
+"""The first byte of an envelope, an array of byte strings; a pair begins with its own."""
 
 
 class SignedManifest(NamedTuple):
-    """A manifest, the public key that signed it, and the signed bytes as received.
+    """A manifest, the public key that signed it, the signed bytes as received, and the log's proof.
 
-    With them, the log's proof of those bytes, which is ignored unless the app pins a log.
+    The proof is ignored unless the app pins a log.
     """
 
     manifest: Manifest
@@ -44,15 +44,15 @@ class SignedManifest(NamedTuple):
 
 
 class NameRecord(NamedTuple):
-    """The record of a name when a manifest of it arrives."""
+    """The record of a name when a manifest with that name arrives."""
 
-    highest: tuple[int, bytes] | None = None  # sequence and id of the newest one ever followed
+    highest: tuple[int, bytes] | None = None  # sequence and id of the newest manifest ever followed
     accepted: frozenset[bytes] = frozenset()  # ids
-    reserved: int = 0  # what all names have spent and reserved, in units of 1e-9 epsilon
-    reserved_of_name: int = 0  # what this name has
-    seen: Mapping[int, bytes] = MappingProxyType({})  # ids of what is remembered, by sequence
+    reserved: int = 0  # spent and reserved by all names, in units of 1e-9 epsilon
+    reserved_of_name: int = 0  # spent and reserved by this name
+    seen: Mapping[int, bytes] = MappingProxyType({})  # ids of remembered manifests, by sequence
     decided: int = -1  # the highest epoch decided
-    followed: tuple[Manifest, ...] = ()  # of all names, those whose epochs must agree
+    followed: tuple[Manifest, ...] = ()  # under all names, those whose epochs must agree
 
 
 def logged_envelope(given: bytes) -> LoggedEnvelope:
@@ -61,7 +61,7 @@ def logged_envelope(given: bytes) -> LoggedEnvelope:
         return LoggedEnvelope(given, b"")
     try:
         return split_logged(given)
-    except Refusal:  # it is refused when it is opened
+    except Refusal:  # refused when it is opened
         return LoggedEnvelope(given, b"")
 
 
@@ -115,9 +115,9 @@ def check_terms(
 def check_budget(
     manifest: Manifest, survey: Survey, record: NameRecord, ceiling: int, now: float
 ) -> int:
-    """Check that the cost of a manifest's epochs ahead fits; return it, in 1e-9 epsilon.
+    """Check that the cost of a manifest's future epochs fits; return it, in 1e-9 epsilon.
 
-    The record has what else is reserved once the manifest has replaced others.
+    The record has the other reservations, without those of manifests that this one replaces.
     """
     reserves = Reservation.of(manifest).ahead(now, record.decided)
     _check_fits(manifest, reserves, record.reserved, ceiling, "lifetime_epsilon of the client")
@@ -148,14 +148,14 @@ def _check_sequence(manifest: Manifest, record: NameRecord) -> None:
 def check_declaration(manifest: Manifest, survey: Survey) -> None:
     """Check a manifest against what the app declared: D1 and the ceilings of D2.
 
-    Also asked before every draw, since an app may lower its ceilings after an acceptance.
+    It is checked again before every draw, since an app may lower its ceilings after accepting.
     """
     for fault, reason in _misfits(manifest, survey):
         raise ManifestRefused(fault, reason)
 
 
 def fits_declaration(manifest: Manifest, survey: Survey) -> bool:
-    """Return whether :func:`check_declaration` would not raise."""
+    """Return whether :func:`check_declaration` would pass."""
     return next(_misfits(manifest, survey), None) is None
 
 
@@ -195,14 +195,14 @@ def _misfits(manifest: Manifest, survey: Survey) -> Iterator[tuple[ManifestFault
         yield ManifestFault.MECHANISM, f"the app does not declare mechanisms={[kind.name]}"
     if manifest.repeat != FRESH and (why := _why_not_kept(manifest, survey)):
         yield ManifestFault.KEPT_RESPONSES, why
-    # Recomputed from the very integers that will be sampled, not taken from the manifest's word.
+    # Recomputed from the very integers that will be sampled; the manifest's claim is not trusted.
     if not manifest.mechanism.privacy.satisfies(manifest.epsilon, manifest.delta):
         reason = "the implemented probabilities exceed the stated epsilon"
         yield ManifestFault.UNCERTIFIED, reason
 
 
 def _why_not_kept(manifest: Manifest, survey: Survey) -> str:
-    """Return why the app keeps no response as this manifest asks; an empty text if it does."""
+    """Return why the app keeps no response as this manifest requires; an empty text if it does."""
     epochs, kept = manifest.repeat.epochs or 0, manifest.kept_epsilon or manifest.epsilon
     if survey.kept_ceiling is None:
         return "responses are kept for several epochs, and the app declares no max_kept_epsilon"
@@ -219,7 +219,7 @@ _Opened = SignedManifest | ManifestRefused
 
 
 class Bundled:
-    """The manifests that came with an app; each is opened once for each chain of keys."""
+    """The manifests bundled with an app; each is opened once for each chain of keys."""
 
     def __init__(self, given: Sequence[SignedManifest | LoggedEnvelope], origin: str) -> None:
         self._given = given
@@ -230,11 +230,11 @@ class Bundled:
         return bool(self._given)
 
     def of(self, survey: Survey, chain: tuple[bytes, ...]) -> Iterator[_Opened]:
-        """Yield the manifests of a survey, or the refusal of each that no trusted key signed."""
+        """Yield the manifests of a survey, or a refusal for each that no trusted key signed."""
         for number in range(len(self._given)):
             opened = self._open(number, chain)
             if isinstance(opened, ManifestRefused):
-                # A new one: what is raised collects frames, and those hold the answer.
+                # A new error: a raised one collects frames, and those contain the answer.
                 yield ManifestRefused(opened.fault, opened.reason)
             elif opened.manifest.name == survey.name:
                 try:
@@ -244,7 +244,7 @@ class Bundled:
                 yield opened
 
     def _open(self, number: int, chain: tuple[bytes, ...]) -> _Opened:
-        if (number, chain) not in self._opened:  # a large one takes a second
+        if (number, chain) not in self._opened:  # opening a large one takes a second
             opened: _Opened
             given = self._given[number]
             try:

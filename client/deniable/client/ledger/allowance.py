@@ -1,16 +1,17 @@
-"""The budget that the device may still spend, as the state holds it; sums in 1e-9 epsilon.
+"""The budget that the device may still spend, according to the state; sums in 1e-9 epsilon.
 
-1. What was spent is never given back, by states of this device that are gone neither; for which
-   names those spent it is not known, so it counts for every name.
-2. Accepting a manifest reserves what all its undecided epochs ahead can cost, of the lifetime
-   ceiling and of its name's. A draw turns a reservation into a spend. A reservation is released
-   once its epoch is over, once a successor of the name has taken the manifest's place by the time
-   the epoch begins, or once the app trusts another authority. Nothing else releases any (D3).
-3. Reservations only say what else may be accepted. Every draw is checked against the ceilings
-   again, by what is spent: a clock that jumps releases too much and spends nothing.
-4. The sliding ceiling is additional: it looks at what was decided within a period of *use*, as
-   ``SlidingCeiling`` counts it. A device that lay in a drawer is not locked out for ever.
-5. Nothing here knows an answer.
+1. Spent budget is never given back, even if this device's state that spent it is gone. Which names
+   a lost state spent it on is unknown, so it counts for every name.
+2. Accepting a manifest reserves the most that its undecided future epochs can cost, from the
+   lifetime ceiling and from its name's ceiling. A draw turns a reservation into a spend. A
+   reservation is released once its epoch is over, once a successor with the same name has replaced
+   the manifest by the time the epoch begins, or once the app trusts another authority. Nothing else
+   releases it (D3).
+3. Reservations only limit further acceptances. Every draw is checked against the ceilings again,
+   using actual spending. A clock that jumps may release too much, but spends nothing.
+4. The sliding ceiling is additional: it limits the decisions within a period of *use*, as
+   ``SlidingCeiling`` counts it. A device that lay unused is not locked out for ever.
+5. This module knows no answers.
 """
 
 import sqlite3
@@ -30,12 +31,12 @@ from deniable.messages import Manifest
 
 @dataclass(frozen=True, slots=True)
 class SlidingCeiling:
-    """A ceiling on what all surveys together cost within a period.
+    """A ceiling on the cost of all surveys together within a period.
 
-    The period is in days of use: of a gap between two looks at the clock a week counts at most, and
-    on Linux, within one boot, what passed by the boot clock. So a clock that is set forward frees
-    nothing there; elsewhere, or before the first look after a boot, it frees a week of the period,
-    and all of a period that is no longer.
+    The period is in days of use. A gap between two clock readings counts as a week at most; on
+    Linux, within one boot, it counts as the boot clock's elapsed time. So setting the clock forward
+    there frees no budget. Elsewhere, or before the first reading after a boot, it frees a week of
+    the period: all of it, if it is no longer.
     """
 
     epsilon: Number
@@ -48,7 +49,7 @@ class SlidingCeiling:
 
     @property
     def most(self) -> int:
-        """Return the most, in units of 1e-9 epsilon."""
+        """Return the ceiling, in units of 1e-9 epsilon."""
         return epsilon_to_nano("epsilon", self.epsilon)
 
     @property
@@ -65,14 +66,14 @@ class Allowance(NamedTuple):
 
 
 class Reservation(NamedTuple):
-    """The costs of one manifest's epochs, as the state holds them; in units of 1e-9 epsilon."""
+    """The costs of one manifest's epochs, as stored in the state; in units of 1e-9 epsilon."""
 
     starts: int  # of epoch 0, Unix seconds
     epoch_seconds: int
     epochs: int
-    range_epochs: int  # how many share kept responses; 1 where each response is fresh
-    range_cost: int  # of a report in each epoch of a range
-    reserved: int  # of a report in each of all epochs
+    range_epochs: int  # how many epochs share a kept response; 1 if each response is fresh
+    range_cost: int  # cost of a report in each epoch of a range
+    reserved: int  # cost of a report in every epoch
 
     @classmethod
     def of(cls, manifest: Manifest) -> "Reservation":
@@ -89,7 +90,7 @@ class Reservation(NamedTuple):
         )
 
     def ahead(self, instant: float, decided: int = -1, until: float = inf, spent: int = 0) -> int:
-        """Return the cost of the epochs that are not over, above ``decided``, and begin in time."""
+        """Return the cost of unfinished epochs above ``decided`` that begin before ``until``."""
         first = self.first_ahead(instant, decided)
         within = max(0.0, min(until, self.starts + self.epochs * self.epoch_seconds) - self.starts)
         end = ceil_div(int(within), self.epoch_seconds)
@@ -106,26 +107,26 @@ class Reservation(NamedTuple):
 class Replacement(NamedTuple):
     """A manifest that is about to replace others with its name."""
 
-    authority: bytes  # by the first key of its chain
+    authority: bytes  # the first key of its chain
     name: str
-    sequence: int  # it takes the place of lower ones
-    begins: int  # when it takes their place, Unix seconds
-    dropped: Collection[bytes] = ()  # ids of those whose place it, or another one, takes at once
+    sequence: int  # it replaces lower ones
+    begins: int  # when it replaces them, Unix seconds
+    dropped: Collection[bytes] = ()  # ids of manifests that it, or another one, replaces at once
 
 
 def spent_in_all(connection: sqlite3.Connection) -> int:
-    """Return the total spending, including that of states that are gone; in 1e-9 epsilon."""
+    """Return the total spending, including by states that are gone; in 1e-9 epsilon."""
     return _sum(connection, "SELECT cost FROM carried UNION ALL SELECT cost FROM spending_by_name")
 
 
 def spent_of_name(connection: sqlite3.Connection, name: str) -> int:
-    """Return the spending of a name; states that are gone may have spent theirs for any name."""
+    """Return the spending of a name; spending by states that are gone counts for any name."""
     costs = "SELECT cost FROM carried UNION ALL SELECT cost FROM spending_by_name WHERE name = ?"
     return _sum(connection, costs, name)
 
 
 def spent_since(connection: sqlite3.Connection, lived: int) -> int:
-    """Return the spending after so many seconds of use, including that of states that are gone."""
+    """Return the spending since so many seconds of use, including by states that are gone."""
     costs = (
         "SELECT cost FROM carried WHERE lived > ?"
         " UNION ALL SELECT cost FROM decisions WHERE lived > ?"
@@ -156,7 +157,7 @@ def reserved_of_name(
 def check_allowance(
     connection: sqlite3.Connection, allowance: Allowance, survey: Survey, cost: int, lived: int
 ) -> BudgetExhausted | None:
-    """Raise unless one more report to a survey fits; return why not, if it may fit later."""
+    """Raise unless one more report to a survey fits; return the reason if it may fit later."""
     _check_spent(spent_in_all(connection), cost, allowance.lifetime, "this device may ever spend")
     total = survey.total_ceiling
     if total is not None:
@@ -189,7 +190,7 @@ def _check_spent(spent: int, cost: int, ceiling: int, what: str) -> None:
 def _reserved_ahead(
     connection: sqlite3.Connection, name: str | None, replacement: Replacement | None
 ) -> int:
-    """Return the cost that accepted manifests may still cause, for one name or all."""
+    """Return the cost that accepted manifests may still incur, for one name or all."""
     (instant,) = connection.execute("SELECT looked_at FROM device").fetchone()
     total = 0
     for whose, manifests in groupby(_accepted(connection, name), itemgetter(0)):
@@ -198,11 +199,11 @@ def _reserved_ahead(
         ).fetchone()
         new = replacement
         if new is not None and new.authority != whose[0]:
-            continue  # nobody follows what an authority signed that the app trusts no more
+            continue  # the app no longer trusts the authority, so nobody follows its manifests
         if new is not None and new.name != whose[1]:
             new = None
         until: float = inf
-        for _, sequence, survey_id, reservation in manifests:  # the newest first
+        for _, sequence, survey_id, reservation in manifests:  # newest first
             if new is not None and survey_id in new.dropped:
                 continue
             if new is not None and sequence < new.sequence:
@@ -215,7 +216,7 @@ def _reserved_ahead(
             ).fetchone()
             total += reservation.ahead(instant, decided, until, spent)
             until = min(until, reservation.starts)
-    if type(total) is not int:  # bits rot
+    if type(total) is not int:  # a corrupted file
         raise ValueError("a row of the state is damaged")
     return total
 

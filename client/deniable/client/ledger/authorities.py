@@ -1,19 +1,21 @@
-"""The authority's keys: the one that the app pins, and whatever it handed over to.
+"""The authority's keys: the pinned key, and its successors through rotations.
 
-1. A key hands over once: what this device followed it never leaves, and a fork it refuses (D2).
-2. What a device remembers of sequences belongs to the chain, not to one of its keys: a rotation
-   starts nothing afresh, nor does an app update that pins a later key of the same chain.
-3. Where the app pins a log, no key after the one that it pins is trusted by a hand-over that the
-   log's witnesses have not seen, nor by one that was followed before the app pinned the log.
+1. A key is rotated once. A device never abandons a rotation that it followed, and refuses a fork
+   (D2).
+2. The remembered sequences belong to the chain, not to one of its keys. Neither a rotation nor an
+   app update that pins a later key of the same chain resets them.
+3. If the app pins a log, a rotation after the pinned key is trusted only if the log's witnesses
+   have seen it. That includes rotations followed before the app pinned the log.
 
-The manifests that a device knows of, as the state holds them: in four roles.
+The manifests that a device knows, as stored in the state, in four roles.
 
-4. Sequences belong to an authority, whatever key of its chain signed; its first key names it.
-5. ``accepted`` may be followed. ``replaced`` was, and is let go once nothing needs it: neither the
-   bytes of its reports, nor the costs of its kept responses, nor a proof, nor rule 2 of
-   ``following``, for the last one. Of the ``refused`` of a name the newest is kept, to say why.
-6. A second manifest of the same sequence is ``equivocating``, kept as proof against its signer, up
-   to a few.
+4. Sequences belong to an authority, whichever key of its chain signed; its first key identifies it.
+5. ``accepted`` ones may be followed. ``replaced`` ones were. They are deleted once nothing needs
+   them: the bytes of their reports, the costs of their kept responses, a proof, or, for the last
+   one, rule 2 of ``following``. Of a name's ``refused`` ones the newest is kept, to give the
+   reason.
+6. A second manifest with the same sequence is ``equivocating``. A few are kept as proof against
+   their signer.
 """
 
 import logging
@@ -41,22 +43,22 @@ from deniable.messages import (
 )
 
 _MOST_BYTES = 64 * 1024
-"""Of a manifest that is not followed; of a larger one only the id is kept, a digest of it."""
+"""Of a manifest that is not followed; of a larger one only the id, a digest, is kept."""
 _NONE = Reservation(0, 1, 0, 1, 0, 0)
-"""Of a manifest that is not followed: it may have no pure guarantee, and so no cost."""
+"""For a manifest that is not followed: it may have no pure guarantee, and so no cost."""
 
 
 class ManifestRows(NamedTuple):
-    """The manifests known of a name under an authority, which its chain's first key names."""
+    """The known manifests of a name under an authority, identified by its chain's first key."""
 
     connection: sqlite3.Connection
     authority: bytes
     name: str
 
     def record(self, now: float) -> NameRecord:
-        """Return the record of the name, without what is reserved."""
-        # After an app update to another authority its manifests start afresh. What was reserved and
-        # decided does not.
+        """Return the record of the name, without reservations."""
+        # After an app update to another authority, manifests start afresh. Reservations and
+        # decisions do not.
         rows = self.connection.execute(
             "SELECT sequence, survey_id, role, starts FROM manifests"
             " WHERE authority = ? AND name = ? AND role != 'equivocating' ORDER BY sequence",
@@ -87,7 +89,7 @@ class ManifestRows(NamedTuple):
         ).fetchall()
 
     def accept(self, signed: SignedManifest, now: float) -> None:
-        """Store a manifest that is followed from now on."""
+        """Store a manifest as followed from now on."""
         self._store(signed, "accepted", "", now)
         self._forget_refused(signed.manifest.sequence)
 
@@ -97,7 +99,8 @@ class ManifestRows(NamedTuple):
         replaced = [
             (self.authority, survey_id) for survey_id, *_ in self.accepted() if survey_id not in ids
         ]
-        # What never began was never followed. Later nobody can tell: clocks are put back.
+        # A manifest that never began was never followed. This cannot be determined later, since
+        # clocks can be set back.
         self.connection.executemany(
             "DELETE FROM manifests WHERE authority = ? AND survey_id = ? AND starts > ?"
             " AND survey_id NOT IN (SELECT survey_id FROM decisions)",
@@ -124,7 +127,7 @@ class ManifestRows(NamedTuple):
     ) -> None:
         """Store refused manifests as far as rules 5 and 6 require."""
         for signed, error in refused:
-            # One that is not pinned must not stand for one that is.
+            # An unpinned one must not replace a pinned one.
             if error.fault in {ManifestFault.ROLLED_BACK, ManifestFault.NOT_PINNED}:
                 continue
             known = self.connection.execute(
@@ -142,7 +145,7 @@ class ManifestRows(NamedTuple):
                 self._store(signed, "refused", str(error), now)
 
     def last_refusal(self) -> str | None:
-        """Return why the newest manifest was refused, if it was."""
+        """Return why the newest manifest was refused, or None if it was not."""
         row = self.connection.execute(
             "SELECT reason FROM manifests WHERE authority = ? AND name = ? AND role = 'refused'"
             " ORDER BY sequence DESC LIMIT 1",
@@ -191,15 +194,15 @@ class ManifestRows(NamedTuple):
 
 _LOG = logging.getLogger("deniable")
 _Logged = tuple[bytes, bytes]
-"""An envelope, and the log's proof of it."""
+"""An envelope, and the log's proof for it."""
 _MOST_PROOFS: Final = 4
-"""Equivocating manifests of a name, and rotations, that are kept: two prove the point."""
+"""The most equivocating manifests of a name, or rotations, that are kept: two are proof."""
 
 
 class Authorities:
-    """The chain of keys under which manifests must verify, including the one that the app pinned.
+    """The chain of keys that may sign manifests, including the key that the app pinned.
 
-    ``pin`` is the log that it pins.
+    ``pin`` is the log that the app pins.
     """
 
     def __init__(self, state: State, pinned: bytes, pin: NoPin) -> None:
@@ -211,8 +214,8 @@ class Authorities:
     def chain(self, connection: sqlite3.Connection | None) -> tuple[bytes, ...]:
         """Return the known keys, inside a transaction, newest last.
 
-        The pinned key may be any of them. The first names what is remembered of the chain. Where
-        there is no state, it is the only one known.
+        The pinned key may be any of them. The first identifies the chain's records. Without a
+        state, the pinned key is the only one known.
         """
         followed = {} if connection is None else self._kept(connection, "followed")
         return self._trusted(followed) if followed else (self._pinned,)
@@ -225,11 +228,11 @@ class Authorities:
 
     @kept
     def learn(self, body: bytes, now: float) -> None:
-        """Follow a collector's published rotations, and remember them; or refuse them all.
+        """Follow and remember a collector's published rotations, or refuse them all.
 
         Raises:
-            ManifestRefused: for one that the log's witnesses have not seen; others are followed.
-            Refusal: if they are invalid, or do not follow each other.
+            ManifestRefused: if the log's witnesses have not seen one of them; others are followed.
+            Refusal: if they are invalid, or do not form a chain.
         """
         offered = {open_rotation(logged[0]): logged for logged in split_rotations(body)}
         fork: AuthorityFork | None = None
@@ -237,8 +240,8 @@ class Authorities:
         with self.state.transaction(now) as connection:
             followed = self._kept(connection, "followed")
             handed = {rotation.old_key for rotation in followed}
-            # Of a key that this device has not left yet, no hand-over is followed once two were
-            # seen, even if the next answer shows one of them only.
+            # Once two rotations of a key that this device still uses were seen, neither is
+            # followed, even if the next answer shows only one.
             forking = [
                 rotation
                 for rotation in self._kept(connection, "forking")
@@ -265,7 +268,8 @@ class Authorities:
                     elif new or self._pin.kept(proof):
                         logged = envelope, self._pin.kept(proof)
                         _store(connection, rotation, logged, "followed", now)
-                # What is remembered of later keys, when an app pinned one of them, is the chain's.
+                # Records under later keys, from an app that pinned one of them, belong to the
+                # chain.
                 connection.executemany(
                     "UPDATE OR IGNORE manifests SET authority = ? WHERE authority = ?",
                     [(chain[0], key) for key in chain[1:]],
@@ -276,10 +280,10 @@ class Authorities:
             raise unwitnessed
 
     def _trusted(self, followed: Mapping[Rotation, _Logged]) -> tuple[bytes, ...]:
-        """Return the keys of the chain up to the first unwitnessed hand-over."""
+        """Return the keys of the chain up to the first unwitnessed rotation."""
         try:
             chain = follow_rotations(self._oldest(followed), followed)
-        except Refusal:  # the disk's content rotted, or somebody else wrote it
+        except Refusal:  # corrupted on disk, or written by another program
             return (self._pinned,)
         ends = [
             chain.index(rotation.old_key) + 1
@@ -289,13 +293,13 @@ class Authorities:
         return chain[: min(ends, default=len(chain))]
 
     def _why_not(self, chain: Sequence[bytes], rotation: Rotation, logged: _Logged) -> str:
-        """Return why a hand-over within a chain is not trusted; an empty text if it is."""
-        # What came before the pinned key names the chain, and gives nobody any trust.
+        """Return why a rotation within a chain is not trusted; an empty text if it is."""
+        # Rotations before the pinned key identify the chain, and give no key any trust.
         before = chain.index(rotation.old_key) < chain.index(self._pinned)
         return "" if before else self._pin.why_not(*logged)
 
     def _oldest(self, followed: Iterable[Rotation]) -> bytes:
-        """Return the first key of the followed chain that the pinned one belongs to."""
+        """Return the first key of the followed chain that contains the pinned key."""
         by_new = {rotation.new_key: rotation.old_key for rotation in followed}
         key = self._pinned
         for _ in followed:
@@ -309,7 +313,7 @@ class Authorities:
     def _open_all(self, rows: Iterable[_Logged]) -> dict[Rotation, _Logged]:
         rotations = {}
         for envelope, proof in rows:
-            with suppress(Refusal):  # bytes that rotted: the disk's fault, not the app's
+            with suppress(Refusal):  # corrupted bytes: the disk's fault, not the app's
                 if envelope not in self._opened:
                     self._opened[envelope] = open_rotation(envelope)
                 rotations[self._opened[envelope]] = envelope, proof
@@ -326,7 +330,7 @@ def _store(
         return
     key = (rotation.old_key, rotation.new_key, rotation.sequence)
     if connection.execute(
-        "UPDATE authorities SET envelope = ?, proof = ?"  # which may have rotted
+        "UPDATE authorities SET envelope = ?, proof = ?"  # which may be corrupted
         " WHERE old_key = ? AND new_key = ? AND sequence = ?",
         (*logged, *key),
     ).rowcount:

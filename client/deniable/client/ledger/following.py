@@ -1,12 +1,13 @@
-"""The manifests of a name that a device follows: the newest that its app's declaration fits (D2).
+"""The manifests of a name that a device follows: the newest that fit the app's declaration (D2).
 
-1. Of each name at most two are accepted: one that has begun, and the next that begins. A successor
-   takes the place of what it replaces when it begins, for good.
-2. No manifest is accepted below the highest sequence ever followed: accepted, and begun.
-3. What was refused is remembered to say why, and keeps out nothing but another of its sequence.
-4. Nothing is followed for which the app's issuer, if it has one, cannot vouch.
-5. Where the app pins a log, nothing counts but what its witnesses have seen: what was accepted
-   before the pin came, or under another, waits until a proof comes, and is answered by nobody.
+1. At most two manifests are accepted for each name: one that has begun, and the next that begins.
+   When a successor begins, it replaces its predecessor permanently.
+2. No manifest is accepted below the highest sequence ever followed, that is, accepted and begun.
+3. Refused manifests are remembered to give the reason. They exclude only another manifest with the
+   same sequence.
+4. A manifest is followed only if the app's issuer, if it has one, can vouch for it.
+5. If the app pins a log, only witnessed manifests count. A manifest accepted before the pin, or
+   under another pin, waits for a proof and is not answered until then.
 """
 
 import sqlite3
@@ -40,8 +41,9 @@ from deniable.messages import Manifest, Refusal, open_manifest_of_chain
 class Following:
     """The manifests that a device follows; every method raises ``StateUnavailable``.
 
-    They are of the ``surveys`` that the app declares, by name, for ``collector``, and verify under
-    ``authorities``; the ``pin``'s log has shown them to be witnessed, and the ``issuer`` vouches.
+    They belong to the ``surveys`` that the app declares, by name, for ``collector``, and verify
+    under ``authorities``. The log of ``pin`` has shown them to be witnessed, and ``issuer``
+    vouches.
     """
 
     def __init__(
@@ -60,7 +62,7 @@ class Following:
         self.issuer = issuer
         self.surveys = surveys
         self._pin = pin
-        self._unwitnessed: dict[bytes, str] = {}  # why, of accepted ones, by id
+        self._unwitnessed: dict[bytes, str] = {}  # reasons for accepted manifests, by id
         self._opened: dict[bytes, Manifest] = {}
         self._warm: set[str] = set()
         self._fits: dict[bytes, bool] = {}
@@ -68,10 +70,10 @@ class Following:
     def offer(
         self, offered: Sequence[SignedManifest], survey: Survey, now: float
     ) -> ManifestRefused | None:
-        """Accept the manifests that are to be followed, and reserve their cost.
+        """Accept the manifests to be followed, and reserve their cost.
 
-        All are verified, with the survey's name and for this collector. Returns why the newest was
-        refused; None if it was not.
+        All are verified, have the survey's name, and are addressed to this collector. Returns why
+        the newest was refused; None if it was not.
         """
         self.warm(survey.name, now)
         return self._offer(offered, survey, now)
@@ -96,7 +98,7 @@ class Following:
     ) -> list[tuple[SignedManifest, ManifestRefused]]:
         held, rows = self.accepted(connection, survey.name), self.rows(connection, survey.name)
         record = rows.record(now)._replace(followed=self.issuer.followed(connection))
-        # What an app does not declare any more goes, if there is something that it does.
+        # Manifests that an app no longer declares are dropped, if a declared one is there.
         candidates = {
             candidate.survey_id: candidate for candidate in held if self.fits(candidate, survey)
         }
@@ -146,10 +148,10 @@ class Following:
     def foreseen(
         self, bundled: Bundled, connection: sqlite3.Connection | None, survey: Survey, now: float
     ) -> tuple[Manifest, int] | ManifestRefused | None:
-        """Return the bundled manifest that would be answered first, and what it would reserve.
+        """Return the bundled manifest that would be answered first, and the cost it would reserve.
 
-        Or why none would be; None if the app has none with this name. Used before consent: nothing
-        is written, and no state need exist.
+        Returns the reason if there is none, or None if the app bundles none with this name. Used
+        before consent: nothing is written, and no state need exist.
         """
         candidates: dict[bytes, tuple[Manifest, int]] = {}
         refused: ManifestRefused | None = None
@@ -175,28 +177,28 @@ class Following:
 
     @kept
     def holds(self, name: str, now: float) -> bool:
-        """Tell whether a manifest of a name is accepted."""
+        """Return whether a manifest of a name is accepted."""
         with self.state.transaction(now) as connection:
             return bool(self.rows(connection, name).accepted())
 
     def accepted(self, connection: sqlite3.Connection, name: str) -> list[Manifest]:
         """Return the manifests with a name that may be followed, newest first."""
         rows = self.rows(connection, name).accepted()
-        # What is not witnessed yet is judged again: another process may have fetched a proof.
+        # Unwitnessed manifests are checked again: another process may have fetched a proof.
         fresh = [row for row in rows if row[0] not in self._opened or row[0] in self._unwitnessed]
         if fresh:
             self._open(fresh, self.authorities.chain(connection))
         return [self._opened[survey_id] for survey_id, *_ in rows if survey_id in self._opened]
 
     def fits(self, manifest: Manifest, survey: Survey) -> bool:
-        """Return whether :meth:`check_fits` would not raise; each declaration is checked once."""
+        """Return whether :meth:`check_fits` would pass; each declaration is checked once."""
         fits = self._fits.get(manifest.survey_id)
         if fits is None:
             fits = self._fits[manifest.survey_id] = fits_declaration(manifest, survey)
         return fits and manifest.survey_id not in self._unwitnessed
 
     def check_fits(self, manifest: Manifest, survey: Survey) -> None:
-        """Check that an accepted manifest still fits the app: its declaration, and its pin.
+        """Check that an accepted manifest still fits the app's declaration and pin.
 
         Raises:
             ManifestRefused: if the app has changed since.
@@ -206,7 +208,7 @@ class Following:
             raise ManifestRefused(ManifestFault.NOT_WITNESSED, why_not)
 
     def any_of(self, connection: sqlite3.Connection, survey_id: bytes) -> Manifest | None:
-        """Return a manifest that is or was followed."""
+        """Return a manifest that is or was followed, by its id."""
         rows = connection.execute(
             "SELECT survey_id, envelope, CAST(proof AS BLOB) FROM manifests WHERE survey_id = ?"
             " AND role IN ('accepted', 'replaced') AND typeof(envelope) = 'blob'",
@@ -218,7 +220,7 @@ class Following:
     def warm(self, name: str, now: float) -> None:
         """Open the accepted manifests of a name, once per process, before the state is locked.
 
-        A manifest may take a second to open, and other reports would wait for the state.
+        Opening a manifest may take a second, and other reports would wait for the state.
         """
         if name not in self._warm:
             self._open(*self._accepted_rows(name, now))
@@ -247,20 +249,21 @@ class Following:
 
     def _open(self, rows: Iterable[tuple[bytes, bytes, bytes]], chain: Sequence[bytes]) -> None:
         for survey_id, envelope, proof in rows:
-            # It is named before it is opened, and until it is judged: other threads look too.
+            # The id is added before the manifest is opened, until it is checked: other threads look
+            # too.
             if why_not := self._pin.why_not(envelope, proof):
                 self._unwitnessed[survey_id] = why_not
             else:
                 self._unwitnessed.pop(survey_id, None)
             if survey_id not in self._opened:
-                with suppress(Refusal):  # bytes that rotted: the disk's fault, not the app's
+                with suppress(Refusal):  # corrupted bytes: the disk's fault, not the app's
                     manifest, _ = open_manifest_of_chain(envelope, chain)
-                    if manifest.origin == self.collector:  # an app update may use another
+                    if manifest.origin == self.collector:  # an app update may use another collector
                         self._opened[survey_id] = manifest
 
 
 def chosen_of(candidates: Iterable[Manifest], now: float) -> list[Manifest]:
-    """Return the manifests of a name to follow: the newest that has begun, the next to begin."""
+    """Return the manifests of a name to follow: the newest begun, and the next to begin."""
     by_sequence = sorted(candidates, key=lambda manifest: manifest.sequence)
     begun = [manifest for manifest in by_sequence if manifest.schedule.start <= now][-1:]
     floor = begun[0].sequence if begun else -1
@@ -276,7 +279,7 @@ def chosen_of(candidates: Iterable[Manifest], now: float) -> list[Manifest]:
 def _reserved(
     rows: ManifestRows, record: NameRecord, manifest: Manifest, dropped: Collection[bytes] = ()
 ) -> NameRecord:
-    """Return the record with what is reserved once the manifest has taken the place of others."""
+    """Return the record with its reservations after the manifest has replaced others."""
     begins, dropped = manifest.schedule.start, {*dropped, manifest.survey_id}
     new = Replacement(rows.authority, rows.name, manifest.sequence, begins, dropped)
     return record._replace(

@@ -1,18 +1,19 @@
-"""The ledger: the one decision per name and epoch.
+"""The ledger: one decision per name and epoch.
 
-1. An epoch of a name is decided at most once, whatever happens afterwards (D3, D4).
-2. Charge, draw and signed bytes are one transaction, committed before anything may send them (D5).
-3. Which manifests are followed stands in ``following``, what may be spent in ``allowance``, what
-   is optional in ``parts``.
-4. No operation here depends on the answer's value, except for the response inside signed bytes.
-5. Under consent "local" a preview is kept instead, for the user to see: the bytes that a report
-   would sign, and no signature, so that nobody could send it. It is no spend, and is discarded
-   whenever consent changes.
-6. Of events an epoch has several. Its first would measure Mondays; a fair choice among all would
-   need the last one's time, or a true answer kept until then. So an epoch is cut into slots of
-   equal length, one of them follows from the device's secret, and the first event in it is
-   reported. The slot is the same for every manifest of the name: whoever publishes another one
-   within the epoch does not draw again.
+1. An epoch of a name is decided at most once, regardless of later events (D3, D4).
+2. The charge, the draw and the signed bytes form one transaction. It is committed before anything
+   may send the bytes (D5).
+3. The module ``following`` has the followed manifests, ``allowance`` the remaining budget, and
+   ``parts`` the optional features.
+4. No operation here depends on the answer's value, except for the response inside the signed bytes.
+5. Under consent "local" a preview is kept instead, for the user to see. It has the bytes that a
+   report would sign, but no signature, so nobody could send it. It costs no budget, and is
+   discarded whenever consent changes.
+6. An epoch may contain several events. Reporting the first would overrepresent Mondays. A fair
+   choice among all of them would need the time of the last one, or a true answer kept until then.
+   So an epoch is divided into slots of equal length, and one slot is derived from the device's
+   secret. The first event in it is reported. The slot is the same for every manifest of the name,
+   so publishing another manifest within the epoch does not draw again.
 """
 
 import hashlib
@@ -58,11 +59,11 @@ class OpenEpoch(NamedTuple):
 
     manifest: Manifest
     epoch: int
-    fresh_from: int  # what began before may have been decided by a state that is gone
+    fresh_from: int  # an epoch that began earlier may have been decided by a state that is gone
 
 
 class _Terms(NamedTuple):
-    """The terms on which an epoch is decided: all but the answer."""
+    """The terms on which an epoch is decided: everything except the answer."""
 
     open: OpenEpoch
     credential: bytes | None
@@ -77,9 +78,9 @@ class _Terms(NamedTuple):
 class Ledger:
     """The decisions of the device on the surveys that it follows.
 
-    ``delay`` returns, given when the collector stops taking a report, the seconds until it may
-    first be sent; ``draw`` is the source of 64-bit words. What is decided here is ``relayed``, or
-    may be sent by any way (D13).
+    ``delay`` receives the time at which the collector stops accepting a report, and returns the
+    seconds until it may first be sent. ``draw`` is the source of 64-bit words. Reports decided here
+    are either ``relayed``, or may be sent by any transport (D13).
     """
 
     def __init__(
@@ -104,7 +105,7 @@ class Ledger:
     def undecided_epoch(
         self, connection: sqlite3.Connection, survey: Survey, now: float
     ) -> Decision | OpenEpoch:
-        """Return the epoch that can be decided or the decision that stands, or raise."""
+        """Return the epoch that can be decided or the existing decision, or raise."""
         standing, highest, ended = _standing_decision(connection, survey.name, now)
         if standing is not None:
             return standing
@@ -114,7 +115,7 @@ class Ledger:
         return OpenEpoch(manifest, epoch, fresh_from)
 
     def why_not(self, survey: Survey, now: float) -> NotRecorded | None:
-        """Return the error that would prevent recording a report; None if none would."""
+        """Return the error that would prevent recording a report, or None."""
         try:
             self.following.warm(survey.name, now)
             terms = self._look(survey, now)
@@ -137,7 +138,7 @@ class Ledger:
     ) -> Decision:
         """Draw, sign and store the one report of this name's current epoch; or, locally, a preview.
 
-        The answer is the index of the true category; it reaches nothing but the mechanism.
+        The answer is the index of the true category; it is passed only to the mechanism.
         """
         with self.state.transaction(now) as connection:
             consent = self.state.effective_consent(connection)
@@ -146,7 +147,7 @@ class Ledger:
             if consent is not Consent.ON:
                 raise self.state.missing_consent(consent)
             self.state.check_covered(connection, survey.name)
-            # Of an environment that lowered consent until now.
+            # Left by an environment that lowered consent until now.
             connection.execute("DELETE FROM previews")
             decision = terms = self._terms(connection, survey, now, slot_seconds)
             if isinstance(terms, _Terms):
@@ -156,7 +157,7 @@ class Ledger:
             (remains,) = connection.execute("SELECT remains FROM device").fetchone()
         if remains:
             self.state.erase_remains()
-        if isinstance(decision, BudgetExhausted):  # the look at the clock was committed
+        if isinstance(decision, BudgetExhausted):  # the clock reading was committed
             raise decision
         assert isinstance(decision, Decision)
         return decision
@@ -164,9 +165,9 @@ class Ledger:
     def _terms(
         self, connection: sqlite3.Connection, survey: Survey, now: float, slot_seconds: int | None
     ) -> Decision | BudgetExhausted | _Terms:
-        """Return the terms on which an epoch may be decided now, or the decision that stands.
+        """Return the terms on which an epoch may be decided now, or the existing decision.
 
-        A sliding ceiling's refusal is returned: the look at the clock is to be committed.
+        A sliding ceiling's refusal is returned, not raised, so that the clock reading is committed.
         """
         current = self.undecided_epoch(connection, survey, now)
         if isinstance(current, Decision):
@@ -214,12 +215,12 @@ class Ledger:
                 self._relayed,
             ),
         )
-        # If this state is lost, no successor's epoch that overlaps this one is decided either.
+        # If this state is lost, no overlapping epoch of a successor is decided either.
         self.state.advance(connection, now, decided_for=ends - 1)
 
     def _cost_of(self, manifest: Manifest, reports: int) -> int:
         key = manifest.survey_id, reports
-        if key not in self._costs:  # of two rounds it takes milliseconds
+        if key not in self._costs:  # with two rounds, computing it takes milliseconds
             self._costs[key] = RangeCost.of(manifest.mechanism).next(reports)
         return self._costs[key]
 
@@ -260,7 +261,7 @@ class Ledger:
                     raise NotRunning("the survey has ended: explain() says when it ran")
                 return manifest, epoch
         if begun:
-            self.following.check_fits(begun[0], survey)  # raises
+            self.following.check_fits(begun[0], survey)  # this raises
         raise self._not_begun(connection, survey, accepted)
 
     def _not_begun(
@@ -279,10 +280,10 @@ class Ledger:
 def _standing_decision(
     connection: sqlite3.Connection, name: str, now: float
 ) -> tuple[Decision | None, int, int]:
-    """Return the decision that stands, the highest epoch decided, and when that ends (D3)."""
+    """Return the existing decision, the highest decided epoch, and when that epoch ends (D3)."""
     newest = connection.execute(
         "SELECT epoch, status, verdict, ends FROM decisions WHERE name = ?"
-        " ORDER BY epoch DESC LIMIT 1",  # it began after all others had ended
+        " ORDER BY epoch DESC LIMIT 1",  # its epoch began after all others had ended
         (name,),
     ).fetchone()
     if newest is None:
@@ -301,8 +302,8 @@ def _check_fresh(
 ) -> int:
     epoch_start = manifest.schedule.epoch_start(epoch)
     fresh_from, unsure = connection.execute("SELECT fresh_from, unsure FROM device").fetchone()
-    # Were the end not looked at, a collector could publish schedules that end one second after each
-    # other, and get a response a second from epochs of a day.
+    # Without the check of the end, a collector could publish schedules that end one second after
+    # each other. It would get a response a second from epochs of a day.
     if unsure or epoch_start <= fresh_from or epoch <= highest or epoch_start < ended:
         raise EpochUndecidable(_why_undecidable(epoch, epoch_start, highest, fresh_from, unsure))
     return int(fresh_from)
@@ -327,7 +328,7 @@ def _why_undecidable(
 
 
 def device_secret(connection: sqlite3.Connection) -> bytes:
-    """Return the secret from which a device's report keys and its draws ahead follow."""
+    """Return the secret from which a device's report keys and advance draws are derived."""
     secret: bytes
     (secret,) = connection.execute("SELECT secret FROM device").fetchone()
     return secret
@@ -340,7 +341,7 @@ def _check_slot(
     slot_seconds: int,
     now: float,
 ) -> None:
-    """Check that an event now is in the slot from which this epoch is reported."""
+    """Check that an event now is in the slot that is reported for this epoch."""
     schedule = manifest.schedule
     slots = -(-schedule.epoch_seconds // slot_seconds)
     slot = int(now - schedule.epoch_start(epoch)) // slot_seconds

@@ -1,14 +1,16 @@
-"""The times at which the collector may be asked for manifests: rule D10, as the state holds it.
+"""The times at which the collector may be asked for manifests: rule D10, as stored in the state.
 
-1. A request is counted before it leaves the device. One that could not leave is taken back: no
-   collector saw it.
-2. After an answer of use, or of much use of the network, a name is asked for again in a day, after
-   any other in a minute at first and in a day at last. A restart forgets none of it.
-3. At most eight requests a name leave the device in a day of its clock, whatever was answered.
-4. An app that declares a survey otherwise than before asks anew: that no collector can bring about.
-   Each declaration has its own times, since two versions of an app may share a state in turn.
-5. A request for a token brings one along, by force; in the second half of an epoch whose report
-   bears a token there is none. Else both would tell whether the device ran the day before.
+1. A request is counted before it leaves the device. A request that could not leave is uncounted,
+   since no collector saw it.
+2. After an answer that was useful, or that used much of the network, a name is requested again in a
+   day. After any other answer it is requested in a minute at first, and in a day eventually. A
+   restart does not reset this.
+3. At most eight requests per name leave the device in a day of its clock, whatever the answers.
+4. An app that changes a survey's declaration requests it anew; no collector can cause that. Each
+   declaration has its own times, since two versions of an app may alternate on one state.
+5. A forced request for a token includes a request for manifests. In the second half of an epoch
+   whose report bears a token, no manifests are requested. Otherwise both would reveal whether the
+   device ran the day before.
 """
 
 import sqlite3
@@ -22,17 +24,17 @@ from deniable.client.survey import DAY
 
 MOST_REQUESTS_A_DAY: Final = 8
 _FIRST_WITHIN: Final = 30.0
-"""Seconds: a newly set up device must not send a request at the moment of its first report."""
+"""In seconds: a newly set-up device must not send a request at the moment of its first report."""
 _FIRST_FAILURE: Final = 60
 _MOST_JITTER: Final = 1 / 4
 _NOT_ASKED: Final = -1
-"""In place of failures in a row: no request since the app declared the survey like this."""
+"""Value instead of consecutive failures: no request since the app declared the survey like this."""
 _LONGEST: Final = DAY * (1 + _MOST_JITTER)
 
 _Row = tuple[int, float, int]
-"""Failures in a row, when it is due, and requests today."""
+"""Consecutive failures, time when the next request is due, and requests today."""
 _FORGOTTEN: Final = 7 * DAY
-"""A declaration that has been due for this long belongs to an app that is gone."""
+"""A declaration that has been overdue for this long belongs to an app that is gone."""
 
 
 class Fetched(Enum):
@@ -40,7 +42,7 @@ class Fetched(Enum):
 
     OF_USE = auto()
     OF_NO_USE = auto()
-    TOO_DEAR = auto()  # of no use, and large
+    TOO_DEAR = auto()  # useless, and large
     NEVER_LEFT = auto()
 
 
@@ -71,10 +73,10 @@ class Refreshes:
     ) -> dict[str, float]:
         """Count requests that are about to be sent; return when each name may be requested.
 
-        That is now, and then it is counted unless the caller only looks, or later. By force it is
-        asked although it is not time yet; rule 3 holds all the same. In the background, the very
-        first one waits at random. ``declared`` has a digest of each name's declaration, which later
-        calls go by.
+        The time is either later, or now. If it is now, the request is counted, unless the caller
+        only looks. With ``force``, a name may be requested before its time; rule 3 still holds. In
+        the background, the very first request waits for a random time. ``declared`` has a digest of
+        each name's declaration; later calls use it.
         """
         self._declared = declared
         with self.state.transaction(now) as connection:
@@ -131,7 +133,7 @@ class Refreshes:
         if self._requests(connection, name, now) >= MOST_REQUESTS_A_DAY:
             return (now // DAY + 1) * DAY + self._jitter() * DAY * _MOST_JITTER
         wanted = force or (failures == _NOT_ASKED and not in_background)
-        if not wanted and now < due <= now + _LONGEST:  # or the clock was put back since
+        if not wanted and now < due <= now + _LONGEST:  # or the clock was set back since
             return due
         if only_looks:
             return now
@@ -151,7 +153,7 @@ class Refreshes:
         return int(until)
 
     def _requests(self, connection: sqlite3.Connection, name: str, now: float) -> int:
-        """Return how many requests for a name were sent today, whatever was declared."""
+        """Return how many requests for a name were sent today, under any declaration."""
         (requests,) = connection.execute(
             "SELECT coalesce(sum(requests), 0) FROM refreshes"
             " WHERE origin = ? AND name = ? AND day = ?",

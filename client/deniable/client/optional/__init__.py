@@ -1,1 +1,1 @@
-"""Optional parts, each of which is loaded where an app asks for it: see :mod:`..parts`."""
+"""Optional parts, each loaded only if an app asks for it: see :mod:`..parts`."""

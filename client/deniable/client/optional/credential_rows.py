@@ -1,30 +1,31 @@
-"""Credentials of issuers, as the state holds them: one row for each key that was wanted.
+"""Credentials of issuers, as stored in the state: one row for each wanted key.
 
 They are certificates, or the tokens of blind enrolment.
 
-1. One is wanted for an epoch that can be decided, and only before it is decided. A certificate is
-   wanted once more for the same key if the collector refused the one that a report bears.
-2. It is erased when the collector takes the epoch's reports no more, by purge, and when consent
-   ends. What remains of the row is that an issuer was asked.
-3. A report that waits for another certificate is not sent; a day after the epoch closed it is
-   dropped, as it is when the issuer declines.
-4. Whom a device has asked for a token stays so: under another manifest of the name none is wanted
-   for an epoch that begins before that one ends.
+1. A credential is wanted for an epoch that can be decided, and only before it is decided. A
+   certificate is wanted again for the same key if the collector refused the one in a report.
+2. It is erased when the collector stops accepting the epoch's reports, by a purge, and when consent
+   ends. The row then only records that an issuer was asked.
+3. A report that waits for another certificate is not sent. It is dropped a day after the epoch
+   closed, or when the issuer declines.
+4. A device does not change the issuer that it asked for a token: under another manifest of the name
+   no token is wanted for an epoch that begins before that one ends.
 
-Every function here that takes a connection is to be called within a transaction of the state.
+Every function here with a connection argument must be called within a transaction of the state.
 
-Draws ahead of a blind epoch follow from the device's secret. Nothing of them is stored: they are
-the same after a restart, in every process, and whatever is answered. In the first half of an epoch
-a token is asked for, in the second its report leaves, or never: so nothing that becomes of a report
-can move a request, and they never come together.
+Advance draws for a blind epoch are derived from the device's secret. They are not stored: they are
+the same after a restart, in every process, and whatever the answers. In the first half of an epoch
+a token is requested; in the second its report leaves, or never. So the fate of a report cannot move
+a request, and they never come together.
 
-5. A token's time is uniform in the epoch's first hour, or quarter if that is less: one in all of
-   the half would leave many without a token. It is asked for then, or when the app runs next within
-   the half, and kept if it comes in that half.
-6. A report's is uniform in the third quarter, so that a later start can send it within the epoch.
-   Whoever answers after it waits for a time that is uniform in half of what is left of the epoch.
-7. Two reports that bear tokens would leave in one session of the app, and so show that they are one
-   device's: of all blind surveys one is drawn, and answered.
+5. A token's time is uniform in the epoch's first hour, or quarter if that is shorter; a time in the
+   whole half would leave many without a token. It is requested then, or when the app next runs
+   within the half, and kept if it arrives in that half.
+6. A report's time is uniform in the third quarter, so that a later start can send it within the
+   epoch. If the user answers later, it waits for a time that is uniform in half of the rest of the
+   epoch.
+7. Two reports that bear tokens would leave in one session of the app, and so reveal that they come
+   from one device. So one of all blind surveys is drawn, and answered.
 """
 
 import hashlib
@@ -46,7 +47,7 @@ _DRAW_BYTES: Final = 6
 
 
 class CredentialKey(NamedTuple):
-    """The key of a credential's row: this device has one credential for a survey and epoch."""
+    """The key of a credential's row: a device has one credential for a survey and epoch."""
 
     name: str
     survey_id: bytes
@@ -59,15 +60,15 @@ def held_credential(connection: sqlite3.Connection, key: CredentialKey) -> bytes
         "SELECT credential, blind FROM credentials WHERE (name, survey_id, epoch) = (?, ?, ?)", key
     ).fetchone()
     held, blind = (None, 0) if row is None else row
-    # Whatever bits have become is no credential.
+    # Corrupted bytes are not a credential.
     length = MODULUS_BYTES if blind else SIGNATURE_BYTES
     return held if isinstance(held, bytes) and len(held) == length else None
 
 
 def asked_elsewhere(connection: sqlite3.Connection, manifest: Manifest, epoch: int) -> bool:
-    """Tell whether an issuer was asked under another manifest, for an epoch that overlaps (rule 4).
+    """Return whether an issuer was asked under another manifest, for an overlapping epoch (rule 4).
 
-    It is of concern where that manifest or this one is of blind enrolment.
+    It matters only if that manifest or this one has blind enrolment.
     """
     row = connection.execute(
         "SELECT 1 FROM credentials WHERE name = ? AND survey_id != ? AND asks > 0 AND ends > ?"
@@ -89,14 +90,14 @@ def middle(manifest: Manifest, epoch: int) -> float:
 
 
 def asked_at(secret: bytes, manifest: Manifest, epoch: int) -> float:
-    """Return the time from which a token is asked for."""
+    """Return the time from which a token is requested."""
     schedule = manifest.schedule
     drawn, _ = _draws(secret, _ASKING_CONTEXT, manifest, epoch)
     return schedule.epoch_start(epoch) + drawn * min(ASKING_SECONDS, schedule.epoch_seconds / 4)
 
 
 def leaves_at(secret: bytes, manifest: Manifest, epoch: int, now: float) -> float:
-    """Return the time from which a report that is made now leaves the device, if ever."""
+    """Return the time from which a report decided now may leave the device, if ever."""
     first, second = _draws(secret, _TIME_CONTEXT, manifest, epoch)
     begins, ends = middle(manifest, epoch), manifest.schedule.epoch_start(epoch + 1)
     leaves = begins + first * (ends - begins) / 2
@@ -112,9 +113,9 @@ def _draws(secret: bytes, context: bytes, manifest: Manifest, epoch: int) -> tup
 
 
 def chosen_survey(secret: bytes, starts: int, names: Iterable[str]) -> str:
-    """Return the one of these names that is drawn for the epoch that starts then.
+    """Return the name that is drawn, of these, for the epoch with that start.
 
-    Each has the same chance, and of fewer the same is drawn if it is among them.
+    Each has the same chance, and from a subset the same name is drawn if it is included.
     """
 
     def drawn(name: str) -> bytes:

@@ -1,9 +1,9 @@
-"""The credentials to ask issuers for, and what became of them, in transactions of the state.
+"""The credentials to request from issuers, and their results, in transactions of the state.
 
-1. Nobody is asked without consent, as it holds in the transaction that picks what to ask; and for
-   surveys that it does not cover, only again for reports that wait.
+1. No issuer is asked without consent, as of the transaction that picks the requests. For surveys
+   that consent does not cover, an issuer is only asked again for reports that wait.
 2. A call is counted before it is made, and claimed: of several processes one asks at a time.
-3. What comes back after consent ended, or for a key that this device has no more, is not kept.
+3. A result is discarded if consent has ended, or if this device no longer has the key.
 """
 
 import sqlite3
@@ -46,16 +46,16 @@ _ROUTE: Final = "/v1/enrolments"
 
 @dataclass(frozen=True, slots=True)
 class EnrolmentRequest:
-    """A key for which an issuer should vouch. Nothing in it depends on an answer."""
+    """A key for which an issuer should vouch. It does not depend on an answer."""
 
     survey: str
     survey_id: bytes
     epoch: int
     public_key: bytes | None
-    """Of this device for this survey and epoch alone: 32 bytes. None in blind mode, in which an
+    """This device's key for this survey and epoch alone: 32 bytes. None in blind mode, in which an
     issuer must not see it."""
     token_request: bytes | None = field(default=None, repr=False)
-    """In blind mode, what the issuer sees of that key: nothing that it could ever recognise."""
+    """In blind mode, the issuer's view of that key, by which it can never recognise the key."""
 
     @property
     def path(self) -> str:
@@ -72,7 +72,7 @@ class EnrolmentRequest:
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """Return the headers to send with it, beside those that sign the user in.
+        """Return the headers to send with it, in addition to those that sign the user in.
 
         They are the same on all devices.
         """
@@ -82,7 +82,7 @@ class EnrolmentRequest:
         return {"Content-Type": sent, "Accept": answer, "User-Agent": USER_AGENT}
 
     def read_answer(self, body: bytes) -> bytes:
-        """Return the issuer's bytes of the body of the route's 200 answer, unverified.
+        """Return the issuer's bytes from the body of the route's 200 answer, unverified.
 
         Raises:
             Refusal: malformed, for anything else.
@@ -95,11 +95,11 @@ class EnrolmentRequest:
 
 
 Enrol = Callable[[EnrolmentRequest], bytes | None]
-"""Returns the issuer's bytes, as ``read_answer`` does: 64, or 256 in blind mode; None where nobody
-vouches for this key; raises to be asked later.
+"""Returns the issuer's bytes, like ``read_answer``: 64, or 256 in blind mode; None if nobody
+vouches for this key; raises an error to be asked later.
 
-A plain function: it is called on a daemon thread, also within ``refresh()``, and may take its time.
-It gets no answer, and none has been asked for yet.
+A plain function: it is called on a daemon thread, also within ``refresh()``, and may be slow. It
+receives no answer, and none has been requested yet.
 """
 
 
@@ -109,24 +109,24 @@ class Wanted:
 
     key: CredentialKey
     request: EnrolmentRequest
-    # Returns what an issuer gave as a credential, verified, and the issuer's id; raises Refusal.
+    # Returns an issuer's bytes as a verified credential, and the issuer's id; raises Refusal.
     verified: Callable[[bytes], tuple[bytes, bytes]] = field(repr=False)
-    public_key: bytes = field(repr=False)  # of the report that it is for
-    closes: int  # until when the collector takes the epoch's reports
-    until: float  # when it is too late to ask, or for what was asked to come
+    public_key: bytes = field(repr=False)  # the key of its report
+    closes: int  # when the collector stops accepting the epoch's reports
+    until: float  # when it is too late to ask, or for the answer to arrive
     due: float  # when to ask
     asks: int  # calls so far
-    renewal: bool  # a report waits for it, whose certificate the collector refused
+    renewal: bool  # whether a report waits for it, after the collector refused its certificate
 
     @property
     def is_token(self) -> bool:
-        """Tell a token of blind enrolment, which has its time, from a certificate."""
+        """Return whether a blind token is wanted, which has a set time, and not a certificate."""
         return self.until < inf
 
 
 @dataclass(frozen=True, slots=True)
 class WantedCredentials:
-    """The credentials wanted now, and the start of such a survey's next epoch: Unix seconds."""
+    """The credentials wanted now, and the start of the next epoch that needs one: Unix seconds."""
 
     wanted: tuple[Wanted, ...] = ()
     begins: float = inf
@@ -135,7 +135,7 @@ class WantedCredentials:
 class Credentials:
     """The credentials of one collector's surveys; raises ``StateUnavailable``.
 
-    ``spread`` returns, given when it is too late, the seconds to wait before asking, at random.
+    ``spread`` returns a random number of seconds to wait before asking, given when it is too late.
     """
 
     def __init__(self, ledger: Ledger, spread: Callable[[float], float]) -> None:
@@ -146,7 +146,7 @@ class Credentials:
 
     @kept
     def plan(self, now: float) -> WantedCredentials:
-        """Return the credentials to ask for; none without consent. Creates no state."""
+        """Return the credentials to request; none without consent. It creates no state."""
         with self.state.existing(now) as connection:
             if connection is None or self.state.effective_consent(connection) is not Consent.ON:
                 return WantedCredentials()
@@ -175,7 +175,7 @@ class Credentials:
 
     @kept
     def keep(self, wanted: Wanted, credential: bytes, issuer: bytes, now: float) -> str:
-        """Store a verified credential; return why it is no longer of use, or an empty text."""
+        """Store a verified credential; return why it is no longer useful, or an empty text."""
         if now >= wanted.until:
             return "it arrived too late, after the first half of the epoch"
         with self.state.transaction(now) as connection:
@@ -183,7 +183,7 @@ class Credentials:
                 return "consent has ended"
             if _public_key(connection, wanted.key) != wanted.public_key:
                 return "the state was replaced"
-            send = now + self._spread(wanted.closes)  # of a report that was sent before
+            send = now + self._spread(wanted.closes)  # for a report that was sent before
             report = connection.execute(
                 "SELECT d.envelope FROM decisions d JOIN credentials c"
                 " ON c.name = d.name AND c.survey_id = d.survey_id AND c.epoch = d.epoch"
@@ -217,7 +217,7 @@ class Credentials:
 
     @kept
     def decline(self, wanted: Wanted, now: float) -> None:
-        """Drop the report that waits: no issuer vouches for its key."""
+        """Drop the waiting report: no issuer vouches for its key."""
         with self.state.transaction(now) as connection:
             connection.execute(
                 "UPDATE decisions SET status = 'dropped', verdict = 'not-enrolled', settled = ?,"
@@ -253,7 +253,7 @@ class Credentials:
             due = now + self._spread(manifest.schedule.epoch_start(epoch + 1))
         row = connection.execute(
             "SELECT due, asks FROM credentials WHERE (name, survey_id, epoch) = (?, ?, ?)"
-            " AND typeof(due) || typeof(asks) = 'realinteger'",  # or bits rotted
+            " AND typeof(due) || typeof(asks) = 'realinteger'",  # or corrupted
             key,
         ).fetchone()
         if row is not None:  # it was wanted before
@@ -294,7 +294,7 @@ class Credentials:
 
 
 def _until(manifest: Manifest, epoch: int) -> float:
-    """Return the time from which a credential is of no use, which may be past in blind mode."""
+    """Return when a credential becomes useless, which may be in the past in blind mode."""
     if manifest.enrolment.mode != "blind":
         return inf
     return -inf if manifest.enrolment.key_of(epoch) is None else middle(manifest, epoch)

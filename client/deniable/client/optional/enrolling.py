@@ -1,13 +1,13 @@
-"""Asking the app's callback for credentials, so that nothing it does can harm the app.
+"""Requests to the app's callback for credentials, so that its faults cannot harm the app.
 
-1. The callback is called on a daemon thread of its own, which exists for as long as it is asked:
-   while it hangs, reports of other surveys are sent, and no second call is made. Or it is called
-   within ``refresh()``, on that call's daemon thread.
-2. Whatever it raises or returns ends here. What it returns is verified before it is kept.
-3. Closing waits a second for it at most, and what comes later is left: it is asked again.
-4. A child of a fork asks anew, whatever the parent's thread was doing.
-5. Nothing that becomes of reports changes when or whether an issuer is asked: else who joins issuer
-   and collector would find the accounts of those reports.
+1. The callback is called on a separate daemon thread, which lasts as long as the call. While it
+   hangs, other surveys' reports are sent, and no second call is made. Alternatively, ``refresh()``
+   calls it on its own daemon thread.
+2. All its errors and results are handled here. A result is verified before it is kept.
+3. Closing waits at most a second for it, and ignores later results: it is asked again.
+4. A forked child asks anew, whatever the parent's thread was doing.
+5. The fate of reports never changes when or whether an issuer is asked. Otherwise anybody with both
+   the issuer's and the collector's data could find the accounts behind those reports.
 """
 
 import logging
@@ -53,7 +53,7 @@ _UNDER_WAY: Final = "the issuer is already being asked, or need not be"
 class Enrolling(NoIssuer, Forkable):
     """The enrolment that gets credentials for reportable epochs before there is an answer.
 
-    ``wake`` wakes the sending thread, ``hold`` tells how long what is due has still to wait.
+    ``wake`` wakes the sending thread; ``hold`` returns how long due requests still have to wait.
     """
 
     takes = inf
@@ -94,7 +94,7 @@ class Enrolling(NoIssuer, Forkable):
         self._hold = hold
 
     def followed(self, connection: sqlite3.Connection) -> tuple[Manifest, ...]:
-        """Return the manifests followed of blind enrolment, of all declared names."""
+        """Return the followed manifests with blind enrolment, for all declared names."""
         return tuple(
             manifest
             for name in self._following.surveys
@@ -122,10 +122,10 @@ class Enrolling(NoIssuer, Forkable):
             )
 
     def drawn_survey(self, connection: sqlite3.Connection, manifest: Manifest, epoch: int) -> str:
-        """Return which of the blind surveys is answered in this epoch of one of them.
+        """Return the blind survey that is answered in this epoch of one of them.
 
-        It is drawn among those that consent covers and that have a key for it; who was asked for a
-        token stays so, whatever came since, even if the app asks it no more.
+        It is drawn among the surveys that consent covers and that have a key for it. If a survey's
+        issuer was asked for a token, that survey stays drawn, even if the app no longer asks it.
         """
         starts, ends = map(manifest.schedule.epoch_start, (epoch, epoch + 1))
         names = {
@@ -167,7 +167,7 @@ class Enrolling(NoIssuer, Forkable):
         now: float,
         due: float,
     ) -> Leaving:
-        """Return the times of a report that is made now: those of one with a token were drawn."""
+        """Return the times of a report decided now; with a token, they were drawn before."""
         if manifest.enrolment.mode != "blind":
             return Leaving(due)
         leaves = leaves_at(device_secret(connection), manifest, epoch, now)
@@ -194,13 +194,13 @@ class Enrolling(NoIssuer, Forkable):
         )
 
     def step(self) -> float:
-        """Begin to ask for what is due, without waiting; return the seconds until the next time."""
+        """Start requesting due credentials, without waiting; return the seconds to the next."""
         rest = self._rests - self._clock.monotonic()
         if rest > 0:
             return rest
         asking = None if self._stopping or sys.is_finalizing() else self._asking.take()
         if asking is None:
-            return inf  # who is asked wakes us in the end
+            return inf  # the request wakes this thread when it ends
         begun = False
         try:
             now = self._clock.now()
@@ -214,7 +214,7 @@ class Enrolling(NoIssuer, Forkable):
                 return held
             if due:
                 self._asked_tokens |= any(wanted.is_token for wanted in due)
-                # Known before it starts: whoever closes must find it.
+                # Assigned before it starts, since closing must find it.
                 self._thread = thread = threading.Thread(
                     target=self._ask_all, args=(due, asking), name="deniable-enrol", daemon=True
                 )
@@ -231,16 +231,16 @@ class Enrolling(NoIssuer, Forkable):
         return max(0.0, min([*later, plan.begins]) - now)
 
     def wants_tokens(self) -> bool:
-        """Tell whether :meth:`ask_now` would ask for a token."""
+        """Return whether :meth:`ask_now` would request a token."""
         return any(w.is_token for w in self._credentials.plan(self._clock.now()).wanted)
 
     def asked_tokens(self) -> bool:
-        """Tell whether :meth:`step` has asked for a token since this was called last."""
+        """Return whether :meth:`step` has requested a token since the last call of this method."""
         before, self._asked_tokens = self._asked_tokens, False
         return before
 
     def ask_now(self) -> dict[str, NotRecorded]:
-        """Ask for the needed credentials, and wait; return why there is none, by survey."""
+        """Request the needed credentials, and wait; return why one is missing, by survey."""
         asking = self._asking.take()
         try:
             wanted = self._credentials.plan(self._clock.now()).wanted
@@ -259,11 +259,11 @@ class Enrolling(NoIssuer, Forkable):
         return NotEnrolled(f"{error}; {outcome}")
 
     def stop(self) -> None:
-        """Ask no more; what has been begun is for :meth:`join`."""
+        """Ask no more; :meth:`join` handles calls already started."""
         self._stopping = True
 
     def join(self, deadline: float) -> None:
-        """Wait for a call under way, by a deadline of ``time.monotonic()``; then leave it."""
+        """Wait for a running call, by a deadline of ``time.monotonic()``; then leave it."""
         thread = self._thread
         if thread is not None and thread.is_alive():
             thread.join(timeout=max(0.0, deadline - time.monotonic()))
@@ -307,7 +307,7 @@ class Enrolling(NoIssuer, Forkable):
             return self._decline(wanted)
         if not isinstance(given, bytes):
             if isinstance(given, CoroutineType):
-                given.close()  # or Python would warn that nobody awaited it
+                given.close()  # or Python would warn that it was never awaited
             return self._fail(wanted, f"enrol= returned {type(given).__name__}, not bytes")
         try:
             credential, issuer = wanted.verified(given)
@@ -343,7 +343,7 @@ class Enrolling(NoIssuer, Forkable):
 def _status(error: Exception) -> str:
     """Return the HTTP status that urllib's errors have as ``code``, others as ``status``.
 
-    Nothing else of an error of the app's is repeated: its message may hold a secret.
+    Nothing else from an app's error is repeated: its message may contain a secret.
     """
     for name in ("code", "status"):
         value = getattr(error, name, None)

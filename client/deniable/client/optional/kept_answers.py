@@ -1,10 +1,10 @@
 """Memoised surveys: the same answer gets the same response for a range of epochs.
 
-1. A range's draws come from a PRF under a random key of its own, which is stored with the first
+1. A range's draws come from a PRF with its own random key. The key is stored with the first
    decision of the range and erased when the range ends, when consent ends, and in a copied state.
-2. Once its key is erased, or if a lost state may have held one, a range is over for this device.
+2. A range is over for this device once its key is erased, or if a lost state may have had one.
 3. The answer is an input of the PRF. With one stream for all answers, two responses of a device
-   would tell which answers they come from.
+   would reveal which answers they come from.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ _KEY_BYTES: Final = 32
 
 
 class KeptAnswers(FreshNoise):
-    """The noise of an app that takes surveys whose responses are kept."""
+    """The noise of an app that accepts surveys with kept responses."""
 
     def opened(
         self, connection: sqlite3.Connection, manifest: Manifest, epoch: int, fresh: int, now: float
@@ -40,7 +40,7 @@ class KeptAnswers(FreshNoise):
 
 @dataclass(frozen=True, slots=True)
 class MemoRange(FreshNoise):
-    """A range of epochs in which this device keeps its responses: ``reports`` so far."""
+    """A range of epochs in which this device keeps its responses, with ``reports`` so far."""
 
     survey_id: bytes
     first: int
@@ -48,7 +48,7 @@ class MemoRange(FreshNoise):
     reports: int
 
     def respond(self, manifest: Manifest, answer: int, draw: Draw) -> int:
-        """Return the response to an answer; of two rounds only the second is drawn anew."""
+        """Return the response to an answer; with two rounds only the second is drawn anew."""
         mechanism, kept = (
             manifest.mechanism,
             memo_draw(self.key, self.survey_id, self.first, answer),
@@ -67,7 +67,7 @@ class MemoRange(FreshNoise):
 
 
 def memo_draw(key: bytes, survey_id: bytes, first: int, answer: int) -> Draw:
-    """Return a source of words: HMAC-SHA256 of the answer and a counter, cut to 64 bits.
+    """Return a source of words: HMAC-SHA256 of the answer and a counter, truncated to 64 bits.
 
     Source: docs/mathematics.md, section 16.
     """
@@ -81,7 +81,7 @@ def memo_draw(key: bytes, survey_id: bytes, first: int, answer: int) -> Draw:
 def open_memo(
     connection: sqlite3.Connection, manifest: Manifest, epochs: range, fresh_from: int
 ) -> MemoRange:
-    """Return the range's key, made now if it is the first report of the range."""
+    """Return the range's key, created now for the first report of the range."""
     first, schedule = epochs.start, manifest.schedule
     row = connection.execute(
         "SELECT key, reports FROM memos WHERE name = ? AND survey_id = ? AND first = ?",

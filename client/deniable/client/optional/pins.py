@@ -1,10 +1,9 @@
-"""The public log that an app pins: its key, and the witnesses that must have seen what it takes.
+"""The public log that an app pins: its key, and the witnesses that must have seen its entries.
 
-1. What counts is a proof, and nobody's word: that the signed bytes are in a tree whose root the log
-   signed, and a quorum of the pinned witnesses cosigned.
-2. Nobody looks at the time of a cosignature: a device's clock may be wrong, and an old proof shows
-   no less than a new one, since what is in the log stays there. How old a survey may be, its own
-   dates say.
+1. Only a proof counts: it shows that the signed bytes are in a tree whose root the log signed, and
+   that a quorum of the pinned witnesses cosigned it.
+2. The time of a cosignature is ignored: a device's clock may be wrong, and an old proof shows no
+   less than a new one, since entries stay in the log. A survey's own dates limit its age.
 """
 
 from dataclasses import dataclass, field
@@ -28,7 +27,7 @@ class LogPin(NoPin):
 
     @classmethod
     def of(cls, text: str, collector: str) -> "LogPin":
-        """Return the pin that a policy's text states; a ValueError or TypeError if it is none."""
+        """Return the pin that a policy's text states; ValueError or TypeError if it states none."""
         given: object = text
         if not isinstance(given, str):
             raise TypeError(f"log_policy must be a text, not a file or its path: {_TAKE}")
@@ -47,7 +46,7 @@ class LogPin(NoPin):
     def why_not(self, envelope: bytes, proof: bytes) -> str:
         """Return why a proof does not show that signed bytes were witnessed; "" if it does.
 
-        What was shown once is not verified again.
+        A verified proof is not verified again.
         """
         if not proof:
             return f"no proof that {self.quorum} of the collector's public log have seen it"

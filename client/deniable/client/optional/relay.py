@@ -1,22 +1,23 @@
-"""The way to a collector by a relay (RFC 9458): all is sealed for its gateway, nothing goes round.
+"""The transport to a collector through a relay (RFC 9458): everything is sealed for its gateway.
 
-1. There is one way: this module knows the collector's name only to write it inside what is sealed,
-   and never resolves or connects to it (D13).
-2. Each send is sealed afresh, in the one size that all have.
-3. What does not open is no answer, whatever it says: statuses, known problem types, Retry-After and
-   Date of the relay are weather (D8).
+1. There is no other path: this module uses the collector's name only inside sealed messages, and
+   never resolves or connects to it (D13).
+2. Each send is sealed anew, in the same size as all others.
+3. An answer that does not open counts as none: the relay's statuses, known problem types,
+   Retry-After and Date are ignored (D8).
 
-The gateway keys that this device seals for: the app's own, or newer ones.
+This device seals for gateway keys that came with the app, or for newer ones.
 
-4. A key counts if the app came with it, signed by the authority that it pins, or if the newest key
-   of the authority's chain signed it. What is remembered of the chain's former keys is enough for
-   nobody: a thief of one must not choose what a device seals for.
-5. The sequence never goes back. Two lists under one sequence are refused from the second on.
-6. The newest key of the newest list is the one; what it cannot open waits for the next list.
+4. A key counts if it came with the app, signed by the authority that the app pins, or if the newest
+   key of the authority's chain signed it. A signature by a former key of the chain is not enough: a
+   thief of that key must not choose the device's gateway key.
+5. The sequence never decreases. If two lists have the same sequence, the second is refused.
+6. The newest key of the newest list is used; requests that the gateway cannot open with it wait for
+   the next list.
 7. An app that pins all its surveys keeps the keys that it came with, whatever an older version
    fetched: those could be for this device alone, as manifests could (RFC 9458, section 7).
-8. An app that pins a log takes no keys that the log's witnesses have not seen, nor uses those that
-   were fetched before it did.
+8. An app that pins a log accepts no keys that the log's witnesses have not seen, and does not use
+   keys fetched before it pinned the log.
 """
 
 import re
@@ -71,7 +72,7 @@ from deniable.oblivious_http import (
 _URL: Final = re.compile(r"(?P<origin>https?://[^/?#]+)(?P<path>/[!\"$-~]*)?", re.ASCII)
 _MESSAGE_BYTES: Final = ENCAPSULATED_REQUEST_BYTES - REQUEST_OVERHEAD_BYTES
 _HEAD_BYTES: Final = 1_024
-"""What status, headers and sealing of an answer take at most, beside its body."""
+"""The most bytes for status, headers and sealing of an answer, in addition to its body."""
 _NOT_OPENED: Final = 400
 _KEY_GONE: Final = (
     "HTTP 400: the gateway may no longer have the key that this app uses, and an "
@@ -82,14 +83,14 @@ _THIS_MACHINE: Final = frozenset({"127.0.0.1", "[::1]"})
 
 @dataclass(frozen=True, slots=True)
 class Relay:
-    """A relay's address, taken apart."""
+    """The parts of a relay's address."""
 
     origin: str  # https://host[:port]; http for 127.0.0.1 and [::1]
-    path: str  # of the resource that takes sealed requests, with its query
+    path: str  # the path of the resource for sealed requests, with its query
 
     @classmethod
     def at(cls, url: str, collector: str) -> "Relay":
-        """Return the relay of a URL; ValueError if it is none, or runs where the collector does."""
+        """Return the relay at a URL; ValueError if it is invalid, or at the collector's host."""
         match = _URL.fullmatch(url)
         try:
             if match is None:
@@ -104,7 +105,7 @@ class Relay:
 
 
 class ByRelay(Direct):
-    """The way of an app with a relay, which came with ``keys``."""
+    """The connection of an app with a relay, whose bundled keys are ``keys``."""
 
     relayed = True
 
@@ -132,7 +133,7 @@ class RelayTransport:
 
     Args:
         way: the transport to the relay.
-        relay: where sealed requests go.
+        relay: the destination of sealed requests.
         collector: the origin whose gateway opens them.
         key: returns the gateway key to seal for, at each send.
     """
@@ -155,7 +156,7 @@ class RelayTransport:
         timeout: float = REQUEST_SECONDS,
         before_body: Callable[[], None] | None = None,
     ) -> HttpAnswer:
-        """Send one request, and return what the gateway sealed as its answer."""
+        """Send one request, and return the answer that the gateway sealed."""
         fields = tuple((name.lower(), value) for name, value in headers.items())
         message = BinaryRequest(method, self._scheme, self._authority, path, fields, body)
         try:
@@ -184,7 +185,7 @@ class RelayTransport:
         return _opened(opener, answer.body, most)
 
     def find_route(self, timeout: float = REQUEST_SECONDS) -> None:
-        """Look for a route to the relay; nobody is asked for the collector."""
+        """Look for a route to the relay; no request reaches the collector."""
         if (error := outage(self._way, timeout)) is not None:
             raise _at_the_relay(error) from error
 
@@ -213,7 +214,7 @@ class Keyring:
     """One collector's gateway keys; every method raises ``StateUnavailable``.
 
     ``bundled`` came with the app, which is ``pinned`` if it pins the ids of all its surveys;
-    ``pin`` is the log that it pins.
+    ``pin`` is its pinned log.
     """
 
     def __init__(
@@ -233,17 +234,17 @@ class Keyring:
             return self._known(connection).configurations[0]
 
     def is_as_bundled(self, connection: sqlite3.Connection | None) -> bool:
-        """Tell whether the key to seal for came with the app, which is the same on all devices."""
+        """Return whether the key to seal for came with the app, as on all devices."""
         return self._known(connection) is self._bundled
 
     @kept
     def learn(self, envelope: bytes, proof: bytes, now: float) -> None:
-        """Take the signed keys that a collector publishes, unless they are known already.
+        """Accept the signed keys that a collector publishes, unless they are known already.
 
         Raises:
             ManifestRefused: for keys that the log's witnesses have not seen.
-            Refusal: for what rules 1 and 2 forbid; ``bad-signature`` also where the authority may
-                have handed over to a key that this device does not know.
+            Refusal: for violations of rules 4 and 5; ``bad-signature`` also if the authority may
+                have been rotated to a key that this device does not know.
         """
         with self.state.transaction(now) as connection:
             known, chain = self._known(connection), self._authorities.chain(connection)
@@ -280,7 +281,7 @@ class Keyring:
         if not row or self.pinned:
             return self._bundled
         known = [self._bundled]
-        with suppress(Refusal, TypeError):  # bytes that rotted, or not signed by the newest key
+        with suppress(Refusal, TypeError):  # corrupted bytes, or not signed by the newest key
             key = row[0], self._authorities.chain(connection)[-1:]
             if self._pin.why_not(*row):
                 return self._bundled
@@ -297,7 +298,7 @@ def bundled_gateway_keys(
     authority: bytes,
     pin: NoPin,
 ) -> GatewayKeys:
-    """Return the newest of the app's gateway keys, of which a relay needs some."""
+    """Return the newest of the app's gateway keys; a relay needs at least one."""
     of_argument: object = given
     if not isinstance(of_argument, bytes | None):
         raise TypeError("gateway_keys must be the signed keys as bytes, not their path")

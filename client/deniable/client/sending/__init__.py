@@ -1,1 +1,1 @@
-"""The way of a decided report to the collector."""
+"""Sending: the path of a decided report to the collector."""

@@ -1,15 +1,16 @@
-"""How long a report waits before its request: at random, and again after a launch (D7).
+"""The delay before a report's request: random, and drawn again after a launch (D7).
 
-The moment of a launch is never the moment of a request. What is overdue when the thread starts
-waits for a delay of running time, since a launch shows when somebody uses the device. The delay is
-drawn once for a collector. What is left of it is kept in the state, so that starts of a few seconds
-use it up in the end; drawn anew at each, hardly any would send. It is noted at running times that
-double, so that who is killed loses half of it at most, and a delay costs nine small writes at most.
+A request never coincides with a launch. A launch shows that somebody uses the device, so reports
+overdue when the thread starts wait for a delay of running time. The delay is drawn once for each
+collector. The remaining delay is kept in the state, so that starts of a few seconds eventually use
+it up. If it were drawn anew at each start, hardly any would send. It is stored at running times
+that double, so that a killed process loses at most half of it. A delay costs at most nine small
+writes.
 
-A thread that comes back later than it meant to, by more than the longest delay, was suspended, as
-apps in the background and closed laptops are. That shows a user, too, and counts as a start. A
-moment of its nap counts as running time, so that a machine whose every wake is shorter, or whose
-timers are always late, sends in the end.
+A thread that wakes later than intended, by more than the longest delay, was suspended, like
+background apps and closed laptops. That also shows a user, and counts as a start. One moment of the
+suspension counts as running time. So a machine that wakes only for shorter times, or whose timers
+are always late, eventually sends.
 """
 
 from collections.abc import Callable
@@ -25,28 +26,28 @@ from deniable.client.state.state import State
 from deniable.client.state.transactions import kept
 
 DELIVERY_SECONDS: Final = 3600.0
-"""Within which a report is sent, at a random time, unless the app's settings say otherwise."""
+"""A report is sent at a random time within these seconds, unless the app sets another limit."""
 LONGEST_DELAY: Final = 30
-"""Seconds of running; no delay is longer than ``delivery_seconds`` either."""
+"""In seconds of running; no delay is longer than ``delivery_seconds`` either."""
 _FIRST_NOTE: Final = 0.25
 
 
 def report_delay(closes: float, now: float, most: float, jitter: float) -> float:
-    """Return a random wait with a report that closes then: half of what is left, at most."""
-    # What seems to be closed already is in no hurry, and must not leave together with others.
+    """Return a random wait before a report closes: at most half of the time left."""
+    # A report that seems closed already is in no hurry, and must not leave together with others.
     left = closes - now
     return jitter * (min(most, left / 2) if left > 0 else most)
 
 
 class _Phase(Enum):
     STOPPED = auto()  # no thread has started
-    LOOKING = auto()  # the thread is looking for the first time: what is due now was so before
-    WAITING = auto()  # something was
+    LOOKING = auto()  # the thread is looking for the first time: reports due now were due before
+    WAITING = auto()  # some reports were due
     OVER = auto()
 
 
 class LaunchDelay:
-    """The delay of what is overdue at a start; for one thread.
+    """The delay of overdue reports at a start; for one thread.
 
     No delay is longer than ``spread`` seconds; ``jitter`` is uniform in [0, 1).
     """
@@ -62,15 +63,15 @@ class LaunchDelay:
         self.restart()
 
     def restart(self) -> None:
-        """Forget that a thread has started: it has not, in the child of a fork."""
+        """Forget that a thread has started: in the child of a fork, it has not."""
         self._back_at, self._nap = (inf, inf), 0.0
         self._phase = _Phase.STOPPED
-        self._left: float | None = None  # seconds at the thread's start, or None: none is drawn
+        self._left: float | None = None  # seconds at the thread's start; None if not drawn
         self._started = -inf
         self._noted = 0.0
 
     def hold(self) -> float:
-        """Return the seconds for which what is due now has still to wait; draw them if need be."""
+        """Return the seconds for which due reports still have to wait; draw the delay if needed."""
         if self._phase is _Phase.LOOKING:
             self._phase = _Phase.WAITING
             if self._left is None:
@@ -82,7 +83,8 @@ class LaunchDelay:
 
     def begin(self) -> float:
         """Begin a round of the thread; return the seconds to wait before it, 0 for none."""
-        # By two clocks: one stands still while the machine sleeps, the other may be put back.
+        # Two clocks are needed: one stands still while the machine sleeps, the other may be set
+        # back.
         resumed: float | None = None
         if max(map(sub, self._instants(), self._back_at)) > LONGEST_DELAY:
             if self._phase is _Phase.WAITING and self._left is not None:
@@ -99,7 +101,7 @@ class LaunchDelay:
             return 0.0
         left = self.hold()
         if left == 0:
-            self._store(None)  # before anything leaves, for the same reason as in note()
+            self._store(None)  # before any report leaves, for the same reason as in note()
             self._phase = _Phase.OVER
             return 0.0
         ran = self._clock.monotonic() - self._started
@@ -108,22 +110,22 @@ class LaunchDelay:
         return min(left, self._next_note() - ran)
 
     def end_look(self) -> None:
-        """End the first round: what falls due from now on has a random time of its own."""
+        """End the first round: reports that fall due from now on have their own random times."""
         if self._phase is _Phase.LOOKING:
             self._phase = _Phase.OVER
         elif self._phase is _Phase.WAITING and self._noted < 0:
             self.note()
 
     def rest(self, seconds: float) -> float:
-        """Note when the thread means to come back for its next round; return the seconds."""
+        """Note when the thread intends to wake for its next round; return the seconds."""
         now, running = self._instants()
         self._back_at, self._nap = (now + seconds, running + seconds), seconds
         return seconds
 
     def note(self) -> None:
-        """Store the rest of a delay, if one is under way.
+        """Store the rest of a delay, if one is in progress.
 
-        One that is over has sent nothing yet: the next start must not find that nothing is left.
+        A delay that is over has sent nothing yet, so the next start must find some of it left.
         """
         if self._phase is _Phase.WAITING and (left := self.hold()) > 0:
             self._store(left)
@@ -148,7 +150,7 @@ class LaunchDelay:
                 ).fetchone()
             )
         left = row[0] if row else None
-        return min(left / 1000, self._most) if isinstance(left, int) else None  # or bits rotted
+        return min(left / 1000, self._most) if isinstance(left, int) else None  # or corrupted
 
     @kept
     def _store(self, left: float | None) -> None:
@@ -160,34 +162,34 @@ class LaunchDelay:
                 return
             connection.execute(
                 "INSERT INTO launches VALUES (?, ?)"
-                # Of several processes the one that is ahead.
+                # Of several processes, the furthest ahead counts.
                 " ON CONFLICT (origin) DO UPDATE SET left_ms = min(left_ms, excluded.left_ms)",
                 (self._collector, int(left * 1000)),
             )
 
 
 class Wake:
-    """An event for one waiting thread: it may be set in the middle of anything, even of setting it.
+    """An event for one waiting thread; it may be set at any moment, even during another ``set``.
 
-    A signal's handler, or a finaliser, runs wherever its thread just was. If that is inside ``set``
-    of threading's event, a second ``set`` waits for ever for a lock that this very thread holds.
+    A signal handler or a finaliser interrupts its thread anywhere. If that is inside ``set`` of
+    ``threading.Event``, a second ``set`` waits for ever for a lock that its own thread holds.
     """
 
     def __init__(self) -> None:
         self._calls: SimpleQueue[None] = SimpleQueue()  # its put() is reentrant by contract
 
     def set(self) -> None:
-        """Let the thread go on, now or when it waits next."""
+        """Let the thread continue, now or when it waits next."""
         if self._calls.empty():
             self._calls.put(None)
 
     def clear(self) -> None:
-        """Forget all calls so far: to be done before looking for what they were about."""
+        """Forget all calls so far, before the caller looks for their causes."""
         with suppress(Empty):
             while True:
                 self._calls.get_nowait()
 
     def wait(self, seconds: float) -> None:
-        """Wait for a call, and so long at most."""
+        """Wait for a call, at most so many seconds."""
         with suppress(Empty):
             self._calls.get(timeout=seconds)

@@ -1,9 +1,9 @@
-"""One HTTP request on a connection of its own (D7), with the standard library's client.
+"""One HTTP request on its own connection (D7), with the standard library's client.
 
-Redirects are not followed, encodings not decoded, cookies not kept, and no answer is read beyond a
-cap in bytes and in time: whatever the network does, the device neither hangs nor fills its memory.
-One deadline is for all of it, resolving the name and trying all its addresses included. Nothing can
-interrupt the system's resolver, so it is asked on a thread that nobody waits for then.
+It follows no redirects, decodes no encodings and keeps no cookies. It limits an answer's bytes and
+time, so a hostile network can neither hang the device nor fill its memory. One deadline covers
+everything, including resolving the name and trying all its addresses. Nothing can interrupt the
+system's resolver, so it runs on a thread that can be abandoned.
 """
 
 import errno
@@ -34,7 +34,7 @@ _HTTPS_PORT: Final = 443
 _FIXED: Final = {"User-Agent": USER_AGENT, "Connection": "close"}
 
 _Wanted = tuple[str, str, Mapping[str, str], bytes, int]
-"""A request's method, path, headers and body, and how many bytes of an answer's body are taken."""
+"""A request's method, path, headers and body, and the most bytes accepted of an answer's body."""
 
 
 def exchange(
@@ -61,7 +61,7 @@ def exchange(
                 content = response.read(most + 1)
                 if len(content) > most:
                     raise TransportError("the answer is too long")
-                if response.length:  # http.client says nothing if less came than was announced
+                if response.length:  # http.client does not report an answer shorter than announced
                     raise TransportError("the answer was cut short")
                 return HttpAnswer(response.status, received, content)
     except TransportError as error:
@@ -81,7 +81,7 @@ def find_route(target: Target, seconds: float) -> None:
 
 @contextmanager
 def _outages(by_way: str = "") -> Iterator[None]:
-    """Raise a failure as a ``TransportError``."""
+    """Raise failures as ``TransportError``."""
     try:
         yield
     except (OSError, http.client.HTTPException, ValueError) as error:
@@ -91,7 +91,7 @@ def _outages(by_way: str = "") -> Iterator[None]:
 def _failure(error: Exception, by_way: str) -> TransportError:
     unsent = isinstance(error, NotReached)
     cause = error.__cause__ or error if unsent else error
-    # The kind only: its text may hold addresses, and the proxy's password.
+    # Only its type: the text may contain addresses, and the proxy's password.
     kind = type(cause).__name__
     if kind == "OSError" and isinstance(cause, OSError):
         kind = errno.errorcode.get(cause.errno or 0, kind)
@@ -99,14 +99,14 @@ def _failure(error: Exception, by_way: str) -> TransportError:
 
 
 class _Connection(http.client.HTTPConnection):
-    """A connection of which all together, from the name to the answer, ends by a deadline."""
+    """A connection with one deadline for everything, including resolving the name."""
 
     def __init__(self, target: Target, proxy: "_Proxy | None", deadline: float, most: int) -> None:
         self.default_port = _HTTPS_PORT if target.secure else _HTTP_PORT
         super().__init__((proxy or target).host, (proxy or target).port)
-        if proxy is not None:  # of an origin with TLS
+        if proxy is not None:  # for an origin with TLS
             self.set_tunnel(target.host, target.port, dict(proxy.headers))
-        # http.client's own way to put another function in place of socket.create_connection.
+        # http.client's own way to replace socket.create_connection.
         self._create_connection = partial(connect_by, deadline)
         # Also for the proxy's answer to CONNECT, which is read while connecting.
         self.response_class = partial(_Response, self)  # type: ignore[assignment]
@@ -133,7 +133,7 @@ def _proxy_to(target: Target) -> "_Proxy | None":
 
 
 def _find_proxy(target: Target) -> "_Proxy | None":
-    # Here, since it costs more time than all the rest of the client.
+    # Imported here, since it takes more time than all the rest of the client.
     from urllib.request import getproxies, proxy_bypass
 
     if proxy_bypass(target.netloc):
@@ -163,7 +163,7 @@ class _Proxy:
 
 
 class _Response(http.client.HTTPResponse):
-    """A response whose bytes must come by a deadline, however slowly they drip, and be few."""
+    """A response whose bytes must be few and arrive by a deadline, however slowly they drip."""
 
     def __init__(
         self, connection: _Connection, sock: socket.socket, *rest: Any, **named: Any
@@ -201,7 +201,7 @@ class _BoundedStream(io.RawIOBase):
 _Address = tuple[int, int, int, str, tuple[Any, ...]]
 
 _NO_ROUTE: Final = frozenset((ENETUNREACH, EHOSTUNREACH, ENETDOWN, EADDRNOTAVAIL, EAFNOSUPPORT))
-"""The last of them: the name has addresses of a kind that this machine does not speak."""
+"""The last one means that the name only has addresses of a family that this machine lacks."""
 
 
 class NotReached(OSError):
@@ -209,10 +209,10 @@ class NotReached(OSError):
 
 
 def connect_by(deadline: float, address: tuple[str, int], *_: object) -> socket.socket:
-    """Return a socket that is connected to a host and port, as ``socket.create_connection`` does.
+    """Return a socket connected to a host and port, like ``socket.create_connection``.
 
-    What ``http.client`` passes besides is ignored: the deadline, by the monotonic clock, stands for
-    its timeout. Raises ``NotReached`` if nothing was sent, else the latest address's error.
+    Other arguments from ``http.client`` are ignored: the deadline, by the monotonic clock, replaces
+    its timeout. Raises ``NotReached`` if nothing was sent, otherwise the last address's error.
     """
     failure: OSError | None = None
     for family, kind, protocol, _name, place in _reachable(address, deadline):
@@ -242,17 +242,17 @@ def _reachable(address: tuple[str, int], deadline: float) -> Iterator[_Address]:
     for one in addresses:
         try:
             datagrams = socket.socket(one[0], socket.SOCK_DGRAM)
-        except OSError as error:  # of a kind that this machine does not speak, or too many are open
+        except OSError as error:  # the machine lacks this family, or too many sockets are open
             failure = error
             continue
         with datagrams:
             try:
-                datagrams.connect(one[4])  # which sends nothing, and asks for a route
+                datagrams.connect(one[4])  # this sends nothing, but looks up a route
             except OSError as error:
                 if error.errno in _NO_ROUTE:
                     failure = error
                     continue
-        seen = True  # by the network at least: a router, or the collector, may answer "no route"
+        seen = True  # at least by the network: a router, or the collector, may answer "no route"
         yield one
     if not seen:
         raise NotReached from failure

@@ -1,4 +1,4 @@
-"""The transport by default: HTTP/1.1 by ``http_exchange``, which the first request imports."""
+"""The default transport: HTTP/1.1 by ``http_exchange``, which the first request imports."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -10,24 +10,24 @@ _ADDRESSES: Final = frozenset({"127.0.0.1", "::1"})
 _THIS_MACHINE: Final = _ADDRESSES | {"localhost"}
 
 barriers: Final[list[Callable[[str], None]]] = []
-"""For the tests of apps: each is called with a request, and raises an error that keeps it back."""
+"""For the tests of apps: each is called with a request, and raises an error to prevent it."""
 
 
 class HttpTransport:
-    """HTTP/1.1 to one origin, a connection a request.
+    """HTTP/1.1 to one origin, with a new connection for each request.
 
-    The connection goes through the proxy that the environment names (``HTTPS_PROXY``,
-    ``ALL_PROXY``, ``NO_PROXY``, or the system's settings, as the standard library reads them),
-    tunnelled with CONNECT, so that the proxy sees no more than the collector's name. A proxy of
-    another kind than ``http://`` is never gone around: the collector is then unreachable. This
-    machine is never reached through a proxy.
+    The connection uses the proxy from the environment (``HTTPS_PROXY``, ``ALL_PROXY``,
+    ``NO_PROXY``, or the system's settings, as the standard library reads them). It is tunnelled
+    with CONNECT, so the proxy sees only the collector's name. A proxy other than ``http://`` is
+    never bypassed: the collector is then unreachable. This machine is never reached through a
+    proxy.
 
     Args:
-        origin: where requests go, ``https://host[:port]``; http for 127.0.0.1 and [::1].
-        timeout: seconds for a whole exchange, if the caller has not less.
+        origin: destination of requests, ``https://host[:port]``; http for 127.0.0.1 and [::1].
+        timeout: seconds for a whole exchange, unless the caller has less.
 
     Raises:
-        ValueError: for an origin that is none, and for plain http to another machine.
+        ValueError: for an invalid origin, and for plain http to another machine.
     """
 
     def __init__(self, origin: str, timeout: float = REQUEST_SECONDS) -> None:
@@ -54,16 +54,16 @@ class HttpTransport:
         """Send one request; see :class:`Transport`."""
         for barrier in barriers[-1:]:
             barrier(f"{method} {path}")
-        # Here, where nobody waits for it: http and ssl take as long to import as all the rest.
+        # Imported here, where nobody waits: http and ssl take as long to import as all the rest.
         from deniable.client.sending.http_exchange import exchange
 
         wanted, seconds = (method, path, headers, body, most), min(timeout, self._timeout)
         return exchange(self._target, wanted, seconds, before_body)
 
     def find_route(self, timeout: float = REQUEST_SECONDS) -> None:
-        """Look whether the collector's name, or the proxy's, has an address, and that a route."""
+        """Check that the collector's name, or the proxy's, has an address with a route."""
         if barriers:
-            return  # a request says what keeps it back
+            return  # a request reports what prevents it
         from deniable.client.sending.http_exchange import find_route  # as above
 
         find_route(self._target, min(timeout, self._timeout))

@@ -1,26 +1,27 @@
-"""The outbox: decided reports on their way to the collector, as the state holds them.
+"""The outbox: decided reports on their way to the collector, as stored in the state.
 
-1. A report is here before ``report()`` returns, and before anything may send it (D5).
-2. The bytes of a report are the same at every send.
-3. Consent is read in the transaction that picks reports to send, and again once the connection
-   stands: unless it is ON, none is picked, and of what was picked no byte leaves.
-4. Bytes are erased once they are of no more use, or over the caps; the decision itself is never
-   undone (D4).
-5. A report ends delivered or dropped: by an answer that the protocol's table knows, by the user, by
-   a cap, or after its last send. Else it waits, and its bytes with it (D8). What was dropped while
-   a request was under way is delivered all the same, if the collector then says so.
-6. A send is counted before it happens, as one without an answer, until an answer comes: whatever
-   ends the process meanwhile, the journal owns up to it. Only what the transport knows not to have
-   left the device is taken from the count again.
-7. A report is sent ``MOST_SENDS`` times at most, and from the third on a day after the one before,
-   by whatever thread, flush or process: ``begin`` counts and sets that time in one transaction. The
-   day is of the device's clock. One that is put back starts a wait anew, as soon as it is seen;
-   one that jumps forward ends a wait early, and never brings a send more.
-8. Of several processes on one state, the threads send a report one at a time: whoever picks it
-   claims it for as long as a request may take.
+1. A report is stored here before ``report()`` returns, and before anything may send it (D5).
+2. The bytes of a report are the same for every send.
+3. Consent is read in the transaction that picks reports to send, and again once the connection is
+   open. Unless it is ON, no report is picked, and no byte of a picked one leaves.
+4. Bytes are erased once they are useless, or exceed the caps; the decision itself is never undone
+   (D4).
+5. A report ends as delivered or dropped: by an answer in the protocol's table, by the user, by a
+   cap, or after its last send. Otherwise it waits, with its bytes (D8). A report dropped during its
+   request becomes delivered if the collector then confirms it.
+6. A send is counted before it happens, as unanswered until an answer comes. Whatever ends the
+   process meanwhile, the journal contains the send. A send is uncounted only if the transport knows
+   that nothing left the device.
+7. A report is sent at most ``MOST_SENDS`` times. From the third send on, a day must pass since the
+   previous one, across all threads, flushes and processes: ``begin`` counts and sets that time in
+   one transaction. The day is measured by the device's clock. If the clock is set back, the wait
+   restarts as soon as that is noticed. If it jumps forward, the wait ends early, but the number of
+   sends does not rise.
+8. If several processes share a state, their threads send a report one at a time. The thread that
+   picks a report claims it for as long as a request may take.
 9. A report that bears a token leaves in the second half of its own epoch, or never.
-10. What was decided under a relay is never sent without one (D13): it waits here until its epoch
-    is closed for a client that has one.
+10. A report that was decided with a relay is never sent without one (D13). It waits for a client
+    with a relay until its epoch is closed.
 """
 
 import sqlite3
@@ -51,31 +52,31 @@ from deniable.client.state.transactions import kept
 _LOOK_SECONDS: Final = 3600
 _CLAIM_SECONDS: Final = 2 * REQUEST_SECONDS
 Others = Iterable[tuple[PendingReport, float]]
-"""Reports that are due as well, each with its new time."""
+"""Other due reports, each with its new time."""
 
 
 class SendCancelled(Exception):
-    """The user, or another process, came between the choice of a report and its sending."""
+    """The user, or another process, intervened between choosing a report and sending it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Remainder:
     """The content of the outbox after a flush."""
 
-    pending: Sequence[PendingReport] = ()  # what may be sent
-    dropped: Mapping[str, int] = field(default_factory=dict)  # how many ever were, by reason
+    pending: Sequence[PendingReport] = ()  # may be sent
+    dropped: Mapping[str, int] = field(default_factory=dict)  # total dropped so far, by reason
     unconsented: int = 0  # how many wait for consent
 
 
 class Outbox:
-    """One collector's reports that wait, and what became of those that were sent.
+    """One collector's waiting reports, and the results of those that were sent.
 
-    Every method raises ``StateUnavailable`` where the state cannot be used.
+    Every method raises ``StateUnavailable`` if the state cannot be used.
 
     Args:
-        collector: whose reports: no other collector ever gets them.
+        collector: the collector of these reports; no other ever gets them.
         relayed: whether a relay is between this device and the collector.
-        longest: no wait is longer, in seconds: what is due later shows that the clock was put back.
+        longest: the longest wait, in seconds; a later due time shows that the clock was set back.
     """
 
     def __init__(
@@ -97,7 +98,7 @@ class Outbox:
 
     @kept
     def pending(self, now: float) -> list[PendingReport]:
-        """Return the reports that may be sent, the one due first in front."""
+        """Return the reports that may be sent, the first due first."""
         with self.state.existing(now) as connection:
             reports, dropped = ([], 0) if connection is None else self._pending(connection, now)
         if dropped:
@@ -111,7 +112,7 @@ class Outbox:
         if self.state.effective_consent(connection) is not Consent.ON:
             return [], 0
         dropped = drop_over_caps(connection, self._caps, self._lived(connection, now), now)
-        dropped += connection.execute(  # sent for the last time by a process that was killed then
+        dropped += connection.execute(  # last sent by a process that was then killed
             "UPDATE decisions SET status = 'dropped', verdict = ?, settled = ?, envelope = NULL"
             " WHERE status = 'pending' AND attempts >= ? AND due <= ?",
             (UNANSWERED, int(now), MOST_SENDS, now),
@@ -125,7 +126,7 @@ class Outbox:
         rows = connection.execute(
             "SELECT name, epoch, envelope, starts, closes, attempts, unanswered, due, held, opens,"
             " until FROM decisions WHERE status = 'pending' AND origin = ? AND relayed <= ?"
-            # A row that rotted stays decided, and is of no other use.
+            # A corrupted row stays decided, and is otherwise useless.
             " AND typeof(envelope) = 'blob' AND typeof(due) || typeof(held) = 'realreal'"
             " AND typeof(opens) || typeof(until) = 'realreal'"
             " AND typeof(starts) || typeof(closes) || typeof(attempts) = 'integerintegerinteger'",
@@ -136,17 +137,17 @@ class Outbox:
             PendingReport(*(*row, renewals.get(row[:2]))) for row in rows if row[0] not in refused
         ]
         for number, report in enumerate(reports):
-            drawn = report.opens if report.attempts else report.held  # of a blind survey's report
+            drawn = report.opens if report.attempts else report.held  # for a blind survey's report
             if report.due > max(now + self._longest, report.starts, drawn):
                 reports[number] = _wait_anew(connection, report, now, drawn)
         return sorted(reports, key=lambda report: report.due), dropped
 
     @kept
     def begin(self, report: PendingReport, now: float, others: Others = ()) -> bool:
-        """Count a send of this report, and claim it for a while; tell whether it may be sent.
+        """Count a send of this report, and claim it for a while; return whether it may be sent.
 
-        Each send goes through here. What somebody has touched since it was picked is not sent. The
-        others, which are due as well, get new times.
+        Each send is begun here. A report that changed since it was picked is not sent. The other
+        due reports get new times.
         """
         with self.state.transaction(now) as connection:
             if not self.state.may_send(connection, report.name):
@@ -182,7 +183,7 @@ class Outbox:
 
     @kept
     def undo_send(self, report: PendingReport, now: float) -> None:
-        """Record that a send which was begun did not leave the device: it does not count."""
+        """Record that a begun send did not leave the device: it does not count."""
         with self.state.transaction(now) as connection:
             connection.execute(
                 "UPDATE decisions SET attempts = attempts - 1, unanswered = unanswered - 1"
@@ -201,14 +202,14 @@ class Outbox:
                 _drop(connection, report, step, now)
             else:
                 self._wait_again(connection, report, step)
-        # Only then: a reader may make this wait for seconds, and each end of a flush does it too.
+        # Only then: a reader may delay this for seconds, and the end of each flush does it too.
         if isinstance(step, Drop):
             self.state.erase_remains()
 
     def _wait_again(
         self, connection: sqlite3.Connection, report: PendingReport, step: Resend | Enrol
     ) -> None:
-        """Let a report wait that was refused, or of which nobody knows what became."""
+        """Let a refused report wait, or one whose fate is unknown."""
         code = step.code if isinstance(step, Resend) else None
         if isinstance(step, Enrol):
             self._issuer.renew(connection, *report.key, step.due)
@@ -225,7 +226,7 @@ class Outbox:
 
     @kept
     def end_flush(self, now: float) -> Remainder:
-        """Erase settled reports, and return the remainder. Decisions stay."""
+        """Erase settled reports, and return the remainder. Decisions remain."""
         with self.state.existing(now) as connection:
             if connection is None:
                 return Remainder()
@@ -238,7 +239,7 @@ class Outbox:
             ).fetchall()
             unconsented = 0
             if self.state.effective_consent(connection) is Consent.ON:
-                connection.execute("DELETE FROM previews")  # which it has made void
+                connection.execute("DELETE FROM previews")  # now void
             else:
                 unconsented = self._count_waiting(connection)
         self.state.erase_remains()
@@ -254,7 +255,7 @@ class Outbox:
 
     def _lived(self, connection: sqlite3.Connection, now: float) -> int:
         lived, looked_at = connection.execute("SELECT lived, looked_at FROM device").fetchone()
-        # Not at each send, since it is a write to the disk.
+        # Not at each send, since it writes to the disk.
         due = now - looked_at >= _LOOK_SECONDS
         return self.state.look_at_clock(connection, now) if due else int(lived)
 
@@ -262,7 +263,7 @@ class Outbox:
 def _deliver(
     connection: sqlite3.Connection, report: PendingReport, step: Delivered, now: float
 ) -> None:
-    """Record that the collector has a report, also one that was dropped meanwhile."""
+    """Record that the collector has a report, even one that was dropped meanwhile."""
     _count_answer(connection, report)
     connection.execute(
         "UPDATE decisions SET status = 'delivered', verdict = ?, settled = ?"
@@ -290,7 +291,7 @@ def _count_answer(connection: sqlite3.Connection, report: PendingReport) -> None
 def _postpone(
     connection: sqlite3.Connection, report: PendingReport, attempts: int, due: float, held: float
 ) -> None:
-    """Let a report wait, unless somebody else has begun to send it: then it has other attempts."""
+    """Let a report wait, unless its attempts show that another process has begun to send it."""
     connection.execute(
         "UPDATE decisions SET due = ?, held = ?"
         " WHERE name = ? AND epoch = ? AND status = 'pending' AND attempts = ?",
@@ -301,7 +302,7 @@ def _postpone(
 def _wait_anew(
     connection: sqlite3.Connection, report: PendingReport, now: float, drawn: float
 ) -> PendingReport:
-    """Let a report wait anew, since the clock was put back; return it as it waits then (rule 7)."""
+    """Restart a report's wait after the clock was set back; return the changed report (rule 7)."""
     rested = max(earliest_after(report.attempts, now), drawn)
     moved = replace(report, due=rested or now, held=rested)
     connection.execute(

@@ -1,7 +1,7 @@
-"""The report of a request, and what follows from its answer: the protocol's table, with no I/O.
+"""The consequences of the answer to a report's request: the protocol's table, with no I/O.
 
-The device acts only on an answer that it recognises (D8). Everything else, from a captive portal's
-page to a cut connection, means that the report's fate is unknown: the same bytes are sent again.
+The device acts only on an answer that it recognises (D8). After everything else, from a captive
+portal's page to a cut connection, the report's fate is unknown, and the same bytes are sent again.
 """
 
 from collections import Counter
@@ -16,13 +16,13 @@ from deniable.messages import RefusalCode, UploadAnswer, read_problem
 from deniable.messages.refusals import Remedy
 
 MOST_SENDS: Final = 6
-"""How often a report is sent in its life (D8)."""
+"""How often a report is sent at most (D8)."""
 UNANSWERED: Final = "unanswered"
-"""The verdict on a report of which no send brought an answer that ends it."""
+"""The verdict on a report without a final answer to any send."""
 UNSENT: Final = "epoch-over"
 """The verdict on a blind survey's report that could not leave in its own epoch."""
 UNCERTAIN: Final = "may-have-been-counted"
-"""The verdict on a report that came to nothing after a send of which nobody knows."""
+"""The verdict on a report that failed after a send with an unknown result."""
 REST_SECONDS: Final = DAY
 """How long a report rests before its third send, and before each later one."""
 _QUICK_SENDS: Final = 2
@@ -30,15 +30,15 @@ _MOST_EARLY_SENDS: Final = 3
 _COARSE_SECONDS: Final = (60, 600, 3600)
 _MOST_JITTER: Final = 1 / 4
 LONGEST_REST: Final = REST_SECONDS * (1 + _MOST_JITTER)
-"""No wait between two sends is longer, in seconds, once the report's epoch has begun."""
+"""The longest wait between two sends, in seconds, once the report's epoch has begun."""
 
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
     """The seconds to wait before another try: exponential, capped, jittered.
 
-    It says when a report is sent for the second time, and when an issuer is asked again; a report's
-    later sends are a day apart.
+    It determines when a report is sent for the second time, and when an issuer is asked again; a
+    report's later sends are a day apart.
     """
 
     first: float = 30.0
@@ -50,7 +50,7 @@ class Backoff:
 
 
 OFFLINE: Final = Backoff(first=5.0, most=600.0)
-"""From try to try while nothing can leave the device: radio and processor are the user's."""
+"""Between tries while nothing can leave the device: radio and processor belong to the user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,27 +58,27 @@ class PendingReport:
     """A report that waits to be sent; instants are Unix seconds."""
 
     name: str
-    epoch: int  # with the name, its key in the state
+    epoch: int  # its key in the state, together with the name
     envelope: bytes = field(repr=False)  # the signed bytes, the same at every send
     starts: int  # when the epoch begins
-    closes: int  # when the collector stops taking it
+    closes: int  # when the collector stops accepting it
     attempts: int
     unanswered: int  # sends whose fate is unknown
     due: float
-    held: float  # not before: the collector asked so, a day must pass, or the time was drawn
-    opens: float = 0.0  # not before, whoever flushes
-    until: float = inf  # from then on never
-    # Whether it waits for another certificate, and is not to be sent; None if it may have no other.
+    held: float  # earliest time: the collector asked for it, a day must pass, or the time was drawn
+    opens: float = 0.0  # earliest time, even for a flush
+    until: float = inf  # never from then on
+    # Whether it waits for another certificate, and is not to be sent; None if no other is possible.
     renewing: bool | None = None
 
     @property
     def key(self) -> tuple[str, int]:
-        """Return its key in the state."""
+        """Return the report's key in the state."""
         return self.name, self.epoch
 
     @property
     def earliest(self) -> float:
-        """Return the time before which it is not sent, unless somebody flushes."""
+        """Return the time before which the report is not sent, except by a flush."""
         return max(self.due, self.held, self.opens)
 
 
@@ -91,24 +91,24 @@ class Delivered:
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """The report is of no more use: the collector's code, or why it is dropped."""
+    """The report is useless: the collector's code, or the reason for dropping it."""
 
     verdict: str
-    answered: bool = True  # whether this send was refused, not lost
+    answered: bool = True  # whether this send was refused rather than lost
 
 
 @dataclass(frozen=True, slots=True)
 class Resend:
-    """Send the same bytes again at ``due``; not before ``held``, whoever flushes."""
+    """Send the same bytes again at ``due``; not before ``held``, even by a flush."""
 
     due: float
     held: float
-    code: RefusalCode | None  # what this send was refused with; None if its fate is unknown
+    code: RefusalCode | None  # the refusal of this send; None if its fate is unknown
 
 
 @dataclass(frozen=True, slots=True)
 class Enrol:
-    """Its certificate was refused: ask for another for the same key, from ``due`` on."""
+    """The certificate was refused: request another for the same key, from ``due`` on."""
 
     due: float
     held: float
@@ -118,18 +118,18 @@ Step = Delivered | Drop | Resend | Enrol
 
 
 def earliest_after(sends: int, now: float) -> float:
-    """Return before when no other send may follow so many sends, the last of them now; 0 if any."""
+    """Return the earliest time of the next send after so many, the last one now; 0 for no limit."""
     return now + REST_SECONDS if sends >= _QUICK_SENDS else 0.0
 
 
 def is_due(report: PendingReport, now: float) -> bool:
-    """Tell whether a report may be sent, and its time has come."""
+    """Return whether a report may be sent, and its time has come."""
     in_time = report.earliest <= now < report.until
     return in_time and not report.renewing and report.attempts < MOST_SENDS
 
 
 def why_waits(report: PendingReport, now: float, *, due_only: bool) -> str:
-    """Return why a flush did not try to send it, as ``Delivery.waiting`` has it."""
+    """Return why a flush did not try to send a report, for ``Delivery.waiting``."""
     if report.renewing:
         return "certificate"
     if report.opens > now or (report.held > now and not report.attempts):
@@ -146,7 +146,7 @@ def next_step(
     backoff: Backoff,
     jitter: Callable[[], float],
 ) -> Step:
-    """Decide the next step of a report from the answer to its request, None if there is none."""
+    """Decide the next step of a report from the answer to its request, or None for no answer."""
     verdict = _verdict(answer)
     if isinstance(verdict, Delivered):
         return verdict
@@ -155,7 +155,7 @@ def next_step(
 
 
 def _verdict(answer: HttpAnswer | None) -> Delivered | RefusalCode | None:
-    """Return an answer's verdict on the one report that was sent, None if it has none (D8)."""
+    """Return an answer's verdict on the one report that was sent, or None (D8)."""
     if answer is None:
         return None
     if answer.status != 200:
@@ -182,7 +182,7 @@ def _after_refusal(
         drops = code.remedy is Remedy.DROP
         late = code.remedy is Remedy.TOO_LATE
         if late or (drops and not (renews and report.attempts + 1 < MOST_SENDS)):
-            # An issuer may have lost the collector's trust since an earlier send was counted.
+            # An earlier send may have been counted before the issuer lost the collector's trust.
             uncertain = report.unanswered and (late or code is RefusalCode.NOT_ENROLLED)
             return Drop(UNCERTAIN if uncertain else code.value)
     later = now + backoff.seconds(report.attempts, jitters[0])
@@ -198,14 +198,14 @@ def _after_refusal(
 def _again(
     report: PendingReport, now: float, later: float, code: RefusalCode | None, jitter: float
 ) -> Step:
-    """Return a resend at this time or, if a day must pass first, after it; or the end of them."""
+    """Return a resend now, or later if a day must pass first; or the end of resends."""
     sends = report.attempts + 1
     if sends >= MOST_SENDS:
         return Drop(UNANSWERED, answered=code is not None)
     rested = earliest_after(sends, now)
     if rested:
         later = max(later, rested + jitter * _MOST_JITTER * REST_SECONDS)
-    # An answer asks not to come before its time; silence does not.
+    # An answer forbids an earlier send; silence does not.
     held = later if rested or code is not None else 0.0
     return Resend(later, held, code)
 
@@ -220,15 +220,15 @@ def _retry_after(value: str) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """The result of one request; empty if the user, or another process, came in between."""
+    """The result of one request; empty if the user, or another process, intervened."""
 
-    step: Step | None = None  # what follows for the report; None if nothing left the device
-    reason: str = ""  # why it still waits; empty where it does not
+    step: Step | None = None  # the next step of the report; None if nothing left the device
+    reason: str = ""  # why it still waits; empty if it does not
 
 
 @dataclass(slots=True)
 class Progress:
-    """The progress of a flush: what it has sent so far, and why the rest waits."""
+    """The progress of a flush: the reports sent so far, and why the rest wait."""
 
     due_only: bool
     delivered: int = 0
@@ -237,13 +237,13 @@ class Progress:
     _reasons: dict[tuple[str, int], str] = field(default_factory=dict)
 
     def may_send(self, report: PendingReport, now: float) -> bool:
-        """Tell whether a report may be sent now; one that waits only to spread sends may, once."""
+        """Return whether a report may go now; one that waits only to spread sends may, once."""
         untried = not self.due_only and report.key not in self._tried
         return is_due(replace(report, due=now) if untried else report, now)
 
     def note(self, report: PendingReport, sent: Sent) -> None:
         """Note the result of sending a report."""
-        if sent.step or sent.reason:  # else it was called off
+        if sent.step or sent.reason:  # otherwise it was cancelled
             self._reasons[report.key] = sent.reason
         if sent.step:
             self._tried.add(report.key)
@@ -251,7 +251,7 @@ class Progress:
         self.dropped += isinstance(sent.step, Drop)
 
     def why_waiting(self, pending: Iterable[PendingReport], now: float) -> Counter[str]:
-        """Return why these wait, how many by reason."""
+        """Return why these reports wait, as counts by reason."""
         return Counter(
             self._reasons.get(report.key) or why_waits(report, now, due_only=self.due_only)
             for report in pending

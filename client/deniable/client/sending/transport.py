@@ -10,7 +10,7 @@ from deniable.client.ledger.authorities import Authorities
 from deniable.client.parts import GatewayKeyring
 
 REQUEST_SECONDS: Final = 20.0
-"""How long one exchange may take unless the caller has less time."""
+"""How long one exchange may take, unless the caller has less time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,16 +19,17 @@ class HttpAnswer:
 
     status: int
     headers: Mapping[str, str]  # by lower-case name
-    body: bytes = field(repr=False)  # at most as many bytes as the transport was told to take
+    body: bytes = field(repr=False)  # at most as many bytes as the transport may accept
 
 
 class TransportError(Exception):
-    """No usable answer came.
+    """There was no usable answer.
 
     Attributes:
-        unsent: nothing left the device for the collector: its name was not resolved, or there was
-            no route to it. Refused and timed-out connections are no such case: somebody saw them.
-        received: how many bytes of an answer came all the same.
+        unsent: whether nothing left the device for the collector: its name was not resolved, or
+            there was no route. Refused and timed-out connections do not qualify, since the network
+            saw them.
+        received: how many bytes of an answer arrived nevertheless.
     """
 
     def __init__(self, message: str = "", *, unsent: bool = False, received: int = 0) -> None:
@@ -38,11 +39,11 @@ class TransportError(Exception):
 
 
 class Transport(Protocol):
-    """The way in which the client reaches its collector.
+    """The transport from the client to its collector.
 
-    It may have a method ``find_route`` besides, of a timeout: it raises an unsent
-    ``TransportError`` if nothing could leave the device now, and sends nothing. It costs nothing
-    beside a request that is counted and taken back.
+    It may also have a method ``find_route`` with a timeout. It sends nothing, and raises an unsent
+    ``TransportError`` if nothing could leave the device now. It is cheap compared with counting and
+    uncounting a request.
     """
 
     def request(
@@ -60,13 +61,13 @@ class Transport(Protocol):
         Args:
             method: GET or POST.
             path: from the root of the collector's origin.
-            headers: beside those that every request has.
+            headers: in addition to those of every request.
             body: may be empty.
-            most: how many bytes of an answer's body are taken.
+            most: the most bytes accepted of an answer's body.
             timeout: seconds for the whole exchange, from resolving the name to the answer's end.
-            before_body: called once the connection stands (proxy's tunnel and TLS included), and
-                before a byte of the request is written. What it raises ends the request unsent, and
-                propagates.
+            before_body: called once the connection is open (including the proxy's tunnel and TLS),
+                before any byte of the request is written. An error raised there ends the request
+                unsent, and propagates.
 
         Raises:
             TransportError: if no usable answer came.
@@ -74,7 +75,7 @@ class Transport(Protocol):
 
 
 class Direct:
-    """The way of an app without a relay: straight to the collector."""
+    """The connection of an app without a relay: directly to the collector."""
 
     relayed = False
 
@@ -84,19 +85,19 @@ class Direct:
         authorities: Authorities,
         clock: Clock,
     ) -> tuple[GatewayKeyring | None, Transport]:
-        """Return the transport to the collector; and what it is sealed for, None for nothing."""
+        """Return the gateway keys to seal for, or None, and the transport to the collector."""
         return None, way
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """An origin, taken apart."""
+    """The parts of an origin."""
 
     scheme: str
     host: str  # name or address, without brackets
     port: int
-    netloc: str  # host and port as the origin has them
-    secure: bool  # by TLS
+    netloc: str  # host and port, as in the origin
+    secure: bool  # with TLS
     on_this_machine: bool  # a loopback address, or "localhost"
 
 
@@ -105,9 +106,9 @@ def at_once(
     names: Sequence[str],
     left: Callable[[], float],
 ) -> dict[str, HttpAnswer | Exception]:
-    """Return the answer for each name, or the error, within the seconds that are left.
+    """Return the answer or error for each name, within the remaining seconds.
 
-    All are asked at once: a collector that hangs takes no more time than for one.
+    All are requested at once: a hanging collector takes no more time than for one.
     """
     answers: dict[str, HttpAnswer | Exception] = {}
 
@@ -122,7 +123,7 @@ def at_once(
         thread = threading.Thread(target=keep, args=(name,), name="deniable-refresh", daemon=True)
         try:
             thread.start()
-        except RuntimeError:  # no more threads, or the interpreter ends
+        except RuntimeError:  # no more threads, or the interpreter is shutting down
             keep(name)
         else:
             threads.append(thread)

@@ -1,10 +1,11 @@
-"""Sending what waits, on one lazy daemon thread or when flushed: one report a request.
+"""Sending waiting reports, one per request, on a lazy daemon thread or in a flush.
 
-The thread exists only once there is something to send and consent to send it. It holds no data:
+The thread exists only if there is something to send and consent to send it. It holds no data:
 killing it at any instant loses nothing, since the outbox is in the state.
 
-What cannot leave the device, since there is no route or no name, is not counted as a send (D8), and
-tried again every ten minutes at last. Where the transport looks for a route, nothing is written.
+If nothing can leave the device, for lack of a route or a resolved name, no send is counted (D8). It
+tries again, eventually every ten minutes. If the transport can check for a route, nothing is
+written.
 """
 
 import logging
@@ -49,11 +50,11 @@ class Uploader(Forkable):
     """Moves reports from the outbox to the collector.
 
     Args:
-        launch: what is overdue at the thread's start waits for it.
-        backoff: that of second sends.
-        spread: given when a report closes, returns the seconds to wait with it, at random.
-        maintenance: run at each wake, besides sending; returns the seconds to the next.
-        asks: begins to ask issuers, without waiting; returns the seconds to the next time.
+        launch: the delay of reports that are overdue when the thread starts.
+        backoff: the wait before second sends.
+        spread: returns a random delay in seconds, given the time when a report closes.
+        maintenance: run at each wake, in addition to sending; returns the seconds to the next.
+        asks: starts asking issuers, without waiting; returns the seconds to the next time.
     """
 
     def __init__(
@@ -102,7 +103,7 @@ class Uploader(Forkable):
         """Start the thread, or wake it."""
         self._wake.set()
         if sys.is_finalizing():
-            return  # a thread would never come to run, and Python 3.11 waits for it to
+            return  # a thread would never run, and Python 3.11 would wait for it
         alive = self._thread is not None and self._thread.is_alive()
         if alive or self._running.is_taken() or self._stopping:
             return
@@ -113,11 +114,11 @@ class Uploader(Forkable):
             _LOG.warning("reports wait: %s", error)
 
     def wake(self) -> None:
-        """Let the thread look again, if there is one."""
+        """Wake the thread, if there is one."""
         self._wake.set()
 
     def stop(self) -> None:
-        """End the thread and what is being flushed, within a second; what waits stays there."""
+        """End the thread and any flush within a second; waiting reports stay."""
         self._stopping = True
         self._wake.set()
         self.interrupt()
@@ -128,15 +129,15 @@ class Uploader(Forkable):
             pass
 
     def interrupt(self) -> None:
-        """End the flushes that are under way: a later one works, as a state opens again."""
+        """End the current flushes; later ones work, since a state can be reopened."""
         self._interrupt.set()
         self._interrupt = threading.Event()
 
     def flush(self, timeout: float, due_only: bool) -> Delivery:
-        """Send now what waits, and again what fails, as often as timeout and D8 allow.
+        """Send waiting reports now, and failed ones again, as often as timeout and D8 allow.
 
-        While a request went unanswered, the others wait as well, until its second send or for a
-        minute. What the collector asked to wait with is left, as is what must wait for a day.
+        After an unanswered request, the others wait as well, until its second send or for a minute.
+        Reports that the collector asked to delay, or that must wait for a day, are skipped.
         """
         end, interrupt = self._clock.monotonic() + timeout, self._interrupt
         progress = Progress(due_only)
@@ -160,7 +161,7 @@ class Uploader(Forkable):
             silence = left
             waiting: Sequence[PendingReport] = ()
             with _held(self._sending, left) as alone:
-                left = end - self._clock.monotonic()  # the thread may have been sending
+                left = end - self._clock.monotonic()  # the thread may be sending
                 now = self._clock.now()
                 if alone and left > 0:
                     waiting = self._outbox.pending(now)
@@ -185,7 +186,7 @@ class Uploader(Forkable):
             self._clock.wait(interrupt, max(pause, 0.001))
 
     def _send(self, report: PendingReport, seconds: float, others: Others = ()) -> Sent:
-        """Send this report, and give the others that are due new times."""
+        """Send this report, and give the other due reports new times."""
         started = self._clock.monotonic()
         if (offline := outage(self._transport, seconds)) is not None:
             return self._not_sent(offline, started)
@@ -216,7 +217,7 @@ class Uploader(Forkable):
         return self._not_sent(error, started) if isinstance(error, TransportError) else Sent()
 
     def _follow(self, report: PendingReport, answer: HttpAnswer | None, why: str) -> Sent:
-        """Record the step after an answer, or after none; ``why`` says what none is."""
+        """Record the step after an answer, or after none; ``why`` explains a missing answer."""
         self._unsent = 0
         now = self._clock.now()
         step = next_step(report, answer, now, self._backoff, self._jitter)
@@ -224,23 +225,23 @@ class Uploader(Forkable):
         if isinstance(step, Delivered):
             return Sent(step)
         if isinstance(step, Enrol):
-            self._wake.set()  # another certificate is a chore
+            self._wake.set()  # requesting another certificate is a maintenance task
         return Sent(step, _refusal(report, step, why))
 
     def _not_sent(self, error: TransportError, started: float) -> Sent:
-        # From the start of one try to that of the next: resolvers may take long to fail.
+        # From the start of one try to the next, since resolvers may take long to fail.
         self._rests_until = started + OFFLINE.seconds(self._unsent, self._jitter())
         self._unsent += 1
         return Sent(reason=self._warn_once(error))
 
     def _warn_once(self, error: TransportError) -> str:
-        if not self._warned:  # one line an outage, not one a report or an attempt
+        if not self._warned:  # one line per outage, not per report or attempt
             _LOG.warning("reports wait: the collector cannot be reached (%s)", error)
         self._warned = True
         return f"unreachable: {error}"
 
     def silence(self) -> float:
-        """Return the seconds without requests after one that the collector left unanswered."""
+        """Return the seconds without requests after an unanswered one."""
         return max(0.0, self._silent_until - self._clock.monotonic())
 
     def _rest(self) -> float:
@@ -254,7 +255,7 @@ class Uploader(Forkable):
         self._thread = threading.current_thread()
         while True:
             self._wake.clear()
-            if self._is_stopping():  # after clear: or a stop that comes between is not heard
+            if self._is_stopping():  # after clear, since a stop before it would be lost
                 break
             nap = _LONGEST_NAP
             try:
@@ -263,7 +264,7 @@ class Uploader(Forkable):
             except NotRecorded as error:
                 _LOG.info("reports wait: %s", error)  # the state has warned of its outage
             except Exception as error:  # noqa: BLE001 - a thread that ends would end sending for good
-                if not self._unforeseen:  # one line an outage
+                if not self._unforeseen:  # one line per outage
                     _LOG.warning("reports wait: unexpected %s", type(error).__name__)
                 self._unforeseen = True
                 _LOG.debug("what was not foreseen", exc_info=True)
@@ -278,21 +279,21 @@ class Uploader(Forkable):
         nap = self._launch.begin()
         if nap:
             return self._launch.rest(nap)
-        # Issuers first: whatever becomes of reports, they are asked at the same time.
+        # Issuers first: they are asked at the same time, whatever happens to reports.
         again = min(self._asks(), self.send_due())
-        if self._is_stopping():  # it may have waited for the network
+        if self._is_stopping():  # the step may have waited for the network
             return 0.0
         again = min(again, self._maintenance(), _LONGEST_NAP)
         self._launch.end_look()
         return self._launch.rest(self._launch.begin() or again)
 
     def _is_stopping(self) -> bool:
-        return self._stopping  # asked anew each time: another thread sets it
+        return self._stopping  # read anew each time: another thread sets it
 
     def send_due(self) -> float:
-        """Send one report that is due; return the seconds until the next is.
+        """Send one due report; return the seconds until the next is due.
 
-        The others that are due get new times: together they would be linked to each other (D7).
+        The other due reports get new times: together they would be linked to each other (D7).
         """
         with _held(self._sending, inf):
             now = self._clock.now()
@@ -337,7 +338,7 @@ def outage(transport: Transport, timeout: float) -> TransportError | None:
 
 @contextmanager
 def _held(turn: Turn, seconds: float) -> Iterator[bool]:
-    """Take a turn if one is free within this time; return whether it was."""
+    """Take a turn if it becomes free within this time; return whether it did."""
     taken = turn.take(seconds)
     try:
         yield taken is not None

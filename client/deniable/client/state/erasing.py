@@ -1,10 +1,10 @@
-"""Erasing bytes from the state, and from what its file, its log and damaged states keep of them.
+"""Erasing bytes from the state, its file, its log and damaged states.
 
-And the notes of what happened to the device besides its reports, of which the oldest go.
+It also keeps notes on events of the device other than reports; the oldest are deleted.
 
-Caps of the outbox: how much may wait. What exceeds them is dropped, the oldest first. A drop
-removes bytes and undoes no decision (D4). Which reports go depends on no response, let alone an
-answer: or those that came through would be a biased sample.
+Caps of the outbox limit how much may wait. Excess reports are dropped, the oldest first. A drop
+removes bytes, but undoes no decision (D4). The choice of dropped reports depends on no response,
+let alone an answer: otherwise the remaining reports would be a biased sample.
 """
 
 import glob
@@ -27,7 +27,7 @@ _MOST_EVENTS: Final = 300
 
 
 def record_event(connection: sqlite3.Connection, at: float, kind: str, detail: str) -> None:
-    """Note an event for the user to see; of several hundred notes the oldest go."""
+    """Note an event for the user to see; beyond several hundred notes, delete the oldest."""
     connection.execute(
         "INSERT INTO events (at, kind, detail) VALUES (?, ?, ?)", (int(at), kind, detail)
     )
@@ -37,7 +37,7 @@ def record_event(connection: sqlite3.Connection, at: float, kind: str, detail: s
 
 
 def record_once(connection: sqlite3.Connection, at: float, kind: str, detail: str) -> None:
-    """Note an event that may come again every day, unless its note is still there."""
+    """Note an event that may recur every day, unless its note is still there."""
     known = "SELECT 1 FROM events WHERE kind = ? AND detail = ?"
     if connection.execute(known, (kind, detail)).fetchone() is None:
         record_event(connection, at, kind, detail)
@@ -46,7 +46,7 @@ def record_once(connection: sqlite3.Connection, at: float, kind: str, detail: st
 def erase_reports(
     connection: sqlite3.Connection, verdict: str, now: float, name: str | None = None
 ) -> None:
-    """Erase reports' bytes, certificates and memo keys, of one name or all; drop what waited."""
+    """Erase bytes, certificates and memo keys of reports, by name or all; drop waiting ones."""
     of = {"name": name, "verdict": verdict, "now": int(now)}
     connection.execute(
         "UPDATE decisions SET status = 'dropped', verdict = :verdict, settled = :now"
@@ -64,7 +64,7 @@ def erase_reports(
 def erase_ended(connection: sqlite3.Connection, now: float) -> None:
     """Erase reports past their grace (D9), and the keys and credentials of epochs that are over.
 
-    A report that has waited for another certificate until a day after that is dropped.
+    A report that has waited for another certificate is dropped a day after its grace.
     """
     at = {"now": int(now), "day": DAY}
     for ended in (
@@ -81,7 +81,7 @@ def erase_ended(connection: sqlite3.Connection, now: float) -> None:
 
 
 def erase_remains(connection: sqlite3.Connection, patience: float) -> None:
-    """Rebuild the file and truncate its log, if copies of erased bytes may stand there."""
+    """Rebuild the file and truncate its log, if they may contain copies of erased bytes."""
     (remains,) = connection.execute("SELECT remains FROM device").fetchone()
     if remains:
         _rebuild(connection, remains, patience)
@@ -91,10 +91,10 @@ def _rebuild(connection: sqlite3.Connection, remains: int, patience: float) -> N
     once_free(patience, partial(connection.execute, "VACUUM"))
     connection.execute(f"PRAGMA busy_timeout={round(patience * 1000)}")
     try:
-        if truncate_log(connection):  # and what was erased meanwhile is not done with
+        if truncate_log(connection):  # but bytes erased meanwhile are still there
             connection.execute("UPDATE device SET remains = 0 WHERE remains = ?", (remains,))
     finally:
-        connection.execute("PRAGMA busy_timeout=0")  # as the state has it
+        connection.execute("PRAGMA busy_timeout=0")  # the state's own setting
 
 
 def set_aside(path: Path, now: int) -> None:
@@ -106,7 +106,7 @@ def set_aside(path: Path, now: int) -> None:
 
 
 def erase_damaged(path: Path, now: float | None = None) -> None:
-    """Delete the states that were set aside; given the time, those of a week ago and before."""
+    """Delete the states that were set aside; with ``now``, only those at least a week old."""
     for damaged in path.parent.glob(f"{glob.escape(path.name)}.damaged-*"):
         aside = _ASIDE.fullmatch(damaged.name[len(path.name) :])
         if now is None or (aside is not None and now - int(aside[1]) >= _ASIDE_SECONDS):
@@ -115,15 +115,15 @@ def erase_damaged(path: Path, now: float | None = None) -> None:
 
 
 _BLOCK: Final = 64
-"""Reports are weighed in blocks, since a response above 127 takes a byte more than others."""
+"""Reports are measured in blocks, since a response above 127 takes one byte more."""
 
 
 @dataclass(frozen=True, slots=True)
 class OutboxCaps:
     """The most that may wait to be sent, for all collectors of a state together.
 
-    The bytes are of envelopes, each rounded up to 64. The days are of use: as long as the device
-    was off for more than a week, or its clock jumped, a week counts.
+    Envelope bytes are counted, each envelope rounded up to 64. Days are days of use: a period of
+    more than a week without use, or a jump of the clock, counts as a week.
     """
 
     reports: int = 1000
@@ -136,7 +136,7 @@ class OutboxCaps:
 
 
 def drop_over_caps(connection: sqlite3.Connection, caps: OutboxCaps, lived: int, now: float) -> int:
-    """Drop the reports over the caps; return how many: if any, the caller erases the remains."""
+    """Drop the reports over the caps; return how many. If any, the caller erases the remains."""
     over = connection.execute(
         "SELECT * FROM (SELECT name, epoch, CASE WHEN lived < :oldest THEN 'cap-age'"
         " WHEN row_number() OVER newest > :reports THEN 'cap-number'"

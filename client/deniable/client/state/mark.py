@@ -1,23 +1,23 @@
-"""The machine mark: how a device notices that its state is a copy, an old backup, or gone (D5).
+"""The machine mark: how a device detects that its state is a copy, an old backup, or gone (D5).
 
-Beside the state file stands a small file with the state's mark, its generation (how many decisions
-and consents were stored), the latest instant the device has seen, the user's consent and what it
-was given for, and what was spent by time of use. It is written before the state commits. A state
-without its mark, with another, from another machine, or of an older generation is not the newest
-state of this device, and must not decide what that one may have decided. A mark without a state
-says that one was lost. A mark whose file was changed since it was written was put there from a
-backup, with the state beside it.
+A small file beside the state file contains the state's mark. It also contains its generation (how
+many decisions and consents were stored), the latest instant that the device has seen, the user's
+consent and its scopes, and the spending by time of use. It is written before the state commits. A
+state must not decide epochs that the device's newest state may have decided. So a state is
+distrusted if its mark is missing, differs, comes from another machine, or has a later generation. A
+mark without a state shows that the state was lost. A mark whose file changed after it was written
+was restored from a backup, together with its state.
 
-Spending is kept by day of use, and no finer time of an answer. For the mark a day is merged with
-later ones as it grows old: into the end of a block of a power of two of days, the longest one that
-ended at least eight times its length ago. So
+Spending is recorded by day of use, so that no finer time of an answer is stored. In the mark, older
+days are merged with later ones. A day is merged into the end of a block of days whose length is a
+power of two. The block is the longest one that ended at least eight times its length ago. So
 
-1. nothing is forgotten, and no cost is moved to an earlier time: no ceiling over any period sees
-   less than there was; it sees a cost longer than it should, by an eighth of its age at most;
-2. there are some eighty numbers for ten years, and no more than eight for each doubling of them;
-3. merging now and once more later gives what merging later gives. So the costs of which a state
-   does not know are the difference of two sums, both merged on the later one's day, exactly: none
-   is lost, none counted twice.
+1. nothing is forgotten, and no cost is moved to an earlier time. No ceiling over any period counts
+   less than was spent; it counts a cost too long by at most an eighth of its age;
+2. ten years need some eighty numbers, and each doubling of them adds at most eight;
+3. merging now and again later gives the same result as merging once later. So the costs unknown to
+   a state are exactly the difference of two sums, both merged on the later day. None is lost or
+   counted twice.
 """
 
 import hashlib
@@ -34,17 +34,17 @@ from deniable.client.consent import CLAIMED, Consent, Scope, given
 from deniable.client.survey import DAY
 
 NEVER: Final = -(2**62)
-"""Before any instant, and any time of use."""
+"""Earlier than any instant, and any time of use."""
 _FINENESS: Final = 8
 _LONGEST_GAP: Final = 7 * DAY
 
 
 def look_at_clock(connection: sqlite3.Connection, now: float, boot: Boot | None) -> int:
-    """Count the time since the last look; return the seconds of use.
+    """Count the time since the last reading; return the seconds of use.
 
-    A gap counts for a week at most, and within one boot of the machine for what passed by the
-    boot's own clock, which nobody can set: where there is one, a clock that was ahead once and is
-    put right holds up nothing.
+    A gap counts as a week at most, and within one boot of the machine as the time on the boot
+    clock, which nobody can set. With a boot clock, a clock that was ahead once and is corrected
+    delays nothing.
     """
     (before,) = connection.execute("SELECT lived FROM device").fetchone()
     lived, (name, seconds) = lived_by(connection, now, boot), boot or ("", 0.0)
@@ -59,13 +59,13 @@ def look_at_clock(connection: sqlite3.Connection, now: float, boot: Boot | None)
 
 
 def lived_by(connection: sqlite3.Connection, now: float, boot: Boot | None) -> int:
-    """Return the seconds of use that a look at the clock would count now; nothing is changed."""
+    """Return the seconds of use that a reading would count now, without changing anything."""
     lived, looked_at, last, seconds = connection.execute(
         "SELECT lived, looked_at, boot, boot_seconds FROM device"
     ).fetchone()
     gap = int(now) - looked_at
     if boot is not None and boot[0] == last:
-        # Where the clock says less, it was put back; of what it says besides, nothing is known.
+        # If the clock shows less, it was set back; nothing else is known about it.
         gap = ceil(boot[1] - seconds)
     return int(lived + max(0, min(gap, _LONGEST_GAP)))
 
@@ -76,17 +76,17 @@ def whole_days(lived: int) -> int:
 
 
 def spent_by_day(connection: sqlite3.Connection) -> Counter[int]:
-    """Return the spending by day of use, with that of this device's states that are gone."""
+    """Return the spending by day of use, including by this device's states that are gone."""
     spent: Counter[int] = Counter()
     for lived, cost in connection.execute(
         "SELECT lived, cost FROM carried UNION ALL SELECT lived, cost FROM spending_by_day"
     ):
-        spent[lived // DAY] += int(cost)  # of whole days, all of them
+        spent[lived // DAY] += int(cost)  # all are whole days
     return spent
 
 
 def merge_spending(connection: sqlite3.Connection, today: int) -> None:
-    """Merge the days that have grown old by a day of use: that no report has to add up them all."""
+    """Merge old days, as of a day of use, so that a report need not add up all of them."""
     rows = connection.execute("SELECT lived, cost FROM spending_by_day").fetchall()
     before = {lived // DAY: int(cost) for lived, cost in rows}
     after = merged(before, today)
@@ -101,11 +101,11 @@ def merge_spending(connection: sqlite3.Connection, today: int) -> None:
 
 
 def merged(spent: Mapping[int, int], today: int) -> Counter[int]:
-    """Return the costs by day of use, as they are merged on a day of use."""
+    """Return the costs by day of use, as merged on a given day of use."""
     result: Counter[int] = Counter()
     end: int | None = None
     for day in sorted(spent):
-        # All days up to the end of a block are of that block: the smaller ones in it are older.
+        # All days up to the end of a block belong to it: smaller blocks in it are older.
         if end is None or day > end:
             end = day if today - day < 2 * _FINENESS else _end_of_block(day, today)
         result[end] += spent[day]
@@ -113,13 +113,13 @@ def merged(spent: Mapping[int, int], today: int) -> Counter[int]:
 
 
 def unknown(marked: Mapping[int, int], known: Mapping[int, int], today: int) -> Counter[int]:
-    """Return the costs in a mark beyond those known, by day of use; none where more is known."""
+    """Return the costs by day of use in a mark beyond the known ones; none if more is known."""
     return merged(marked, today) - merged(known, today)
 
 
 def _end_of_block(day: int, today: int) -> int:
     longest = (today - day) // _FINENESS
-    length = 1 << longest.bit_length() - 1  # no longer block ended so long ago
+    length = 1 << longest.bit_length() - 1  # no longer block ended long enough ago
     end = -(-day // length) * length
     if today - end < _FINENESS * length:
         length //= 2  # but one of half the length did
@@ -132,24 +132,24 @@ _MOST = 2**62
 _NOTHING = "-"
 _ERASES, _CLAIMED = 1, 2
 _SLACK_SECONDS = 60
-"""Between the mark's last write and its rename, by the file system's own clock, if it is slow."""
+"""Tolerance between the mark's last write and its rename, for a slow file-system clock."""
 _COPY_SECONDS = 2
-"""Within it a copy passes too: some file systems number their files anew at each mount."""
+"""Within this time a copy passes too: some file systems renumber their files at each mount."""
 
 
 class Mark(NamedTuple):
     """The content of the file beside the state."""
 
     token: str  # the state's own mark, with the machine's digest
-    generation: int  # decisions and consents that had been stored when it was written
+    generation: int  # decisions and consents stored when it was written
     instant: int  # the latest Unix second that the device had seen, or decided for
     lived: int  # seconds of use of the device by then
     consent: str  # the user's latest decision; "" if the file is unreadable
-    spent: Mapping[int, int]  # in 1e-9 epsilon, by day of use, as merged on the latest one
-    erases: bool = False  # whether the last change that was stored erased all report bytes
-    consents: tuple[Scope, ...] = ()  # what consent was given for
-    claimed: bool = False  # whether consent is still what the app began with, nobody's decision
-    genuine: bool = True  # the very file that was written on this machine, not a copy of it
+    spent: Mapping[int, int]  # in 1e-9 epsilon, by day of use, as merged on the latest day
+    erases: bool = False  # whether the last stored change erased all report bytes
+    consents: tuple[Scope, ...] = ()  # the scopes of the consent
+    claimed: bool = False  # whether consent is still the app's initial one, decided by nobody
+    genuine: bool = True  # the very file that was written on this machine, not a copy
 
     @classmethod
     def of(cls, connection: sqlite3.Connection, *, erases: bool = False) -> "Mark":
@@ -170,7 +170,7 @@ class Mark(NamedTuple):
         try:
             token, *counts, consent, spent, scopes, written = path.read_bytes().decode().split()
             generation, instant, lived, flags = map(int, counts)
-            # Nobody can set a file's time of change: what came from a backup changed later.
+            # Nobody can set a file's time of change: a file from a backup changed later.
             status, (changed, _, file) = path.stat(), written.partition(":")
             since = abs(status.st_ctime - int(changed))
             same = since <= _COPY_SECONDS or file == str(status.st_ino)
@@ -187,7 +187,7 @@ class Mark(NamedTuple):
         return mark
 
     def _check(self) -> None:
-        """Refuse values that were never written: no state could be made of them, now or ever."""
+        """Refuse values that were never written, from which no state could be made."""
         Consent(self.consent)
         days, costs = [day * DAY for day in self.spent], self.spent.values()
         counted = (self.generation, self.lived, *days, *costs)
@@ -195,14 +195,14 @@ class Mark(NamedTuple):
             raise ValueError
 
     def write(self, state: Path) -> None:
-        """Write the mark durably and at once, in place of the one before."""
+        """Write the mark durably and atomically, replacing the previous one."""
         path = _path(state)
-        new = path.with_name(f"{path.name}.new")  # one writer at a time: it holds the state's lock
+        new = path.with_name(f"{path.name}.new")  # one writer at a time, with the state's lock
         spent = ",".join(f"{day}:{cost}" for day, cost in sorted(self.spent.items())) or _NOTHING
         consents = ",".join(map(str, self.consents)) or _NOTHING
         flags = _ERASES * self.erases | _CLAIMED * self.claimed
         counts = f"{self.generation} {self.instant} {self.lived} {flags}"
-        new.unlink(missing_ok=True)  # of a write that was killed, perhaps by another user
+        new.unlink(missing_ok=True)  # left by a write that was killed, perhaps by another user
         with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             file.write(f"{self.token} {counts} {self.consent} {spent} {consents} ".encode())
             file.flush()

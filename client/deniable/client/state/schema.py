@@ -1,4 +1,4 @@
-"""The tables of a device's state: a module and no data file, which frozen apps would leave out."""
+"""The tables of a device's state, in a module because frozen apps would omit a data file."""
 
 from typing import Final
 

@@ -1,8 +1,10 @@
-"""The device's durable state, as the rest of the client uses it: consent, erasure, and what counts.
+"""The device's durable state, as the rest of the client uses it: consent, erasure, and counts.
 
-1. What cannot be made durable did not happen: every failure of the disk is ``StateUnavailable``.
-2. But for a refusal of the user, which holds in the process that heard it whatever the disk says.
-3. A refusal is kept beside a state that a newer version wrote, which that version obeys.
+1. A change that cannot be made durable did not happen: every failure of the disk is
+   ``StateUnavailable``.
+2. The exception is a user's refusal. It takes effect in the process that receives it, whatever the
+   disk does.
+3. If a newer version wrote the state, a refusal is kept beside it, and that version obeys it.
 """
 
 import os
@@ -51,10 +53,10 @@ _NOT_COVERED: Final = (
 class State(Transactions):
     """One device's state in one SQLite file, opened when first needed.
 
-    The environment of the process is read at each call: it can lower what the user decided. Methods
-    that take a connection are called within a transaction; all others raise ``StateUnavailable``,
-    and are done by the keeper's thread.
-    What the app has ``declared``, if there is one, is computed when first needed.
+    The process's environment is read at each call, since it can lower the user's decision. Methods
+    with a connection argument are called within a transaction. All others raise
+    ``StateUnavailable``, and run on the keeper's thread. The scope that the app ``declared``, if
+    any, is computed when first needed.
     """
 
     def __init__(
@@ -69,9 +71,9 @@ class State(Transactions):
     ) -> None:
         super().__init__(path, initial_consent, boot_time, declared, user_asked=user_asked)
         self._environment = environment
-        self._refusal = Consent.ON  # no more than this holds here: what could not be stored
+        self._refusal = Consent.ON  # an upper limit here: a refusal that could not be stored
         self._heard: object = None  # the user's latest decision
-        # Likewise of names, each with the decision that it was.
+        # Likewise for names, each with its decision.
         self._refused: dict[str, object] = {}
 
     def __repr__(self) -> str:
@@ -79,12 +81,12 @@ class State(Transactions):
 
     @kept
     def consent(self, now: float) -> ConsentRecord:
-        """Return the user's decision, and what holds; creates no file where there is none."""
+        """Return the user's decision and the effective consent, without creating a file."""
         with self.existing(now, "BEGIN") as connection:
             return self.consent_in(connection)
 
     def consent_in(self, connection: sqlite3.Connection | None) -> ConsentRecord:
-        """Return :meth:`consent` within a transaction; None: for a state that does not exist."""
+        """Return :meth:`consent` within a transaction; None if the state does not exist."""
         if connection is None:
             decided = self._initial_consent
             covers = names_of(self._given(None))
@@ -93,12 +95,12 @@ class State(Transactions):
             "SELECT consent, consent_at, consent_from FROM device"
         ).fetchone()
         decided = Consent(consent)
-        known = since if isinstance(since, int) else None  # bits rot
+        known = since if isinstance(since, int) else None  # a corrupted file
         covers = names_of(self._given(connection))
         return ConsentRecord(decided, self._lowered(decided), known, str(origin), covers)
 
     def forbids_unread(self) -> bool:
-        """Tell, without opening anything, that nothing may be drawn; False if one must look."""
+        """Return, without opening anything, whether drawing is surely forbidden."""
         if self._lowered(Consent.ON) not in _MAY_DRAW:
             return True
         unopened = self._initial_consent not in _MAY_DRAW and self._connection is None
@@ -110,7 +112,7 @@ class State(Transactions):
         return self._lowered(Consent(decided))
 
     def covers(self, connection: sqlite3.Connection | None, name: str) -> bool:
-        """Tell whether consent covers a survey as it is declared (D12)."""
+        """Return whether consent covers a survey as it is declared (D12)."""
         enough, scopes = self._declared().enough[name], self._given(connection)
         return refusal(name) not in scopes and any(
             scope.covers(need) for scope in scopes for need in enough
@@ -119,7 +121,7 @@ class State(Transactions):
     def agreed(
         self, connection: sqlite3.Connection | None, name: str
     ) -> tuple[Scope | None, Scope]:
-        """Return the nearest that consent was given for, and the survey as it is declared."""
+        """Return the nearest scope that consent was given for, and the survey's declared scope."""
         enough = self._declared().enough[name]
         near = [
             (scope.declared == need.declared, sum(map(ge, scope.bounds, need.bounds)), scope, need)
@@ -130,16 +132,16 @@ class State(Transactions):
         return max(near)[2:] if near else (None, enough[0])
 
     def refused(self, connection: sqlite3.Connection | None) -> frozenset[str]:
-        """Return the names that the user said no to."""
+        """Return the names that the user refused."""
         return frozenset(scope.survey for scope in refusals(self._given(connection)))
 
     def may_send(self, connection: sqlite3.Connection, name: str) -> bool:
-        """Tell whether a report to a name may leave the device, or a token for it be asked."""
+        """Return whether reports to a name may be sent, or tokens for it requested."""
         consented = self.effective_consent(connection) is Consent.ON
         return consented and name not in self.refused(connection)
 
     def check_not_refused(self, connection: sqlite3.Connection | None, name: str) -> None:
-        """Raise ``NotCovered`` if the user said no to a name."""
+        """Raise ``NotCovered`` if the user refused a name."""
         if name in self.refused(connection):
             raise NotCovered(
                 "the user refused this survey: only set_consent('on', surveys=[...]) with it "
@@ -156,8 +158,8 @@ class State(Transactions):
     def uncovered(self, now: float, *, to_ask: bool = False) -> frozenset[str]:
         """Return the names of the declared surveys that consent does not cover.
 
-        All while nobody has decided, none after less than ON. Or of these only what is still
-        ``to_ask``: not what the user said no to.
+        These are all names while nobody has decided, and none after a decision below ON. With
+        ``to_ask``, names that the user refused are omitted.
         """
         with self.existing(now, "BEGIN") as connection:
             effective = self.consent_in(connection).effective
@@ -174,7 +176,7 @@ class State(Transactions):
     def _given(self, connection: sqlite3.Connection | None) -> list[Scope]:
         """Return the scopes that consent was given for, or will be once a state exists.
 
-        With them the refusals, also those that could not be stored.
+        The refusals are included, even those that could not be stored.
         """
         stored = self._first_scopes() if connection is None else given(connection)
         return [*map(refusal, tuple(self._refused)), *stored]
@@ -184,7 +186,7 @@ class State(Transactions):
         return self._declared().surveys.values() if claims else ()
 
     def missing_consent(self, decided: Consent) -> ConsentMissing:
-        """Return the error that says why nothing may be done after this decision."""
+        """Return the error that explains why this decision permits nothing."""
         reason = _MISSING.get(decided, _MISSING[Consent.UNSET])
         if self._refusal is not Consent.ON:
             reason = "consent was withdrawn; that could not be stored yet: call set_consent() again"
@@ -198,17 +200,17 @@ class State(Transactions):
     def set_consent(
         self, consent: Consent, origin: str, now: float, names: Collection[str] | None = None
     ) -> None:
-        """Store a decision of the user; anything but ON erases all report bytes.
+        """Store a decision of the user; any decision except ON erases all report bytes.
 
-        ON is given for what is declared, but for what the user said no to by name; or for these
-        names alone. It stands beside what it was given for before. OFF for some names erases
-        their reports, and leaves the decision that stands.
+        ON covers the declared surveys except names that the user refused, or only the given names.
+        It is added to earlier consent. OFF for some names erases their reports, and keeps the
+        overall decision.
 
-        No decision of an epoch is undone by it (D4). Previews are discarded in any case. What is
-        less than ON holds in this process at once, and stays so if it cannot be stored, until
-        another decision is: refusals of names that could not be stored are stored with the next
-        decision, whatever it is, but for what is agreed to by it. In a state that a newer version
-        wrote, OFF erases nothing before that version runs again: it is kept beside the state.
+        It undoes no decision of an epoch (D4). Previews are always discarded. A decision below ON
+        takes effect in this process at once. If it cannot be stored, it remains until the next
+        decision. Refusals of names that could not be stored are stored with the next decision,
+        except for names that it agrees to. If a newer version wrote the state, OFF is kept beside
+        it, and erases nothing before that version runs again.
         """
         heard = object()
         if names is not None and consent is Consent.OFF:
@@ -220,7 +222,7 @@ class State(Transactions):
         refuses = waiting.keys() - (names or () if consent is Consent.ON else ())
         self.do(partial(self._store, consent, origin, now, names, heard, refuses))
         for name, before in waiting.items():
-            if self._refused.get(name) is before:  # else a later refusal waits to be stored
+            if self._refused.get(name) is before:  # otherwise a later refusal waits to be stored
                 self._refused.pop(name, None)
 
     def _store(
@@ -241,7 +243,7 @@ class State(Transactions):
                 self._keep_refusal(error)
                 return
             raise
-        if self._heard is heard:  # else a later refusal waits to be stored
+        if self._heard is heard:  # otherwise a later refusal waits to be stored
             self._refusal = Consent.ON
         self.erase_remains()
         if consent is not Consent.ON:
@@ -281,9 +283,9 @@ class State(Transactions):
             erase_reports(connection, "consent-withdrawn", now, name)
 
     def _keep_refusal(self, error: StateUnavailable) -> None:
-        """Keep a refusal beside a state that a newer version wrote, which this one cannot write.
+        """Keep a refusal beside a state of a newer version, which this version cannot write.
 
-        It must outlive the process: every version obeys the file, before all else in the state.
+        It must outlive the process: every version obeys the file before anything in the state.
         """
         try:
             if self._path is not None:
@@ -303,17 +305,18 @@ class State(Transactions):
 
     @kept
     def purge(self, now: float) -> None:
-        """Erase every byte that was or would be sent, certificates, memo keys and notes.
+        """Erase all bytes that were or would be sent, certificates, memo keys and notes.
 
-        No decision is undone by it (D4). If it raises, nothing was erased, what waits is still
-        sent, and nothing remembers the wish: withdrawing consent is what stops sending at once.
+        It undoes no decision (D4). If it raises, nothing was erased, waiting reports are still
+        sent, and the request is not remembered. To stop sending at once, withdraw consent.
         """
         if self._is_absent():
             self.erase_damaged()
             return
         with self.transaction(now) as connection:
             erase_reports(connection, "purged", now)
-            # Whom it asked for a token stays known for that time: no other is to be asked.
+            # The issuer that was asked for a token stays recorded for that time: no other may be
+            # asked.
             connection.execute(
                 "DELETE FROM credentials WHERE NOT (blind AND asks > 0 AND ends > ?)", (int(now),)
             )
@@ -328,23 +331,23 @@ class State(Transactions):
     def erase_remains(self) -> None:
         """Erase the copies of erased bytes in unused parts of the file and in its log, if any.
 
-        What a full disk or another process prevents is done at a later call, or the next opening.
+        If a full disk or another process prevents this, a later call or the next opening does it.
         """
         with suppress(sqlite3.Error):
             if self._connection is not None and not self._within:
                 erase_remains(self._connection, self._patience())
 
     def erase_damaged(self, now: float | None = None) -> None:
-        """Delete the damaged states that were set aside; given the time, a week ago."""
+        """Delete damaged states that were set aside; with ``now``, those at least a week old."""
         if self._path is not None:
             erase_damaged(self._path, now)
 
     def look_at_clock(self, connection: sqlite3.Connection, now: float) -> int:
-        """Count the time since the last look; return the seconds of use."""
+        """Count the time since the last reading; return the seconds of use."""
         return look_at_clock(connection, now, self._boot())
 
     def lived_by(self, connection: sqlite3.Connection, now: float) -> int:
-        """Return the seconds of use that a look would count now; nothing is changed."""
+        """Return the seconds of use that a reading would count now, without changing anything."""
         return lived_by(connection, now, self._boot())
 
     def advance(
@@ -357,27 +360,27 @@ class State(Transactions):
     ) -> None:
         """Count a change that no older copy of the state may undo.
 
-        The mark is written first: a crash between it and the commit costs an epoch, the other way
-        round an old backup could pass for the newest state. No epoch that begins before
-        ``decided_for`` may be decided by whatever replaces this state. ``erases`` says that the
-        user has all report bytes erased.
+        The mark is written first. A crash between it and the commit costs an epoch; in the other
+        order an old backup could pass for the newest state. A state that replaces this one may
+        decide no epoch that begins before ``decided_for``. ``erases`` means that the user has all
+        report bytes erased.
         """
         self.look_at_clock(connection, now)
         connection.execute(
             "UPDATE device SET generation = generation + 1, ledger_time = max(ledger_time, ?)",
             (int(max(now, decided_for or now)),),
         )
-        self._check_process(connection)  # the mark is the parent's to write
+        self._check_process(connection)  # only the parent may write the mark
         self._advanced = True
         if self._path is not None:
             Mark.of(connection, erases=erases).write(self._path)
 
     @kept
     def learn_date(self, date: float, now: float) -> None:
-        """Trust the clock again, once an authenticated answer told the date.
+        """Trust the clock again after an authenticated answer with the date.
 
-        A state that is a copy, or came after a restore or a loss, decides nothing before, and from
-        then on only epochs that begin later than both say that it is. Any other is not changed.
+        A copied, restored or replacement state decides nothing before that. Afterwards it decides
+        only epochs that begin later than both the date and ``now``. Any other state is unchanged.
         """
         with self.transaction(now) as connection:
             (unsure,) = connection.execute("SELECT unsure FROM device").fetchone()
@@ -390,5 +393,5 @@ class State(Transactions):
 
 
 def _refusal(state: Path) -> Path:
-    """Return the file that stands for a refusal which waits to be obeyed."""
+    """Return the file that records a refusal until it is obeyed."""
     return state.with_name(f"{state.name}.refused")

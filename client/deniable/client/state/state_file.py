@@ -1,28 +1,28 @@
-"""Opening the device's state file: creating it, and refusing to trust one that is not the newest.
+"""Opening the device's state file: creating it, and distrusting one that is not the newest.
 
-1. The file is private to its user and durable, as every ``sqlite_files``.
-2. A file that is damaged is set aside and replaced; it is deleted when consent ends, by purge, or
-   after a week: nothing else erases the reports and memo keys in it.
-3. A file of a schema that this version does not know, or of another program, is not touched; one of
-   an earlier version is brought to this one by ``sqlite_files``.
+1. The file is private to its user and durable, as all ``sqlite_files`` are.
+2. A damaged file is set aside and replaced. It is deleted when consent ends, by a purge, or after a
+   week; nothing else erases its reports and memo keys.
+3. A file of another program, or with a schema that this version does not know, is not changed. One
+   of an earlier version is migrated by ``sqlite_files``.
 
-Which device it is then, its mark tells (D5): the one that it was, a new one, or one in another's
-place.
+The mark then determines the device's identity (D5): the same device, a new one, or a replacement.
 
-4. Whatever replaces another state, or is a copy or an old backup of one, decides no epoch that has
-   begun by the latest instant seen, draws a new device secret and has no memo keys. What its mark
-   tells to be spent and it does not know of is spent.
-5. It decides nothing at all before a collector told the date: its own clock may have been put back
-   with the rest.
-6. Who takes over from a lost or damaged state keeps to the user's last decision, which the mark
-   tells. A copy, an old backup, and a state without its mark are strangers: they have no consent
-   and no reports, for nobody knows what the user has withdrawn or had erased since.
-7. What a kill between the mark and its commit leaves, a state that is one change behind its genuine
-   mark, keeps to the mark's consent, has its reports unless that change erased them, and trusts its
-   clock. A backup from before the last change is not told from it, nor need it be.
-8. A mark under which nothing was ever stored, left by a kill while the state was created, is none.
-9. A new state for which nobody was asked, since an app claims consent or it is in memory, is like
-   one that took over from a lost one: a container without a disk makes one at each start.
+4. A state that replaces another, or is a copy or an old backup, decides no epoch that began by the
+   latest instant seen. It draws a new device secret and has no memo keys. Spending that is recorded
+   only in its mark counts as spent.
+5. It decides nothing before a collector supplies the date, since its own clock may have been set
+   back too.
+6. A state that replaces a lost or damaged one keeps the user's last decision from the mark. Copies,
+   old backups, and states without their mark have no consent and no reports, since nobody knows
+   what the user has withdrawn or had erased since.
+7. A kill between the mark and its commit leaves a state one change behind its genuine mark. Such a
+   state keeps the mark's consent, keeps its reports unless that change erased them, and trusts its
+   clock. A backup from before the last change looks the same, and need not be distinguished.
+8. If a kill during creation leaves a mark under which nothing was ever stored, the mark is ignored.
+9. If an app claims consent, or the state is in memory, no user is asked for a new state. Such a
+   state is treated like a replacement for a lost one, since a container without a disk creates one
+   at each start.
 """
 
 import os
@@ -61,21 +61,21 @@ _REPLACED: Final = "state-replaced"
 class Beginning(NamedTuple):
     """The beginning of a state that is created or replaced now."""
 
-    consent: str  # for what is declared
+    consent: str  # for the declared surveys
     now: int
     boot: Boot | None
     declared: Callable[[], Declared]
-    user_asked: bool  # else the epochs that run count as decided
+    user_asked: bool  # otherwise the current epochs count as decided
 
 
 def insert_device(connection: sqlite3.Connection, mark: Mark | None, beginning: Beginning) -> None:
-    """Insert the one row of a new device, or of one whose mark is all that is left."""
+    """Insert the row of a new device, or of a device of which only the mark is left."""
     if mark is not None and mark.genuine and mark.instant == NEVER:
         mark = None  # rule 8
     consent, now, boot, _, user_asked = beginning
     decided_by, fresh_from, lived = CLAIMED, NEVER if user_asked else now, 0
     if mark is not None:
-        consent = mark.consent if mark.genuine else "unset"  # where nobody knows, ask
+        consent = mark.consent if mark.genuine else "unset"  # unknown: ask the user
         fresh_from, lived = max(now, mark.instant), mark.lived
         if not (mark.genuine and mark.claimed):
             decided_by = _REPLACED
@@ -107,7 +107,7 @@ def renew_unless_newest(
     with writing(connection):
         mark = Mark.read(path)
         token, generation = connection.execute("SELECT mark, generation FROM device").fetchone()
-        ahead = None  # by how many changes the mark is ahead of the state
+        ahead = None  # how many changes the mark is ahead of the state
         if mark is not None and mark.genuine and mark.token == token:
             ahead = mark.generation - generation
         if ahead is None or ahead > 0:
@@ -128,7 +128,7 @@ def _renew(
     connection.execute(
         "UPDATE device SET secret = :secret, mark = :mark, ledger_time = :seen,"
         " fresh_from = max(fresh_from, :seen), unsure = max(unsure, :unsure),"
-        # No time of use passes with it: what passed since the backup, the mark has counted.
+        # This adds no time of use: the mark has counted the time since the backup.
         " lived = max(lived, :lived), looked_at = max(looked_at, :now), boot = :boot,"
         " boot_seconds = :boot_seconds",
         {
@@ -142,20 +142,20 @@ def _renew(
         },
     )
     if mark is not None:
-        # What this state carries may have been merged after an old mark was written.
+        # The spending in this state may have been merged after an old mark was written.
         today = max(mark.lived // DAY, lived // DAY)
         _carry(connection, unknown(mark.spent, spent_by_day(connection), today))
-    # A key that two devices hold would give both the same responses.
+    # A key on two devices would give both the same responses.
     connection.execute("UPDATE memos SET key = NULL")
-    # The keys that issuers vouched for were those of the former secret.
+    # Issuers vouched for the keys of the former secret.
     connection.execute("UPDATE credentials SET credential = NULL")
     connection.execute("DELETE FROM previews")
-    # Who waits for the collector's time need not wait for the day of its last answer.
+    # A state that waits for the collector's date need not wait for the day after its last answer.
     connection.execute("UPDATE refreshes SET due = 0, failures = 0")
     if mark is not None and interrupted:
         consent, erases = mark.consent, mark.erases
         connection.execute("UPDATE device SET consent = ?", (consent,))
-        if not mark.claimed:  # the change that was interrupted may be the user's first decision
+        if not mark.claimed:  # the interrupted change may be the user's first decision
             connection.execute(
                 "UPDATE device SET consent_from = ? WHERE consent_from = ?", (_REPLACED, CLAIMED)
             )
@@ -200,16 +200,16 @@ _SOUND_DEVICE: Final = """
 """
 _APPLICATION_ID: Final = 0x64656E64  # "dend"
 BUSY_SECONDS = 5.0
-"""How long other processes are waited for, unless a caller has less time."""
+"""How long to wait for other processes, unless a caller has less time."""
 
 
 def open_state(
     path: Path | None, beginning: Beginning, patience: float = BUSY_SECONDS
 ) -> sqlite3.Connection:
-    """Open the state, creating or replacing it as the rules at the head of this module say.
+    """Open the state, creating or replacing it according to the rules at the head of this module.
 
-    None as the path is a state that forgets all decisions when closed. Other processes are waited
-    for ``patience`` seconds. Raises ``UnknownFile`` for a file of a newer schema or another
+    With None as the path, the state is in memory and lost when closed. It waits ``patience``
+    seconds for other processes. Raises ``UnknownFile`` for a file of a newer schema or another
     program, and ``OSError`` and ``sqlite3.Error`` if the disk does not allow it.
     """
     if path is None:
@@ -224,10 +224,10 @@ def open_state(
         connection = _connect(path, patience)
         created = _check(connection)
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-        # (SQLite quotes a damaged schema in its errors, in whatever bytes it has become.)
-        if isinstance(error, sqlite3.OperationalError):  # a lock or a full disk is no damage
+        # (SQLite quotes a damaged schema in its errors, whatever bytes it contains.)
+        if isinstance(error, sqlite3.OperationalError):  # a lock or a full disk is not damage
             raise
-        if mark is None:  # never a state of ours: somebody named the wrong file
+        if mark is None:  # never a device's state: somebody named the wrong file
             raise UnknownFile("is not a state file of deniable; name a different one") from error
         warn("the state is damaged: it is set aside, and no epoch already begun is decided")
         set_aside(path, beginning.now)
@@ -240,10 +240,10 @@ def open_state(
             migrate(connection, _migrations(), _APPLICATION_ID)
         renew_unless_newest(connection, path, beginning.now, beginning.boot)
         _claim(connection, path, beginning)
-        truncate_log(connection)  # bytes that were erased just before a crash would live on
-        with suppress(sqlite3.OperationalError):  # a full disk: tried again
+        truncate_log(connection)  # bytes erased just before a crash would otherwise remain
+        with suppress(sqlite3.OperationalError):  # if the disk is full, it is tried again
             erase_remains(connection, patience)
-        connection.execute("PRAGMA busy_timeout=0")  # from now on each call waits for itself
+        connection.execute("PRAGMA busy_timeout=0")  # from now on each call does its own waiting
     except BaseException:
         connection.close()
         raise
@@ -251,13 +251,13 @@ def open_state(
 
 
 def _connect(path: Path, patience: float | None = None) -> sqlite3.Connection:
-    # What VACUUM copies is for no other file.
+    # VACUUM's copy must not reach any other file.
     seconds = BUSY_SECONDS if patience is None else patience
     return connect(path, seconds, _version, temp_store="MEMORY")
 
 
 def _version(connection: sqlite3.Connection) -> int:
-    """Return the version of the schema, 0 for a new file; UnknownFile if it is not ours."""
+    """Return the schema's version, 0 for a new file; UnknownFile for another program's file."""
     return schema_version(connection, _SCHEMA_VERSION, _APPLICATION_ID)
 
 
@@ -266,7 +266,7 @@ def _create(
 ) -> None:
     """Create the tables, unless another process is faster; the mark is written before the commit.
 
-    So whoever sees the state sees its mark as well, and does not take it for a stranger's.
+    So every process that sees the state also sees its mark, and recognises it.
     """
     with writing(connection):
         if _version(connection):
@@ -281,15 +281,15 @@ def _create(
 
 
 def _migrations() -> tuple[str, ...]:
-    from deniable.client.state.schema import MIGRATIONS  # only a new or an old state needs it
+    from deniable.client.state.schema import MIGRATIONS  # needed only by a new or an old state
 
     return MIGRATIONS
 
 
 def _claim(connection: sqlite3.Connection, path: Path | None, beginning: Beginning) -> None:
-    """Let ON cover what the app declares where nobody is to be asked for it: see ``claimed``.
+    """Let ON cover the declared surveys where nobody is to be asked: see ``claimed``.
 
-    A kill between the mark and the commit does no harm: the next opening claims the same.
+    A kill between the mark and the commit is harmless: the next opening claims the same.
     """
     if not claimed(connection, beginning.consent, beginning.declared):
         return
@@ -305,9 +305,9 @@ def _claim(connection: sqlite3.Connection, path: Path | None, beginning: Beginni
 
 
 def _check(connection: sqlite3.Connection) -> bool:
-    """Tell whether the state was created: a file's creation may not have been committed."""
+    """Return whether the state was created; a file's creation may not have been committed."""
     try:
-        # One snapshot: what another process is creating meanwhile must not look damaged.
+        # Use one snapshot: a state that another process is creating must not look damaged.
         connection.execute("BEGIN")
         version = _version(connection)
         (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()

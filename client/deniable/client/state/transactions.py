@@ -1,9 +1,10 @@
-"""Transactions of the state's one SQLite file: opened when first needed, kept through forks.
+"""Transactions of the state's SQLite file, which is opened when first needed and survives forks.
 
-1. What cannot be made durable did not happen: every failure of the disk is ``StateUnavailable``.
-2. The keeper's thread alone has the connection and a transaction, and undoes what was left of one
-   before it does another call. Whoever calls waits for it until a deadline, and holds nothing.
-3. A method that uses a transaction is ``kept``: all of it is done on that thread.
+1. A change that cannot be made durable did not happen: every failure of the disk is
+   ``StateUnavailable``.
+2. Only the keeper's thread has the connection and a transaction. It undoes the remains of an
+   interrupted one before the next call. Callers wait for it until a deadline, and hold no lock.
+3. A method that uses a transaction is ``kept``: it runs entirely on that thread.
 """
 
 import os
@@ -34,14 +35,14 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 INTERRUPTED = "an interrupted call still uses the state; try later"
 _LEAST_PATIENCE = 0.05
-"""Seconds: other processes write for some milliseconds, which even a call that is late may wait."""
+"""In seconds: other processes write for milliseconds, for which even a late call may wait."""
 
 
 class Transactions(Forkable):
-    """One SQLite file; or for the path None a database in memory, which is lost when closed.
+    """One SQLite file, or with path None a database in memory, which is lost when closed.
 
-    Safe to share between threads, the file between processes, and both through a fork. A state that
-    does not exist yet starts with the initial consent.
+    Threads may share the object, processes the file; both survive a fork. A state that does not
+    exist yet starts with the initial consent.
     """
 
     def __init__(
@@ -70,14 +71,14 @@ class Transactions(Forkable):
 
     @property
     def state(self) -> "Transactions":
-        """Return the state itself: ``kept`` methods of any class have one."""
+        """Return the state itself: the class of a ``kept`` method must have this attribute."""
         return self
 
     @contextmanager
     def patience(self, seconds: float) -> Iterator[None]:
-        """Wait for other threads and processes so long at most, in this thread and block.
+        """Limit the wait for other threads and processes, in this thread and block.
 
-        What an interruption leaves of it holds for no other call that has a time of its own.
+        If it is interrupted, calls with a time of their own are not affected.
         """
         before = self._deadline()
         self._deadlines.end = time.monotonic() + seconds
@@ -94,11 +95,11 @@ class Transactions(Forkable):
         return min(state_file.BUSY_SECONDS, max(left, _LEAST_PATIENCE))
 
     def do(self, work: Callable[[], _T]) -> _T:
-        """Do some work on the keeper's thread; ``StateUnavailable`` if it takes too long."""
+        """Run a function on the keeper's thread; ``StateUnavailable`` if it takes too long."""
         if self.keeper.is_here():
             return work()
         deadline, patience = self._deadline(), self._patience()
-        # A call of the app's that asks for several things has that time for the disk once.
+        # A call of the app that needs the disk several times has that time only once.
         disk = max(0.0, deadline + threads.DISK_SECONDS - time.monotonic() - patience)
         work = partial(self._do, work, deadline)
         return self.keeper.do(work, patience, min(threads.DISK_SECONDS, disk))
@@ -112,7 +113,7 @@ class Transactions(Forkable):
             self._abandon_transaction()
 
     def _abandon_transaction(self) -> None:
-        """Undo a transaction that something interrupted which no block saw."""
+        """Undo a transaction whose interruption no block noticed."""
         self._within = False
         if self._connection is not None and self._connection.in_transaction:
             with suppress(sqlite3.Error):
@@ -130,20 +131,20 @@ class Transactions(Forkable):
             self._connection = None
 
     def __del__(self) -> None:
-        # No call goes on: it would hold this. Python 3.13 warns of a connection that is dropped
-        # open, and an app may drop its client.
+        # No call continues: it would keep this object alive. Python 3.13 warns about dropped open
+        # connections, and an app may drop its client.
         self.keeper.stop()
         self._close()
 
     def before_fork(self, deadline: float) -> None:
-        """Close the file between two calls, and begin none; see the rules in ``threads``."""
+        """Close the file between two calls, and start none; see the rules in ``threads``."""
         if not self.keeper.is_here():
-            # A state in memory could not be opened again.
+            # A state in memory could not be reopened.
             prepare = (lambda: None) if self._path is None else self._close
             self.keeper.pause(prepare, deadline - time.monotonic())
 
     def after_fork(self, *, in_child: bool) -> None:
-        """Go on after a fork; a child abandons a connection that could not be closed."""
+        """Continue after a fork; a child abandons a connection that could not be closed."""
         if in_child:
             self.keeper.renew()
             self._abandoned = self._abandoned or self._within or self._connection is not None
@@ -158,8 +159,8 @@ class Transactions(Forkable):
     def transaction(
         self, now: float, begin: str = "BEGIN IMMEDIATE"
     ) -> Iterator[sqlite3.Connection]:
-        """Hold the state's write lock: committed when the block ends, undone when it raises."""
-        if self._within:  # by what a finaliser has interrupted, on the keeper's thread
+        """Hold the state's write lock; commit when the block ends, undo when it raises."""
+        if self._within:  # entered by a finaliser that interrupted the keeper's thread
             raise StateUnavailable(INTERRUPTED)
         try:
             self._within = True
@@ -173,7 +174,7 @@ class Transactions(Forkable):
             except BaseException as error:
                 self._undo(connection, error)
                 raise
-            # A full disk can still be read: only what could be written ends an outage.
+            # A full disk can still be read: only a successful write ends an outage.
             self._outage = self._outage and connection.total_changes == before
         except _UNUSABLE as error:
             raise self._unusable(error) from error
@@ -184,7 +185,7 @@ class Transactions(Forkable):
     def existing(
         self, now: float, begin: str = "BEGIN IMMEDIATE", *, creates: bool = True
     ) -> Iterator[sqlite3.Connection | None]:
-        """Hold the state; None where there is none, unless a new one would begin with consent."""
+        """Hold the state; None if there is none, unless a new one would begin with consent."""
         creates = creates and self._initial_consent is Consent.ON
         if not creates and self._is_absent():
             yield None
@@ -193,15 +194,15 @@ class Transactions(Forkable):
             yield connection
 
     def reading(self, now: float) -> AbstractContextManager[sqlite3.Connection | None]:
-        """Hold the state to look at it as it is, if there is one; nobody else waits."""
+        """Hold the state for reading, if there is one, without making others wait."""
         return self.existing(now, "BEGIN", creates=False)
 
     def _undo(self, connection: sqlite3.Connection, error: BaseException) -> None:
         if self._connection is not connection:
-            return  # in a child that was forked within the transaction: it is the parent's
+            return  # in a child forked within the transaction, which belongs to the parent
         if connection.in_transaction:
             connection.execute("ROLLBACK")
-        if self._advanced:  # or the state would look older than it is
+        if self._advanced:  # otherwise the state would look older than it is
             with suppress(OSError, sqlite3.Error):
                 once_free(self._patience(), partial(connection.execute, "BEGIN IMMEDIATE"))
                 try:  # one writer at a time
@@ -210,7 +211,7 @@ class Transactions(Forkable):
                 finally:
                     connection.execute("ROLLBACK")
         if isinstance(error, sqlite3.Error) and primary_code(error) in _DAMAGED:
-            self._close()  # the next use judges the file anew, and sets it aside
+            self._close()  # the next use checks the file again, and sets it aside
 
     def _unusable(self, error: Exception) -> StateUnavailable:
         if isinstance(error, UnknownFile):
@@ -218,13 +219,13 @@ class Transactions(Forkable):
         elif isinstance(error, sqlite3.Error) and primary_code(error) == _BUSY:
             why = "another process is writing it; try again later"
         elif isinstance(error, (sqlite3.Error, OSError, ImportError)):
-            why = str(error)  # nothing can be imported any more while the interpreter ends
-        else:  # what is stored is not what was stored: bits rotted, and SQLite did not notice
+            why = str(error)  # nothing can be imported while the interpreter shuts down
+        else:  # the stored data changed: it is corrupted, and SQLite did not notice
             why = "its content is damaged"
         return self._unavailable(f"the state cannot be used: {why}")
 
     def _unavailable(self, message: str) -> StateUnavailable:
-        if not self._outage:  # one line an outage, not one a call
+        if not self._outage:  # one line per outage, not per call
             warn("%s; nothing is recorded meanwhile", message)
         self._outage = True
         return StateUnavailable(message)
@@ -246,13 +247,14 @@ class Transactions(Forkable):
         if self._connection is None:
             self._connection = self._connect(now)
         if self._path is not None and self._opened != file_identity(self._path):
-            # Another process may decide in the file that stands there now, so this one must not.
+            # Another process may decide in the file that is there now, so this one must not.
             raise self._unavailable("the state file was replaced while it was open; start again")
         return self._connection
 
     def _connect(self, now: float) -> sqlite3.Connection:
         if self._path is not None:
-            # One name for one state, and one mark: whatever links to it, wherever the app goes.
+            # A state and its mark have one name, whatever links to them and wherever the app
+            # changes to.
             self._path = Path(os.path.realpath(self._path))
         consent, boot = self._initial_consent.value, self._boot()
         beginning = Beginning(consent, int(now), boot, self._declared, self._user_asked)
@@ -265,19 +267,19 @@ class Transactions(Forkable):
 
 
 def _was_never(path: Path) -> bool:
-    """Tell whether there is no state, and was none."""
+    """Return whether there is no state, and never was one."""
     try:
         with suppress(FileNotFoundError):
             path.stat()
             return False
-        return Mark.read(path) is None  # a mark alone says that the state was lost
+        return Mark.read(path) is None  # a mark alone shows that the state was lost
     except OSError as error:
         raise StateUnavailable(f"the state cannot be used: {error.strerror}") from error
 
 
 def _never_close(connection: sqlite3.Connection) -> None:
-    """Hold a connection beyond the interpreter's end, when all modules drop what they hold."""
-    import ctypes  # 10 ms that only such a child pays
+    """Keep a connection alive beyond the interpreter's end, when all modules are cleared."""
+    import ctypes  # 10 ms, needed only in such a child
 
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
 
@@ -291,7 +293,7 @@ _S = TypeVar("_S", bound=_Stateful)
 
 
 def kept(method: Callable[Concatenate[_S, _P], _T]) -> Callable[Concatenate[_S, _P], _T]:
-    """Return a method that does all it does on the thread of the state's keeper."""
+    """Return a method that runs entirely on the thread of the state's keeper."""
 
     @wraps(method)
     def done(self: _S, /, *arguments: _P.args, **named: _P.kwargs) -> _T:

@@ -1,4 +1,4 @@
-"""One decoder a mechanism: all that estimates need to know of its structure."""
+"""One decoder per mechanism: everything that estimates need to know about its structure."""
 
 from collections.abc import Hashable
 from functools import lru_cache, singledispatch
@@ -21,7 +21,7 @@ from deniable.mechanisms.mean import MeanMatrix
 from deniable.mechanisms.one_question import OneQuestion
 
 
-# A kind of another structure names its decoder here; the module is that kind's alone.
+# A kind with another structure registers its decoder here, in a separate module.
 @singledispatch
 def _made(mechanism: Mechanism) -> Decoder:
     from deniable.estimates.decoders.dense import DenseDecoder
@@ -60,11 +60,11 @@ def _(mechanism: MeanMatrix) -> Decoder:
     return MeanDecoder(mechanism)
 
 
-# A dense decoder of 4,096 categories holds two matrices of 128 MiB: few are kept.
+# A dense decoder of 4,096 categories has two matrices of 128 MiB: few are kept.
 _kept = lru_cache(maxsize=2)(_made)
 
 
 def decoder_of(mechanism: Mechanism) -> Decoder:
-    """Return the decoder of a mechanism's counts, made once; or raise NotInvertible."""
+    """Return the decoder of a mechanism's counts, created once; or raise NotInvertible."""
     assert isinstance(mechanism, Hashable)
     return _kept(mechanism)

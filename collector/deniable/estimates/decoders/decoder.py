@@ -1,8 +1,8 @@
-"""Decoders: how counts of a mechanism's responses become frequencies of categories.
+"""Decoders, which turn counts of a mechanism's responses into frequencies of categories.
 
 If f are the true frequencies, responses come with frequencies lambda = P^T f. Any G with G P^T = I
-gives an unbiased estimate G c/n of f. Never clipped, never rescaled: the estimate may leave [0, 1],
-and averages of it stay right.
+gives an unbiased estimate G c/n of f. It is never clipped or rescaled: the estimate may leave [0,
+1], and averages of it stay correct.
 
 A linear query w.f is estimated by the mean over the reports y of a kernel g(y), where P g = w. With
 any left inverse G, g = G^T w, since P G^T = I; a frequency f_j has the kernel G_jy.
@@ -29,10 +29,10 @@ MEAN_ALONE: Final = (
 
 
 class Model(StrEnum):
-    """The model of the data's chance; the variances of a frequency differ by f(1 - f)/n.
+    """The model of chance in the data; the variances of a frequency differ by f(1 - f)/n.
 
-    ``SAMPLED``: the devices are a random sample, and the estimate is of the population they came
-    from. ``FIXED``: the devices are all there is, and only the mechanism is random.
+    ``SAMPLED``: the devices are a random sample, and the estimate is for the population they came
+    from. ``FIXED``: the devices are the whole population, and only the mechanism is random.
     """
 
     SAMPLED = "sampled"
@@ -41,9 +41,9 @@ class Model(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """Checked counts: how often each response was seen, and the number n of reports, at least 1.
+    """Checked counts: the count of each response, and the number n of reports, at least 1.
 
-    They are those of so many epochs, in which the same devices may have reported.
+    They come from ``epochs`` epochs, in which the same devices may have reported.
     """
 
     n: int
@@ -52,7 +52,7 @@ class Tally:
     _parts: dict[int, "Tally"] = field(default_factory=dict, repr=False)
 
     def within(self, responses: slice) -> "Tally":
-        """Return the tally of some of the responses, kept for whoever asks again; n may be 0."""
+        """Return the tally of some of the responses, cached for later calls; n may be 0."""
         own = self._parts.get(responses.start)
         if own is None:
             counts = self.counts[responses]
@@ -66,9 +66,9 @@ class Tally:
         return self.counts.astype(np.float64) / self.n
 
     def degrees(self, model: Model) -> int:
-        """Return the divisor of the variance of one report that makes it unbiased."""
+        """Return the divisor that makes the variance of one report unbiased."""
         # Sampled: E[lamhat - lamhat^2] = (n-1)/n (lam - lam^2), so n becomes n - 1. Fixed:
-        # variances are linear in f, so putting the unbiased fhat for f is unbiased as it stands.
+        # variances are linear in f, so inserting the unbiased fhat for f is unbiased as it stands.
         if model is Model.FIXED:
             return self.n
         if self.n < 2:
@@ -77,9 +77,9 @@ class Tally:
 
 
 Counts = Sequence[int] | Mapping[int, int] | Tally
-"""How often each response was seen; or only those that were, by their index; or what was checked.
+"""The count of each response; or only the nonzero ones, by their index; or a checked tally.
 
-For several figures of the same counts, ``tally`` checks and adds them up once.
+For several figures from the same counts, ``tally`` checks and adds them up once.
 """
 
 
@@ -87,7 +87,7 @@ For several figures of the same counts, ``tally`` checks and adds them up once.
 class Moments:
     """The means of G_jy^2 over the responses y, for each j: if j is true, or another (the largest).
 
-    And the least variance of G_jy, whichever category is true.
+    Also the least variance of G_jy, whichever category is true.
     """
 
     own: Floats
@@ -99,7 +99,7 @@ class Moments:
 class Extremes:
     """The ends of G_jy over the responses y, for each category j.
 
-    And of the chance that a report adds to each tested count, over the true categories.
+    Also of the probability that a report adds to each tested count, over the true categories.
     """
 
     least: Floats
@@ -109,23 +109,23 @@ class Extremes:
 
 
 class Decoder(ABC):
-    """How the counts of one mechanism's responses are read."""
+    """The evaluation of the counts of one mechanism's responses."""
 
     kernels_tested: bool
-    """Whether estimates too far below 0 tell more of fake reports than the tested counts do."""
+    """Whether estimates far below 0 reveal more about fake reports than the tested counts do."""
 
     tells_shares: bool = True
-    """Whether there are frequencies; else the mean alone."""
+    """Whether there are frequencies; otherwise only the mean."""
 
     likeliest_response: float | None = None
-    """The greatest probability of any response to any answer, where responses support sets of
-    categories: beside the supported counts, none of these may have been sent too often."""
+    """The greatest probability of any response to any answer, if responses support sets of
+    categories: in addition to the supported counts, none of these may have been sent too often."""
 
     def __init__(self, categories: int, responses: int) -> None:
         self.categories, self.responses = categories, responses
 
     def tally(self, counts: Counts, epochs: int = 1) -> Tally:
-        """Return checked counts, those of so many epochs."""
+        """Return checked counts, from so many epochs."""
         if isinstance(counts, Tally):
             if len(counts.counts) != self.responses:
                 raise ValueError("these are counts of another mechanism's responses")
@@ -143,7 +143,7 @@ class Decoder(ABC):
         listed = np.array(counts)
         if len(listed) and listed.dtype.kind not in "biu":
             raise TypeError("counts are integers: give them as they were counted, unscaled")
-        # Ints of Python's own: numpy's wrap around when they are summed.
+        # Python's own ints: numpy's overflow when they are summed.
         n = sum(listed.tolist())
         if len(listed) and listed.min() < 0:
             raise ValueError("no response was counted less than 0 times")
@@ -157,11 +157,11 @@ class Decoder(ABC):
 
     @property
     def parts(self) -> tuple["Part", ...]:
-        """Return the questions, of which a report is about one."""
+        """Return the questions; each report is about one of them."""
         return (Part(self, slice(None), slice(None)),)
 
     def supported_by(self, responses: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return the categories that any of these responses supports, each its own of most."""
+        """Return the categories that any of these responses supports, usually one each."""
         return responses
 
     @property
@@ -172,13 +172,14 @@ class Decoder(ABC):
     @property
     @abstractmethod
     def extremes(self) -> Extremes:
-        """Return how far one report's weight can go, and how likely the tested counts can be."""
+        """Return the extremes of one report's weight, and of the tested counts' probabilities."""
 
     @abstractmethod
     def most_of_sets(self, size: int | None) -> float:
-        """Return the largest kernel value of the share of any set of so many categories.
+        """Return the largest kernel value for the share of any set of so many categories.
 
-        By default of any set at all. The least of n categories is 1 less the largest of the others.
+        The default is any set at all. The least for n categories is 1 minus the largest for the
+        others.
         """
 
     @abstractmethod
@@ -186,8 +187,8 @@ class Decoder(ABC):
         """Return g with P g = w: (…, categories) to (…, responses)."""
 
     def noise(self, weights: Floats, shares: Floats, *, least: bool = False) -> Floats:
-        """Return n Var of linear queries if devices are fixed: the most, or the least it can be."""
-        del least  # all frequencies are estimated, and so it is known
+        """Return n Var of linear queries with fixed devices: the greatest or least possible."""
+        del least  # all frequencies are estimated, so it is known
         # n Var = g^T (diag lam - P^T diag(f) P) g = sum_y lam_y g_y^2 - sum_x f_x w_x^2, since
         # P g = w. Linear in lam and f; the second sum is itself a linear query.
         squares = self.kernels(weights) ** 2 @ shares
@@ -220,60 +221,60 @@ class Decoder(ABC):
     def intervals(
         self, tally: Tally, level: float, *, possible: bool = False
     ) -> tuple[Floats, Floats, tuple[IntervalMethod, ...]]:
-        """Return both ends of each frequency's interval, not yet cut, and how it was made.
+        """Return both ends of each frequency's interval, not yet clipped, and its method.
 
-        About the unbiased estimate; or about the possible one that is nearest to it.
+        They are about the unbiased estimate, or about the nearest possible one.
         """
 
     @abstractmethod
     def tested_counts(self, tally: Tally) -> NDArray[np.int64]:
-        """Return the counts that honest devices bound from both sides: sums of independent chances.
+        """Return the counts that honest devices limit on both sides: sums of independent draws.
 
-        Those of the responses; or, if ``kernels_tested`` is not set, one a category.
+        They are those of the responses; or, if ``kernels_tested`` is not set, one per category.
         """
 
     @property
     def even_shares(self) -> Floats:
-        """Return how often each response comes if all answers are equally frequent."""
+        """Return the frequency of each response if all answers are equally frequent."""
         return self.response_shares(np.full(self.categories, 1 / self.categories))
 
 
 class Part(NamedTuple):
-    """One of several questions: its decoder, and which categories and responses are about it."""
+    """One of several questions: its decoder, and its categories and responses."""
 
     decoder: Decoder
     categories: slice
     responses: slice
 
     def tally(self, tally: Tally) -> Tally:
-        """Return the tally of the reports that are about it; there may be none."""
+        """Return the tally of the reports about it; there may be none."""
         return tally if self.responses == slice(None) else tally.within(self.responses)
 
 
 def chosen_errors(errors: Callable[[Model], Floats], model: Model, share: float) -> Floats:
-    """Return the errors of estimates from devices that were drawn, such a share of all.
+    """Return the errors of estimates from devices that were drawn, a given share of all.
 
-    If the devices are fixed, which of them were drawn is chance all the same.
+    Even if the devices are fixed, the draw is random.
     """
     if model is Model.SAMPLED or share == 1:
         return errors(model)
-    # Of N devices n are drawn, without replacement. Of f (1 - f)/n, the variance that sampling a
-    # population adds to the mechanism's own, 1 - n/N is left.
+    # Of N devices n are drawn, without replacement. Sampling a population adds f (1 - f)/n to the
+    # mechanism's own variance; of that, 1 - n/N remains.
     sampled, fixed = errors(Model.SAMPLED), errors(Model.FIXED)
     return np.asarray(np.sqrt((1 - share) * sampled**2 + share * fixed**2))
 
 
 def recurring_errors(tally: Tally, sampled: Floats, fixed: Floats) -> Floats:
-    """Return standard errors where the same devices may be in several epochs; else the sampled.
+    """Return standard errors if the same devices may be in several epochs; otherwise the sampled.
 
-    Noise is drawn anew, so that n reports of E epochs have its variance, that of fixed devices. But
-    the devices are drawn from the population once, perhaps. With the reports n_e of an epoch, and
-    m_e the variance among its devices of what is asked, that adds a variance of at most
+    Noise is drawn anew, so n reports of E epochs have its variance, that of fixed devices. But the
+    devices may be drawn from the population only once. With n_e reports in an epoch, and m_e the
+    variance of the queried quantity among its devices, that adds a variance of at most
 
         (sum_e sqrt(n_e m_e))^2 / n^2 <= E sum_e n_e m_e / n^2 <= E m / n
 
     (Cauchy and Schwarz; the mean of the m_e is at most m, that of all). Independent devices add
-    m/n, the difference of the two models, so E - 1 times that is missing.
+    m/n, the difference between the two models, so E - 1 times that is missing.
     """
     if tally.epochs == 1:
         return sampled
@@ -287,12 +288,12 @@ def mean_squares(kernels: Floats, shares: Floats) -> Floats:
 
 
 def cautious_errors(tally: Tally, kernels: Floats, least: Floats, *, unseen: float = 0.0) -> Floats:
-    """Return the standard errors that normal intervals are made of, in the sampled model.
+    """Return the standard errors for normal intervals, in the sampled model.
 
-    If no report happens to fall where a kernel is large, the sample knows nothing of its variance,
-    but the matrix does: an estimate below ``least``, the least variance of each g(y) in any
-    population, is raised to it. So many more of each response as are ``unseen`` are allowed for,
-    where a kernel lives on few of them. One report has infinite errors.
+    If no report happens to fall where a kernel is large, its variance is unknown from the sample,
+    but known from the matrix: an estimate below ``least``, the least variance of each g(y) in any
+    population, is raised to it. ``unseen`` is added to the count of each response, for kernels that
+    are large on few responses. One report has infinite errors.
     """
     n = tally.n
     if n < 2:

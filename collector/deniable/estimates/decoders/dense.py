@@ -1,4 +1,4 @@
-"""Any mechanism: its whole matrix, and a left inverse of the transposed one; and that of means."""
+"""A decoder for any mechanism, with its whole matrix and a left inverse; and one for means."""
 
 from functools import cached_property
 from typing import Final
@@ -21,7 +21,7 @@ from deniable.estimates.decoders.decoder import (
 from deniable.mechanisms import MeanMatrix, Rows
 
 _WORST_CONDITION: Final = 1e13
-"""Beyond this, fewer than three digits of an estimate would be left in floating point."""
+"""Beyond this, floating point would leave fewer than three digits of an estimate."""
 
 
 class DenseDecoder(Decoder):
@@ -40,7 +40,7 @@ class DenseDecoder(Decoder):
         """Return the second moments of each frequency's kernel."""
         moments = self._matrix @ (self._inverse**2).T
         own = moments.diagonal().copy()
-        # The variance if x is true: the mean is (G P^T)_jx, 1 for x = j and 0 else.
+        # The variance if x is true: the mean is (G P^T)_jx, 1 for x = j and otherwise 0.
         np.fill_diagonal(moments, own - 1)
         least = moments.min(axis=0)
         np.fill_diagonal(moments, -np.inf)
@@ -57,7 +57,7 @@ class DenseDecoder(Decoder):
         )
 
     def most_of_sets(self, size: int | None) -> float:
-        """Return the sum of the largest entries of G's columns, for the largest such sum."""
+        """Return the greatest sum of the largest entries in any of G's columns."""
         if size is None:
             return float(self._inverse.sum(axis=0, where=self._inverse > 0).max())
         least = self.categories - size
@@ -81,7 +81,7 @@ class DenseDecoder(Decoder):
         return np.asarray(self._matrix.T @ frequencies)
 
     def frequencies(self, tally: Tally) -> Floats:
-        """Return G lambda; its sum is 1, or less if responses were counted that never occur."""
+        """Return G lambda; its sum is 1, or less if impossible responses were counted."""
         return np.asarray(self._inverse @ tally.shares)
 
     def standard_errors(self, tally: Tally, model: Model) -> Floats:
@@ -98,10 +98,10 @@ class DenseDecoder(Decoder):
         self, tally: Tally, level: float, *, possible: bool = False
     ) -> tuple[Floats, Floats, tuple[IntervalMethod, ...]]:
         """Return normal intervals."""
-        # A frequency's kernel lives on few responses, and the variance of a rare count is not that
-        # count: the score interval of a Poisson count c, |c - m| <= z sqrt(m), has its middle at
-        # c + z^2/2, about 2 more at 95 %. (Wilson's and Agresti and Coull's correction, for many
-        # counts.)
+        # A frequency's kernel is large on few responses, and the variance of a rare count differs
+        # from that count: the score interval of a Poisson count c, |c - m| <= z sqrt(m), is centred
+        # at c + z^2/2, about 2 more at 95 %. (This is Wilson's and Agresti and Coull's correction,
+        # for many counts.)
         least, z = self.moments.least_variance, normal_quantile(level)
         errors = cautious_errors(tally, self._inverse, least, unseen=z * z / 2)
         half, estimate = z * errors, self.frequencies(tally)
@@ -115,11 +115,11 @@ class DenseDecoder(Decoder):
 
 
 class MeanDecoder(DenseDecoder):
-    """The rows, as many categories, and what each response stands for: a share of the range.
+    """Its categories are the rows, and each response represents a share of the range.
 
-    Only weights that rise or fall in equal steps have a kernel. That of the mean is right for any
-    answers; ``frequencies`` are those of the population with this mean that differs most, all at
-    either end, so that bounds which take them for the answers hold.
+    Only weights in equal steps, rising or falling, have a kernel. The kernel of the mean is correct
+    for any answers. ``frequencies`` are those of the most extreme population with this mean, all at
+    either end, so that bounds computed from them hold for the answers.
     """
 
     tells_shares = False
@@ -136,7 +136,7 @@ class MeanDecoder(DenseDecoder):
 
     @cached_property
     def _rows_of(self) -> Floats:
-        """Return how often each answer takes each row, (answers, rows)."""
+        """Return how often each answer uses each row, (answers, rows)."""
         answers = range(self._mechanism.categories)
         rows = np.zeros((len(answers), self.categories + 1))
         between = self._mechanism.grid // self._mechanism.rows.grid
@@ -145,7 +145,7 @@ class MeanDecoder(DenseDecoder):
         return rows[:, :-1]
 
     def kernels(self, weights: Floats) -> Floats:
-        """Return g with P g = w; ValueError for weights that do not rise or fall in equal steps."""
+        """Return g with P g = w; ValueError for weights that are not in equal steps."""
         first, last = weights[..., :1], weights[..., -1:]
         line = first + (last - first) * np.linspace(0, 1, self.categories)
         if not np.allclose(weights, line, rtol=0, atol=1e-9 * max(1.0, float(np.abs(line).max()))):
@@ -153,7 +153,7 @@ class MeanDecoder(DenseDecoder):
         return super().kernels(weights)
 
     def noise(self, weights: Floats, shares: Floats, *, least: bool = False) -> Floats:
-        """Return the most that a report's noise can have, or the least; no more than it varies."""
+        """Return the most noise that a report can have, or the least; at most its variance."""
         g = self.kernels(weights)
         noise = self.means(g**2) - weights**2
         varies = g**2 @ shares - (g @ shares) ** 2
@@ -161,7 +161,7 @@ class MeanDecoder(DenseDecoder):
         return np.asarray(np.minimum(bound, varies))
 
     def response_shares(self, frequencies: Floats) -> Floats:
-        """Return P^T f, of the rows' frequencies, or those of all answers."""
+        """Return P^T f, for the rows' frequencies or those of all answers."""
         if len(frequencies) != self.categories:
             frequencies = frequencies @ self._rows_of
         return super().response_shares(frequencies)
@@ -170,8 +170,8 @@ class MeanDecoder(DenseDecoder):
 def solution_matrix(mechanism: Rows) -> Floats:
     """Return P as floats, shape (categories, responses)."""
     grid = mechanism.grid
-    # Both ways round each entry once. Dividing by a power of two is exact, so that a whole row of
-    # integers can be rounded at a time.
+    # Each entry is rounded once on both paths. Dividing by a power of two is exact, so a whole row
+    # of integers can be rounded at a time.
     binary = grid & (grid - 1) == 0 and grid <= 1 << 64
     matrix = np.empty((mechanism.categories, mechanism.responses))
     for x in range(mechanism.categories):
@@ -183,10 +183,11 @@ def solution_matrix(mechanism: Rows) -> Floats:
 
 
 def left_inverse(matrix: Floats) -> Floats:
-    """Return G with G P^T = I: of all of them, the one of least variance at uniform frequencies.
+    """Return the G with G P^T = I that has the least variance at uniform frequencies.
 
-    Of the shape of P. A response that never occurs weighs nothing; each of G's other columns sums
-    to 1. NotInvertible if the rows of P are not independent, or floating point cannot tell.
+    It has the shape of P. A response that never occurs has weight 0; each of G's other columns sums
+    to 1. NotInvertible if the rows of P are not independent, or floating point cannot determine
+    that.
 
     Source: Aitken 1936; docs/mathematics.md, section 3.
     """
@@ -199,18 +200,18 @@ def left_inverse(matrix: Floats) -> Floats:
     if responses < categories:
         raise NotInvertible("fewer responses occur than there are categories")
     if responses == categories:
-        # P = K D with D the masses of the columns, so (P^T)^-1 = (K^T)^-1 D^-1. Noise that piles up
-        # at the ends of a range makes masses very different, and K is better conditioned.
+        # P = K D with D the masses of the columns, so (P^T)^-1 = (K^T)^-1 D^-1. Noise that
+        # accumulates at the ends of a range makes masses very different, and K is better
+        # conditioned.
         inverse = _inverted((matrix / mass).T)
         inverse /= mass
         return inverse
-    # With f uniform, lambda = D 1/k, and a response has the covariance D/k - lambda lambda^T, of
-    # which every G with G P^T = I makes G D G^T/k - f f^T. So D decides, and generalised least
-    # squares have the least variance,
-    #     G = C^-1 P D^-1,   C = P D^-1 P^T,
-    # since G D N^T = C^-1 P N^T = 0 for every N with N P^T = 0, so that G + N has N D N^T more.
-    # C stays what it is if a response is split into parts: only likelihoods count. With
-    # D^-1/2 P^T = Q R it is R^-1 Q^T D^-1/2; C itself would square the condition of R.
+    # With f uniform, lambda = D 1/k, and a response has the covariance D/k - lambda lambda^T, which
+    # any G with G P^T = I turns into G D G^T/k - f f^T. So D decides, and generalised least squares
+    # have the least variance, G = C^-1 P D^-1,   C = P D^-1 P^T, since G D N^T = C^-1 P N^T = 0 for
+    # every N with N P^T = 0, so that G + N has N D N^T more. C does not change if a response is
+    # split into parts: only likelihoods count. With D^-1/2 P^T = Q R it is R^-1 Q^T D^-1/2; C
+    # itself would square the condition of R.
     root = np.sqrt(mass)
     q, r = np.linalg.qr((matrix / root).T)
     return np.asarray(_inverted(r) @ q.T / root, dtype=np.float64)

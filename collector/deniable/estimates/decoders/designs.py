@@ -1,4 +1,4 @@
-"""Block designs: support counts of all categories at once, by Fourier transforms or by listing."""
+"""Block designs: support counts of all categories at once, by Fourier transforms or lists."""
 
 from collections.abc import Callable
 from functools import cached_property
@@ -18,13 +18,14 @@ from deniable.mechanisms.subset import Subset
 
 
 class DesignDecoder(SupportDecoder):
-    """A block design, of which the survey may use some of the points only.
+    """A block design; the survey may use only some of its points.
 
-    Then the estimates of those do not sum to 1 by themselves; what is missing is shared out evenly,
+    In that case their estimates alone do not sum to 1, and the deficit is distributed evenly,
 
         f~_j = f^_j + (1 - sum f^)/k,    with the kernel    g_j(y) + (1 - G(y))/k,  G = sum_j g_j,
 
-    which is unbiased, since f sums to 1, and varies less in all; a frequent category may vary more.
+    which is unbiased, since f sums to 1, and varies less in total; a frequent category may vary
+    more.
     """
 
     def __init__(self, mechanism: BlockMechanism, *, whole: bool) -> None:
@@ -68,12 +69,12 @@ class DesignDecoder(SupportDecoder):
         return f if self._whole else f + (1 - f.sum()) / self.categories
 
     def standard_errors(self, tally: Tally, model: Model) -> Floats:
-        """Return the errors of the estimates, exactly, in as many steps as they take."""
+        """Return the errors of the estimates, exactly, in as many steps as the estimates need."""
         if self._whole:
             return super().standard_errors(tally, model)
-        # With c = (1 - G)/k, E (g_j + c)^2 = E g_j^2 + 2 E g_j c + E c^2; g_j has two values, and
-        # E g_j c is a support count of the responses weighed by c. As for any unbiased kernel,
-        # n Var is that less f^2 if devices are sampled, or less f if they are fixed.
+        # With c = (1 - G)/k, E (g_j + c)^2 = E g_j^2 + 2 E g_j c + E c^2; g_j has two values, and E
+        # g_j c is a support count of the responses weighted by c. As for any unbiased kernel, n Var
+        # is that minus f^2 if devices are sampled, or minus f if they are fixed.
         kappa, q = float(self._kappa), float(self._miss)
         missing = self._missing
         share = self.tested_counts(tally).astype(np.float64) / tally.n
@@ -88,10 +89,11 @@ class DesignDecoder(SupportDecoder):
     def intervals(
         self, tally: Tally, level: float, *, possible: bool = False
     ) -> tuple[Floats, Floats, tuple[IntervalMethod, ...]]:
-        """Return the intervals of the support counts, moved with the estimates if these vary less.
+        """Return the support counts' intervals, shifted with the estimates if these vary less.
 
-        And as much narrower. Those of the others stay, and reach as far as their estimates; so do
-        those of few reports, of which chance decides whether anything seems to vary.
+        They are narrowed accordingly. The other intervals keep their place, and extend to their
+        estimates. So do those of few reports, for which it is chance whether anything seems to
+        vary.
         """
         low, high, methods = super().intervals(tally, level, possible=possible)
         if self._whole or tally.n < 2:
@@ -113,14 +115,14 @@ class DesignDecoder(SupportDecoder):
 
     @property
     def moments(self) -> Moments:
-        """Return the second moments of the kernels; of another category's, and least, bounds."""
+        """Return the second moments of the kernels; another category's and the least are bounds."""
         raw = super().moments
         if self._whole:
             return raw
         # E (g + c)^2 = E g^2 + 2 E g c + E c^2. If j is true, a response that supports it has the
         # probability "inside": E g_j c is (inside (1-q) S_j(c) - outside q (sum c - S_j(c)))/kappa.
-        # If another is, (sqrt E g^2 + sqrt E c^2)^2 is no less (Cauchy and Schwarz), and the
-        # variance no less than with the signs of both turned.
+        # If another is true, (sqrt E g^2 + sqrt E c^2)^2 is no less (Cauchy and Schwarz), and the
+        # variance is no less than with both signs reversed.
         inside, outside, q = (float(weight) for weight in (self._inside, self._outside, self._miss))
         missing = self._missing
         held, squares = self.supports(missing), self.means(missing**2)
@@ -135,7 +137,7 @@ class DesignDecoder(SupportDecoder):
 
     @cached_property
     def extremes(self) -> Extremes:
-        """Return the ends of the kernels, and of the chance to support a category."""
+        """Return the ends of the kernels, and of the probability of supporting a category."""
         reach = super().extremes
         if self._whole:
             return reach
@@ -147,9 +149,10 @@ class DesignDecoder(SupportDecoder):
         )
 
     def _extreme_missing(self, nearest: Callable[[Floats], Any], *, held: bool) -> Floats:
-        """Return the value that is missing of a response that supports each category, or does not.
+        """Return the deficit of a response that supports each category, or does not.
 
-        Of these, from that which supports most or fewest: the fewer it does, the more is missing.
+        It is that of the response with the most or fewest supported: the fewer, the larger the
+        deficit.
         """
         sizes = np.rint(self.supported(np.ones(self.categories)))
         missing = np.full(self.categories, np.nan)
@@ -169,7 +172,7 @@ class SubsetDecoder(DesignDecoder):
 
     def __init__(self, mechanism: BlockMechanism, design: Subset) -> None:
         super().__init__(mechanism, whole=True)
-        # Descending tuples of a descending range come in the opposite of colexicographic order.
+        # Descending tuples of a descending range come in the reverse of colexicographic order.
         listed = combinations(range(design.categories - 1, -1, -1), design.size)
         members = np.fromiter((member for one in listed for member in one), dtype=np.int32)
         self._members = members.reshape(-1, design.size)[::-1]
@@ -189,10 +192,10 @@ class SubsetDecoder(DesignDecoder):
 class AffineDecoder(DesignDecoder):
     """An affine design, by one Fourier transform along b and one over the vectors.
 
-    A response (a, b) tests z = <a, x> with T(z + b), T being 1 on S and 0 elsewhere. Its part of
-    the support count of x is W_a(<a, x>), W_a(z) = sum_b C_ab T(z + b), of which the transform is
+    A response (a, b) tests z = <a, x> with T(z + b), where T is 1 on S and 0 elsewhere. Its part of
+    the support count of x is W_a(<a, x>), W_a(z) = sum_b C_ab T(z + b). The transform of that is
     T^(w) times the conjugate of C_a^(w); and e^(2 pi i w <a, x>/q) is the same for all (w, a) with
-    the same product w a. So the parts are added up by that vector, and transformed back once.
+    the same product w a. So the parts are added up for each such vector, and transformed back once.
     """
 
     def __init__(self, mechanism: BlockMechanism, design: Affine) -> None:
@@ -202,7 +205,7 @@ class AffineDecoder(DesignDecoder):
         tested[np.array(design.residues[: design.size])] = 1
         self._tests = np.fft.rfft(tested)
         frequencies, numbers = np.arange(self._q // 2 + 1), affine_vectors(design)
-        # A frequency w that is not its own opposite stands for q - w as well, see ``supports``.
+        # A frequency w that is not its own opposite also represents q - w, see ``supports``.
         self._folded = np.where(2 * frequencies % self._q, 2, 1)
         multiples = np.zeros((len(numbers), len(frequencies)), dtype=np.int64)
         for power in self._q ** np.arange(self._m):
@@ -214,8 +217,8 @@ class AffineDecoder(DesignDecoder):
         """Return the sum of the responses' values for each category that they support."""
         many: tuple[int, ...] = values.shape[:-1]
         points = self._q**self._m
-        # The part of q - w is the conjugate of w's, at the opposite vector: transformed back, the
-        # conjugate of what w's adds. So twice the real part of w's does for both.
+        # The part of q - w is the conjugate of w's, at the opposite vector: transformed back, it
+        # adds the conjugate of what w's adds. So twice the real part of w's covers both.
         rows = values.reshape((-1, self.responses // self._q, self._q)).astype(np.float64)
         sums = np.empty((len(rows), points), dtype=np.complex128)
         for row, each_b in zip(sums, rows, strict=True):
@@ -225,7 +228,7 @@ class AffineDecoder(DesignDecoder):
         shape, axes = self._vectors(many)
         sums_by_block = np.fft.ifftn(sums.reshape(shape), axes=axes).real.reshape(*many, -1)
         sums_by_block = sums_by_block[..., : self.categories] * self._q ** (self._m - 1)
-        # Counts of integers are integers; the transforms are off by far less than a half.
+        # Counts of integers are integers; the error of the transforms is far below a half.
         whole = np.issubdtype(values.dtype, np.integer)
         return np.asarray(np.rint(sums_by_block) if whole else sums_by_block, dtype=values.dtype)
 
@@ -262,13 +265,13 @@ class DifferenceSetDecoder(DesignDecoder):
 
 
 def affine_vectors(design: Affine) -> NDArray[np.int64]:
-    """Return the vectors of an affine design in their order, as numbers base q."""
+    """Return the vectors of an affine design in order, as numbers in base q."""
     firsts = np.array(design.firsts, dtype=np.int64)[:, None]
     units = design.order ** np.arange(design.dimension)
     return np.concatenate([(firsts * unit + np.arange(unit)).ravel() for unit in units])
 
 
-# Here another design names its decoder.
+# Other designs register their decoders here.
 _DECODERS: Final[dict[type[Design], Callable[[BlockMechanism, Any], DesignDecoder]]] = {
     Affine: AffineDecoder,
     DifferenceSet: DifferenceSetDecoder,
@@ -277,12 +280,12 @@ _DECODERS: Final[dict[type[Design], Callable[[BlockMechanism, Any], DesignDecode
 
 
 def block_decoder(mechanism: BlockMechanism) -> SupportDecoder:
-    """Return the decoder of a mechanism: that of randomised response where a block is an answer."""
+    """Return the decoder of a mechanism: randomised response's if a block is an answer."""
     if mechanism.design == Subset(mechanism.categories, 1):
         return TwoValuedDecoder(mechanism)
     return design_decoder(mechanism)
 
 
 def design_decoder(mechanism: BlockMechanism) -> DesignDecoder:
-    """Return the decoder of a mechanism by its design."""
+    """Return the decoder of a mechanism according to its design."""
     return _DECODERS[type(mechanism.design)](mechanism, mechanism.design)

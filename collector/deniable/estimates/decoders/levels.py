@@ -1,23 +1,23 @@
 """Levels of a tree over ordered answers: least squares over all levels, in two passes.
 
-A report is about one of d levels, each with the probability 1/d. A query w.f has the kernel
+A report is about one of d levels, each with probability 1/d. A query w.f has the kernel
 
     g(j, y) = r + d g_j(y),    P_j g_j = h_j,    h_j(node) = l(node) - l(the node around it),
 
-where l has a number for each node, w_x for the single answer x, and r for the root, which holds all
-answers. It is unbiased whatever numbers the other nodes have, since along the way to an answer the
-differences add up: (1/d) sum_j (r + d h_j) = w_x. They are chosen for the least variance. If all
-answers are equally frequent, that of d g_j is d v_j sum h_j^2, over the nodes of the level and with
-v_j that of a node's share; so the sum of v_j (l(node) - l(the node around it))^2 is to be least,
-which is that of the heat in a network of conductors v_j along the tree's branches. In series and in
-parallel,
+where l assigns a number to each node, w_x to the single answer x, and r to the root, which contains
+all answers. It is unbiased whatever numbers the other nodes have, since the differences add up
+along the path to an answer: (1/d) sum_j (r + d h_j) = w_x. These numbers are chosen for the least
+variance. If all answers are equally frequent, the variance of d g_j is d v_j sum h_j^2 over the
+nodes of the level, where v_j is that of a node's share. So the sum of v_j (l(node) - l(the node
+around it))^2 must be least: it is the heat in a network of conductors v_j along the tree's
+branches. In series and in parallel,
 
     from above, a node is a conductor c to a potential p:  c = v s/(v + s), p = (sum c' p')/s,
     s = sum c' over the nodes below (a single answer: c = v, p = w_x); then, from the root down,
     l = (v l' + s p)/(v + s) with l' of the node around it, and l = p at the root.
 
-That is generalised least squares of the frequencies, whose sum is known: the frequencies are the
-same two passes, transposed. (A last node with fewer answers is taken to be as frequent as others.)
+This is generalised least squares for the frequencies, whose sum is known: the frequencies are the
+same two passes, transposed. (A last node with fewer answers is treated as equally frequent.)
 """
 
 from collections.abc import Callable, Iterator
@@ -45,7 +45,7 @@ _MOST_WEIGHTS: Final = 1 << 22
 
 
 class LevelsDecoder(Decoder):
-    """The decoders of all levels, and the tree that joins them; ``decoder_of`` returns one."""
+    """The decoders of all levels, and the tree that connects them; ``decoder_of`` returns one."""
 
     kernels_tested = True
 
@@ -56,7 +56,7 @@ class LevelsDecoder(Decoder):
         self._slices = [slice(e - o.responses, e) for e, o in zip(ends, self._levels, strict=True)]
         answers = np.arange(self.categories)
         self._nodes = [answers // width for width in mechanism.widths]
-        # Of each level, where the nodes below each one around them begin, and which one that is.
+        # For each level, where the nodes below each parent begin, and the index of that parent.
         self._starts, self._around = [], []
         outer = self.categories
         for level, width in zip(self._levels, mechanism.widths, strict=True):
@@ -68,7 +68,7 @@ class LevelsDecoder(Decoder):
         self._conduct(mechanism)
 
     def _conduct(self, mechanism: Levels) -> None:
-        """Find v of each level, c of its nodes as seen from above, and s of those around them."""
+        """Compute v of each level, c of its nodes as seen from above, and s of their parents."""
         d, self._v = len(self._levels), []
         for part in mechanism.parts:
             hit, miss = (part.truth, part.lie) if part.hit is None else (part.hit, part.miss)
@@ -107,7 +107,7 @@ class LevelsDecoder(Decoder):
         """Return the transpose of :meth:`_differences`: (…), and of each level's nodes."""
         d = len(differences)
         p_parts: list[Floats] = []
-        # Up, what each label weighs: in its own difference, and in those of the nodes below.
+        # Upwards, the weight of each label: in its own difference, and in those of the nodes below.
         label = differences[-1]
         below = np.add.reduceat(-differences[-1], self._starts[-1], axis=-1)
         for at in reversed(range(d - 1)):
@@ -116,7 +116,7 @@ class LevelsDecoder(Decoder):
             p_parts.append(label_here * s / (v + s))
             outer = label_here * v / (v + s) - differences[at]
             below = np.add.reduceat(outer, self._starts[at], axis=-1)
-        # Down, what each potential weighs: in its label, and in the potential around it.
+        # Downwards, the weight of each potential: in its label, and in the potential around it.
         p = root + below
         for at, own in enumerate([*reversed(p_parts), label]):
             p = own + (self._c[at] * (p / self._s[at])[..., self._around[at]])
@@ -156,7 +156,7 @@ class LevelsDecoder(Decoder):
         return np.concatenate(shares) / len(self._levels)
 
     def frequencies(self, tally: Tally) -> Floats:
-        """Return the least squares; they sum to 1."""
+        """Return the least-squares estimates; they sum to 1."""
         return self.sums(tally.shares)
 
     @cached_property
@@ -167,7 +167,7 @@ class LevelsDecoder(Decoder):
             at = np.arange(len(kernels))
             moments = self.means(kernels**2)
             own[rows] = moments[at, rows]
-            # The variance if x is true: the mean is 1 for the category itself, and 0 else.
+            # The variance if x is true: the mean is 1 for the category itself, and otherwise 0.
             moments[at, rows] -= 1
             least[rows] = moments.min(axis=1)
             moments[at, rows] = -np.inf
@@ -178,7 +178,7 @@ class LevelsDecoder(Decoder):
     def extremes(self) -> Extremes:
         """Return the ends of the kernels, and the mean probabilities of supporting a node or not.
 
-        Of a report, to support the node of its level in which a category lies.
+        The node is the one that contains a category, on the report's level.
         """
         least, most, _ = self._ends
         d, ends = len(self._levels), [level.extremes for level in self._levels]
@@ -205,7 +205,7 @@ class LevelsDecoder(Decoder):
             yield rows, self.kernels(np.eye(len(rows), k, first))
 
     def most_of_sets(self, size: int | None) -> float:
-        """Return the sum of the largest kernels of a response, for the largest such sum."""
+        """Return the greatest sum of the largest kernels of a response."""
         if size is None:
             return self._ends[2]
         most, step = -np.inf, max(1, _MOST_WEIGHTS // max(self.responses, self.categories))
@@ -217,7 +217,7 @@ class LevelsDecoder(Decoder):
         return most
 
     def standard_errors(self, tally: Tally, model: Model) -> Floats:
-        """Return the roots of the variances, as of any unbiased kernels."""
+        """Return the roots of the variances, as for any unbiased kernels."""
         f = self.frequencies(tally)
         less = f**2 if model is Model.SAMPLED else f
         return np.sqrt(np.maximum(self._squares(tally) - less, 0.0) / tally.degrees(model))
@@ -234,8 +234,8 @@ class LevelsDecoder(Decoder):
         self, tally: Tally, level: float, *, possible: bool = False
     ) -> tuple[Floats, Floats, tuple[IntervalMethod, ...]]:
         """Return normal intervals."""
-        # As of a linear query: a kernel has many values on many responses, and no rare ones make
-        # up its variance.
+        # As for a linear query: a kernel has many values on many responses, and rare ones do not
+        # dominate its variance.
         estimate, z = self.frequencies(tally), normal_quantile(level)
         if tally.n < 2:
             half = np.full(self.categories, np.inf)
@@ -247,7 +247,7 @@ class LevelsDecoder(Decoder):
         return estimate - half, estimate + half, (IntervalMethod.NORMAL,) * self.categories
 
     def tested_counts(self, tally: Tally) -> NDArray[np.int64]:
-        """Return how many reports support the node of their level in which each category lies."""
+        """Return how many reports support each category's node on their level."""
         counts = (
             level.tested_counts(tally.within(at))[nodes]
             for level, at, nodes in zip(self._levels, self._slices, self._nodes, strict=True)

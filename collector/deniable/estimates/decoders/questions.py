@@ -1,10 +1,10 @@
-"""One question of several: each question's frequencies, from the reports that are about it.
+"""One question of several: each question's frequencies, from the reports about it.
 
-The device draws the question whatever its answers are. So given how many reports n_j are about the
-question j, they are those of n_j devices drawn at random, each by the question's own mechanism, and
-its decoder reads them. The categories here are the answers to all questions, one after the other;
-frequencies sum to 1 within each question. What a kernel, its moments or its extremes say is of a
-report that is about the kernel's question.
+The device draws the question independently of its answers. So given the number n_j of reports about
+the question j, they are those of n_j devices drawn at random, each with the question's own
+mechanism, and its decoder evaluates them. The categories here are the answers to all questions, one
+after the other; frequencies sum to 1 within each question. A kernel, its moments and its extremes
+apply to a report about the kernel's question.
 """
 
 from collections.abc import Callable, Sequence
@@ -43,12 +43,12 @@ class OneQuestionDecoder(Decoder):
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """Return the questions' decoders, and which categories and responses are theirs."""
+        """Return the questions' decoders, and their categories and responses."""
         return self._parts
 
     @property
     def moments(self) -> Moments:
-        """Return the questions' own."""
+        """Return the questions' own moments."""
         moments = [part.moments for part in self._decoders]
         return Moments(
             np.concatenate([one.own for one in moments]),
@@ -58,7 +58,7 @@ class OneQuestionDecoder(Decoder):
 
     @property
     def extremes(self) -> Extremes:
-        """Return the questions' own, but for the chances: of a report to be about it besides."""
+        """Return the questions' own extremes; probabilities include that of a report about it."""
         extremes, count = [part.extremes for part in self._decoders], len(self._parts)
         return Extremes(
             np.concatenate([one.least for one in extremes]),
@@ -68,13 +68,13 @@ class OneQuestionDecoder(Decoder):
         )
 
     def kernels(self, weights: Floats) -> Floats:
-        """Return each question's kernel of its weights."""
+        """Return each question's kernel for its weights."""
         return np.concatenate(
             [part.decoder.kernels(weights[..., part.categories]) for part in self._parts], axis=-1
         )
 
     def most_of_sets(self, size: int | None) -> float:
-        """Return the largest of the questions' own, each with sets of its own answers."""
+        """Return the largest of the questions' own, each for sets of its own answers."""
         return max(
             decoder.most_of_sets(size)
             for decoder in self._decoders
@@ -82,20 +82,20 @@ class OneQuestionDecoder(Decoder):
         )
 
     def sums(self, values: Floats) -> Floats:
-        """Return the questions' own."""
+        """Return the questions' own sums."""
         return np.concatenate(
             [part.decoder.sums(values[..., part.responses]) for part in self._parts], axis=-1
         )
 
     def means(self, values: Floats) -> Floats:
-        """Return the questions' own."""
+        """Return the questions' own means."""
         return np.concatenate(
             [part.decoder.means(values[..., part.responses]) for part in self._parts],
             axis=-1,
         )
 
     def response_shares(self, frequencies: Floats) -> Floats:
-        """Return how often each response comes, whichever question it is about."""
+        """Return the frequency of each response, over all questions."""
         shares = [
             part.decoder.response_shares(frequencies[..., part.categories]) for part in self._parts
         ]
@@ -103,13 +103,13 @@ class OneQuestionDecoder(Decoder):
 
     @property
     def even_shares(self) -> Floats:
-        """Return how often each response comes if all answers are equally frequent."""
+        """Return the frequency of each response if all answers are equally frequent."""
         return np.concatenate([decoder.even_shares for decoder in self._decoders]) / len(
             self._parts
         )
 
     def frequencies(self, tally: Tally) -> Floats:
-        """Return the unbiased estimates; all alike for a question that no report is about."""
+        """Return the unbiased estimates; equal ones for a question without reports."""
         frequencies = np.empty(self.categories)
         for part in self._parts:
             own = part.tally(tally)
@@ -119,7 +119,7 @@ class OneQuestionDecoder(Decoder):
         return frequencies
 
     def standard_errors(self, tally: Tally, model: Model) -> Floats:
-        """Return each estimate's error; NaN where too few reports are about the question."""
+        """Return each estimate's error; NaN if the question has too few reports."""
         errors = np.full(self.categories, np.nan)
         for part in self._parts:
             if (own := part.tally(tally)).n > 1:
@@ -131,7 +131,7 @@ class OneQuestionDecoder(Decoder):
     def intervals(
         self, tally: Tally, level: float, *, possible: bool = False
     ) -> tuple[Floats, Floats, tuple[IntervalMethod, ...]]:
-        """Return each question's intervals; [0, 1] where no report is about it."""
+        """Return each question's intervals; [0, 1] if it has no reports."""
         low, high = np.zeros(self.categories), np.ones(self.categories)
         methods = [IntervalMethod.CLOPPER_PEARSON] * self.categories
         for part in self._parts:

@@ -1,9 +1,9 @@
-"""Mechanisms whose responses support sets of categories: closed forms, never a matrix.
+"""Mechanisms whose responses support sets of categories: closed forms, without a matrix.
 
-Each response supports some of the categories. It weighs ``inside`` in the rows of those and
-``outside`` in all others, and a report supports the true category with the probability p ("hit"),
-and each other one with the probability q ("miss"), whatever the answer. So the support count S_j of
-a category is binomial with q + kappa f_j, kappa = p - q, and everything follows from the counts:
+Each response supports some of the categories. Its weight is ``inside`` in the rows of those and
+``outside`` in all others. A report supports the true category with the probability p ("hit"), and
+each other one with the probability q ("miss"), whatever the answer. So the support count S_j of a
+category is binomial with q + kappa f_j, kappa = p - q, and everything follows from the counts:
 
     f_j = (S_j/n - q)/kappa,   G_jy = (1[y supports j] - q)/kappa.
 """
@@ -26,10 +26,10 @@ Number = TypeVar("Number", np.float64, np.int64)
 
 
 class SupportDecoder(Decoder):
-    """The closed forms; how a response is spread over what it supports is a kind's own."""
+    """The closed forms; each kind defines how a response is spread over what it supports."""
 
     kernels_tested = False
-    # f_j is below 0 where S_j is below n q, which has been tested.
+    # f_j is below 0 if S_j is below n q, which has been tested.
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class SupportDecoder(Decoder):
     def supports(self, values: NDArray[Number]) -> NDArray[Number]:
         """Return the sum of the responses' values for each category that they support.
 
-        Along the last axis, of (many, responses) to (many, categories) as well.
+        It works along the last axis, so also from (many, responses) to (many, categories).
         """
 
     @abstractmethod
@@ -61,7 +61,7 @@ class SupportDecoder(Decoder):
 
     @cached_property
     def moments(self) -> Moments:
-        """Return the moments of kernels of two values."""
+        """Return the moments of kernels with two values."""
         return Moments(*map(self._alike, support_moments(self._hit, self._miss)))
 
     @cached_property
@@ -71,32 +71,32 @@ class SupportDecoder(Decoder):
         return Extremes(*(self._alike(x) for x in (-q / self._kappa, (1 - q) / self._kappa, q, p)))
 
     def most_of_sets(self, size: int | None) -> float:
-        """Return the largest (|y and A| - |A| b/k)/kappa + |A|/k, b being how many y supports."""
-        # The kernels of all categories add up to 1, so that q is b/k less kappa/k. The sets that y
-        # moves most are within what it supports, or around it; of all sizes, just that.
+        """Return the largest (|y and A| - |A| b/k)/kappa + |A|/k, where y supports b categories."""
+        # The kernels of all categories add up to 1, so q is b/k minus kappa/k. The sets that y
+        # moves most are subsets or supersets of its supported set; of all sizes, exactly that.
         b, k = self._supported_sizes, self.categories
         a = b if size is None else size
         return float(((np.minimum(a, b) - a * b / k) / float(self._kappa) + a / k).max())
 
     @cached_property
     def _supported_sizes(self) -> Floats:
-        """Return of how many categories there are responses that support so many."""
+        """Return the possible numbers of categories that a response supports."""
         return np.unique(np.rint(self.supported(np.ones(self.categories))))
 
     def kernels(self, weights: Floats) -> Floats:
-        """Return the supported weights less q times all, by kappa."""
+        """Return the supported weights minus q times all, divided by kappa."""
         total = weights.sum(axis=-1, keepdims=True)
         g = (self.supported(weights) - float(self._miss) * total) / float(self._kappa)
         return np.asarray(g)
 
     def sums(self, values: Floats) -> Floats:
-        """Return the supports of the values less q times all, by kappa."""
+        """Return the supports of the values minus q times all, divided by kappa."""
         total = values.sum(axis=-1, keepdims=True)
         sums = (self.supports(values) - float(self._miss) * total) / float(self._kappa)
         return np.asarray(sums)
 
     def means(self, values: Floats) -> Floats:
-        """Return P v, by the responses inside and outside."""
+        """Return P v, from the responses inside and outside."""
         step, total = float(self._inside - self._outside), values.sum(axis=-1, keepdims=True)
         return np.asarray(step * self.supports(values) + float(self._outside) * total)
 
@@ -134,7 +134,7 @@ class SupportDecoder(Decoder):
         """
         supports = self.tested_counts(tally).astype(np.float64)
         q, kappa = float(self._miss), float(self._kappa)
-        if possible:  # the count that the nearest possible frequency has
+        if possible:  # the count at the nearest possible frequency
             supports = np.clip(supports, q * tally.n, (q + kappa) * tally.n)
         low, high, methods = binomial_intervals(supports, tally.n, level)
         return (low - q) / kappa, (high - q) / kappa, methods
@@ -151,16 +151,16 @@ class SupportDecoder(Decoder):
 
 
 class TwoValuedDecoder(SupportDecoder):
-    """Randomised response in any form: every response supports the one category that it names."""
+    """Randomised response in any form: every response supports only the category that it names."""
 
     def __init__(self, mechanism: TwoValuedMechanism | BlockMechanism) -> None:
         d, q = mechanism.privacy.truth, mechanism.privacy.lie
         super().__init__(mechanism.categories, mechanism.responses, d, q, d, q)
 
     def supports(self, values: NDArray[Number]) -> NDArray[Number]:
-        """Return the values as they are."""
+        """Return the values unchanged."""
         return values
 
     def supported(self, weights: Floats) -> Floats:
-        """Return the weights as they are."""
+        """Return the weights unchanged."""
         return weights

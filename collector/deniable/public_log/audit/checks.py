@@ -42,8 +42,8 @@ class Audit:
     """The result of an audit.
 
     Attributes:
-        tree: of the entries, or the hashes of withheld ones, by its levels.
-        whole: whether that gives the root that the log signed.
+        tree: the levels of the tree over the entries, or the hashes of withheld ones.
+        whole: whether it gives the root that the log signed.
         cosigned: when the policy's witnesses cosigned the checkpoint.
         extends: whether the log certainly extends the one of the last visit.
     """
@@ -74,7 +74,7 @@ class Audit:
 def face_findings(
     result: Audit, other: SignedCheckpoint, hashes: Sequence[bytes]
 ) -> Iterator[Caution]:
-    """Judge whether another checkpoint of the log, of at most its size, is of the same history."""
+    """Judge whether another, not longer checkpoint of the log has the same history."""
     own = result.downloaded.checkpoint
     if other.checkpoint.size == own.checkpoint.size:
         same, needed = other.checkpoint.root == own.checkpoint.root, tuple[bytes, ...]()
@@ -89,7 +89,7 @@ def face_findings(
     try:
         for signed in (other, own):
             verify_signed(signed, result.trust.log_key)
-    except TransparencyLogError:  # whoever forged one of them proves nothing about the log
+    except TransparencyLogError:  # a forgery proves nothing about the log
         yield finding("another-history", **sizes)
     else:
         result.proof = result.proof or TwoFaces(other, own, needed)
@@ -119,7 +119,7 @@ def audit(
     replies: Replies = NO_REPLIES,
     history: History | None = None,
 ) -> Audit:
-    """Return the audit of a log, and of the statements of a collector and witnesses."""
+    """Return the audit of a log, and of a collector's and witnesses' statements."""
     history = history or History.read(downloaded.envelopes, trust.authority)
     result = Audit(downloaded, trust, history)
     hashes = _leaf_hashes(downloaded)
@@ -139,7 +139,7 @@ def audit(
 
 
 def _leaf_hashes(downloaded: Downloaded) -> list[bytes]:
-    """Return the hashes of all entries (of withheld ones from their tiles), or else none."""
+    """Return the hashes of all entries (of withheld ones from their tiles), or none."""
     hashes = []
     size = downloaded.checkpoint.checkpoint.size
     for index, entry in enumerate(downloaded.entries):
@@ -186,7 +186,7 @@ def _signatures(result: Audit, now: float) -> Iterator[Caution]:
 
 
 def _files(result: Audit, hashes: Sequence[bytes]) -> Iterator[Caution]:
-    """Judge whether the files belong to the tree whose root was signed."""
+    """Judge whether the files match the tree whose root was signed."""
     downloaded = result.downloaded
     for path, reason in downloaded.missing.items():
         yield finding("incomplete", path=path, reason=reason)
@@ -220,7 +220,7 @@ def _last_visit(result: Audit, hashes: Sequence[bytes]) -> Iterator[Caution]:
 
 
 def _witnesses(result: Audit, replies: Replies, hashes: Sequence[bytes]) -> Iterator[Caution]:
-    """Judge whether the log is the one that witnesses know."""
+    """Judge whether witnesses know the same log."""
     size = result.downloaded.checkpoint.checkpoint.size
     for name, reason in replies.silent.items():
         yield finding("silent-witness", name=name, reason=reason)
@@ -243,7 +243,7 @@ def offer_findings(result: Audit, offered: Offered, hashes: Sequence[bytes]) -> 
     if signer is not None and history.handed and signer not in history.chain:
         yield finding("other-authority", signer=signer.hex())
     if len(hashes) != result.downloaded.checkpoint.checkpoint.size:
-        return  # neither the entries nor their hashes were all to be had
+        return  # some entries and their hashes are missing
     logged = set(hashes)
     judged: set[str] = set()
     newest = 0
@@ -282,7 +282,7 @@ def offer_findings(result: Audit, offered: Offered, hashes: Sequence[bytes]) -> 
 
 
 def _check_proof(trust: Trust, envelope: bytes, proof: LogProof) -> None:
-    """Check a proof as devices do; without a policy, only that the log signed it."""
+    """Check a proof as devices do; without a policy, only the log's signature."""
     if trust.policy is not None:
         trust.policy.check(log_entry(envelope), proof)
         return

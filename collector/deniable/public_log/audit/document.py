@@ -34,7 +34,7 @@ _UNCHECKED: Final = {
     "undated": "when manifests were published",
     "uncompared": "all issuer keys",
 }
-"""What was not checked, by the codes of the findings that say so."""
+"""Unchecked aspects, by the codes of the findings that report them."""
 
 _LEGEND: Final = (
     "! weakens the privacy of those who answer, - another change; !! proven to be wrong, "
@@ -71,7 +71,7 @@ def audit_document(audit: Audit, now: float) -> Document:
 
 
 def _sentence(audit: Audit) -> str:
-    """Return the result in a sentence, with what was not checked or had to be believed."""
+    """Return the result in a sentence, including unchecked and unprovable aspects."""
     sentence = _SENTENCES[audit.worst]
     codes = {caution.code for caution in audit.findings}
     unchecked = [what for code, what in _UNCHECKED.items() if code in codes]

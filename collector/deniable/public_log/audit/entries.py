@@ -1,7 +1,6 @@
-"""Entries of a public log: manifests, hand-overs of the authority's key, and gateway keys.
+"""Entries of a public log: manifests, key rotations of the authority, and gateway keys.
 
-An entry's kind follows from its form, and from the context under which a key of the
-authority signed it.
+An entry's kind follows from its form, and from the signature's context.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,9 +34,10 @@ class Downloaded:
     """A log as served.
 
     Attributes:
-        tiles: of hashes, by their paths; those that could not be fetched are in ``missing``.
-        entries: in their order; None where a bundle is missing or cannot be read.
-        envelopes: what the entries stand for: themselves, but of envelopes that are too long.
+        tiles: tiles of hashes, by their paths; unavailable ones are in ``missing``.
+        entries: in order; None where a bundle is missing or unreadable.
+        envelopes: the entries' envelopes: the entries themselves, except for envelopes that are too
+            long.
         missing: the reason why a file could not be fetched, by its path.
         damaged: the reason why a file cannot be read, by its path.
     """
@@ -55,9 +55,9 @@ class Offered:
     """The offer of a collector, and of an app's bundle, beside a log.
 
     Attributes:
-        signer: the key that signs now, as the collector says; None if it was not asked.
+        signer: the current signing key according to the collector; None if it was not asked.
         signed: envelopes with their proofs, by their descriptions.
-        listed: the ids of all surveys that it says it published, by the names it was asked for.
+        listed: the ids of all surveys that it lists as published, by the requested names.
     """
 
     signer: bytes | None
@@ -83,7 +83,7 @@ NO_REPLIES: Final = Replies()
 
 
 Visits = tuple[tuple[int, int, int], ...]
-"""Rising sizes of the log, each with the first and the last visit that saw it."""
+"""Rising sizes of the log, each with its first and last visit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +106,10 @@ class Trust:
 
 @dataclass(frozen=True, slots=True)
 class TwoFaces:
-    """The proof: two checkpoints that one log signed and that cannot both be of one history.
+    """The proof of a fork: two signed checkpoints of one log that contradict each other.
 
-    The hashes are those of the longer one's entries, where the shorter is not its beginning: they
-    make the root of the one, and the first of them do not make that of the other.
+    The hashes are of the longer one's entries, if the shorter is not its beginning: all of them
+    give the longer one's root, but the first ones do not give the other's.
     """
 
     first: SignedCheckpoint
@@ -119,14 +119,14 @@ class TwoFaces:
 
 _THREE: Final = b"\x93"
 _MOST_CHECKS: Final = 60_000
-"""Checks of signatures, hand-overs apart: three for each entry that is read."""
+"""Signature checks, rotations aside: three for each entry."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
     """An opened entry of a log, or its fault; neither if it is withheld.
 
-    Neither, also, if a withheld hand-over might make it valid.
+    Neither, also, if a withheld rotation might make it valid.
     """
 
     index: int
@@ -156,8 +156,8 @@ class History:
 
     Attributes:
         chain: the authority's keys, the one that signs now last.
-        fork: the reason why its hand-overs are invalid; empty if they are valid.
-        handed: whether it has all hand-overs: only envelopes that are too long are withheld.
+        fork: the reason why its rotations are invalid; empty if they are valid.
+        handed: whether it has all rotations: only envelopes that are too long are withheld.
     """
 
     entries: tuple[Entry, ...]
@@ -167,10 +167,10 @@ class History:
 
     @classmethod
     def read(cls, envelopes: Sequence[bytes | None], authority: bytes) -> "History":
-        """Open the entries of a log under any key that the authority had or has.
+        """Open the entries of a log under any current or former key of the authority.
 
         Raises:
-            NotReached: if that takes too many checks of signatures.
+            NotReached: if that needs too many signature checks.
         """
         rotations = [_rotation(envelope or b"") for envelope in envelopes]
         chain, fork = _chain(authority, (one for one in rotations if isinstance(one, Rotation)))
@@ -207,7 +207,7 @@ class History:
         }
 
     def of_keys(self) -> Iterator[Entry]:
-        """Yield the hand-overs and gateway keys, in their order."""
+        """Yield the rotations and gateway keys, in order."""
         return (
             entry for entry in self.entries if isinstance(entry.message, Rotation | GatewayKeys)
         )
@@ -219,7 +219,7 @@ def _version(first: Entry, *again: Entry) -> Version:
 
 
 def _rotation(envelope: bytes) -> Rotation | Refusal | None:
-    """Return an envelope's hand-over of keys, or why it is invalid; None for another kind."""
+    """Return an envelope's rotation, or why it is invalid; None for another kind."""
     if not envelope.startswith(_THREE):
         return None
     try:
@@ -229,10 +229,10 @@ def _rotation(envelope: bytes) -> Rotation | Refusal | None:
 
 
 def _chain(authority: bytes, rotations: Iterable[Rotation]) -> tuple[tuple[bytes, ...], str]:
-    """Return the keys from the first that led to the authority, on to the one that signs now.
+    """Return the keys from the first predecessor of the authority to the current one.
 
-    And what is wrong with their hand-overs; then all keys that were handed over to, as many as a
-    chain may have, so that the rest of the log can be judged.
+    It also returns what is wrong with their rotations. In that case the keys are all that were
+    rotated to, up to a chain's limit, so that the rest of the log can be judged.
     """
     by_old: dict[bytes, dict[Rotation, None]] = {}
     by_new: dict[bytes, bytes] = {}
@@ -243,7 +243,7 @@ def _chain(authority: bytes, rotations: Iterable[Rotation]) -> tuple[tuple[bytes
     while (before := by_new.get(first)) is not None and before not in walked:
         first = before
         walked.add(first)
-    try:  # two of a key make a fork, whatever the others are
+    try:  # two rotations of a key are a fork, whatever the others are
         return follow_rotations(first, (r for of in by_old.values() for r in islice(of, 2))), ""
     except AuthorityFork as fork:
         reason = f"{fork.first.old_key.hex()} handed over to two keys"
@@ -258,18 +258,18 @@ def _chain(authority: bytes, rotations: Iterable[Rotation]) -> tuple[tuple[bytes
 
 
 class _Opening:
-    """An opener of entries: the previous entry's key first, with a bound for hostile logs."""
+    """An opener of entries, with a limit for hostile logs; tries the previous entry's key first."""
 
     def __init__(self, chain: Sequence[bytes], handed: bool) -> None:
         self._chain = chain
         self._handed = handed
-        self._keys = list(chain)  # the likeliest last
+        self._keys = list(chain)  # the most likely last
         self._left = _MOST_CHECKS
 
     def entry(
         self, index: int, envelope: bytes | None, rotation: Rotation | Refusal | None
     ) -> Entry:
-        """Return an opened entry, given its envelope's hand-over."""
+        """Return an opened entry, given its envelope's rotation."""
         if envelope is None or large_digest(envelope):
             return Entry(index, envelope or b"", None)
         try:

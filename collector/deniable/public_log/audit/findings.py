@@ -1,7 +1,7 @@
 """Findings of an audit: one table of their codes, levels and sentences.
 
-Alerts are proven by what was signed, or by what is served beside it. Warnings are suspicions:
-they have innocent causes, too.
+Alerts are proven by signed data, or by data served with it. Warnings are suspicions: they have
+innocent causes, too.
 """
 
 from collections.abc import Mapping
@@ -201,6 +201,6 @@ def finding(code: str, **parts: object) -> Finding:
 
 
 def plain(part: object) -> str:
-    """Return a stranger's text made printable: in one line, without hidden characters."""
+    """Return untrusted text in printable form: in one line, without hidden characters."""
     text = f"{part:,}" if type(part) is int else str(part)
     return "".join(c if c.isprintable() else "\ufffd" for c in text)

@@ -1,8 +1,8 @@
 """Checks of a log's history by itself: its signers, the order of surveys, marks of devices.
 
-A log shows whatever is made for few devices, and makes no devices equal. Such findings have
-innocent causes, too: after examining one, you acknowledge the leaf that it names. The log has no
-times: when an entry was published is known by the visits that are remembered.
+A log shows everything that is published for few devices, but cannot prevent it. Such findings have
+innocent causes, too: after examining one, you acknowledge its leaf. The log has no times: when an
+entry was published is known only from remembered visits.
 """
 
 from bisect import bisect_left, bisect_right
@@ -20,7 +20,7 @@ from deniable.public_log.audit.findings import finding
 from deniable.publishing.blind_keys import ListedKeys
 
 _MOST_ALIVE: Final = 2
-"""Lists of gateway keys, the one in use and the next: more at once are a crowd."""
+"""Lists of gateway keys, the current one and the next: more at once are a crowd."""
 _MOST_RUNNING: Final = 4
 """Manifests, the running one, two changes of it and the next: more at once are a crowd."""
 _LAST_EPOCHS: Final = 8
@@ -33,9 +33,9 @@ _NEIGHBOURS: Final = 32
 
 
 def history_findings(history: History, origin: str) -> Iterator[Caution]:
-    """Yield the findings about the history of the log of this name."""
+    """Yield the findings about the history of the log with this name."""
     yield from _entries(history)
-    if history.whole:  # else what is withheld might be what seems to be missing
+    if history.whole:  # otherwise a withheld entry may be the one that seems missing
         yield from _former_keys(history)
         yield from _origin(history, origin)
     yield from _sequences(history)
@@ -55,7 +55,7 @@ def _entries(history: History) -> Iterator[Caution]:
 
 
 def _former_keys(history: History) -> Iterator[Caution]:
-    """Judge whether a key signed anything new after it had handed over."""
+    """Judge whether a key signed anything new after its rotation."""
     handed: dict[bytes, int] = {}
     said: set[bytes] = set()
     for entry in history.entries:
@@ -71,7 +71,7 @@ def _former_keys(history: History) -> Iterator[Caution]:
 
 
 def _origin(history: History, origin: str) -> Iterator[Caution]:
-    """Judge whether the log has the name of a collector of its surveys."""
+    """Judge whether the log's name is that of a collector in its surveys."""
     surveys = [version.manifest for vs in history.versions.values() for version in vs]
     if surveys and origin not in {log_origin(survey.origin) for survey in surveys}:
         yield finding("other-origin", origin=origin)
@@ -95,7 +95,7 @@ def _sequences(history: History) -> Iterator[Caution]:
 
 
 def _gateway_sequences(history: History) -> Iterator[Caution]:
-    """Judge whether a sequence stands for one list of gateway keys."""
+    """Judge whether each sequence number has only one list of gateway keys."""
     taken: dict[tuple[str, int], tuple[int, GatewayKeys]] = {}
     for entry in history.entries:
         if isinstance(keys := entry.message, GatewayKeys):
@@ -111,7 +111,7 @@ def _gateway_sequences(history: History) -> Iterator[Caution]:
 
 
 def crowd_findings(history: History, trust: Trust, now: float) -> Iterator[Caution]:
-    """Yield the findings about possible marks of devices, and about what was not checked."""
+    """Yield the findings about possible marks of devices, and about unchecked aspects."""
     listed = ListedKeys(_MOST_COMPARED)
     for code, entry, parts in (
         *_crowds(history, trust.visits, now),
@@ -134,7 +134,7 @@ _Found = tuple[str, Entry, dict[str, object]]
 
 
 def _crowds(history: History, visits: Visits, now: float) -> Iterator[_Found]:
-    """Find manifests that one declaration accepts, that overlap, and were published too densely."""
+    """Find overlapping manifests of one declaration that were published too densely."""
     claimed = _claimed(history, now)
     for name, group in _alike(history):
         newest_of: set[int] = set()
@@ -153,7 +153,7 @@ def _crowds(history: History, visits: Visits, now: float) -> Iterator[_Found]:
 
 
 def _untold(history: History, visits: Visits, now: float) -> int:
-    """Return how many manifests may have been published within an epoch of the one before."""
+    """Return how many manifests may have been published within an epoch of their predecessor."""
     untold = 0
     for _, group in _alike(history):
         times = [_published(version, visits, now) for version in group]
@@ -164,9 +164,9 @@ def _untold(history: History, visits: Visits, now: float) -> int:
 
 
 def _alike(history: History) -> Iterator[tuple[str, list[Version]]]:
-    """Yield the manifests of a name that one declaration accepts, in their order.
+    """Yield the manifests of a name that one declaration accepts, in order.
 
-    Ceilings can be declared as high as one likes, so that question and answers alone are compared.
+    Ceilings can be declared arbitrarily high, so only question and answers are compared.
     """
     for name, versions in history.versions.items():
         alike: dict[object, list[Version]] = {}
@@ -233,8 +233,8 @@ def _overlap(first: Version, second: Version) -> bool:
 def _at_once(versions: Sequence[Version], now: float) -> Iterator[list[Version]]:
     """Yield versions that run while too many do: more than one, its changes and the next.
 
-    A successor counts its epochs from where its predecessors did, so that no entry tells when it
-    began to run: from now on, or for its last epochs.
+    A successor counts its epochs from its predecessors' start, so no entry shows when it began to
+    run: from now on, or for its last epochs.
     """
     events: list[tuple[float, bool, int]] = []
     for place, version in enumerate(versions):
@@ -261,8 +261,8 @@ def _at_once(versions: Sequence[Version], now: float) -> Iterator[list[Version]]
 def _gateway_crowds(history: History, now: float) -> Iterator[_Found]:
     """Find gateway keys of which more than one and its successor were in use at once.
 
-    A list is in use from the time that its sequence is until a newer one is there and all surveys
-    are over that were published before that: apps bundle them together.
+    A list is in use from the time that is its sequence until a newer list exists and all surveys
+    published before that are over, since apps bundle them together.
     """
     lists: dict[str, dict[bytes, Entry]] = {}
     over: dict[str, list[float]] = {}

@@ -1,9 +1,9 @@
 """A visit: to a collector with its log, to the witnesses, and to an app's bundle; and its files.
 
-L1. The files fetched from a log follow from the checkpoint's size, which is bounded; so are the
-    bytes of each file, of all files together, and the time.
-L2. A file that is withheld, in any way, does not stop the others from being read.
-V1. The collector's offer is fetched before the log, so that nothing published meanwhile seems
+L1. The files fetched from a log follow from the checkpoint's size. That size, the bytes of each
+    file and of all files together, and the time are limited.
+L2. A withheld file does not prevent the others from being read, however it is withheld.
+V1. The collector's offer is fetched before the log, so that entries published meanwhile do not seem
     hidden.
 V2. It is asked for every name that it lists, that the log has, or that an app's bundle has.
 """
@@ -72,7 +72,7 @@ Read = Callable[[str, int], bytes]
 
 
 def read_file(directory: Path, path: str, most: int) -> bytes:
-    """Return a file of a log in a directory, as it was exported, or copied from its collector."""
+    """Return a file of a log in a directory that was exported, or copied from its collector."""
     try:
         with (directory / path).open("rb") as stream:
             content = stream.read(most + 1)
@@ -160,7 +160,7 @@ _MOST_FILE_BYTES: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """A visit to a log: the keys that were trusted, and its checkpoint."""
+    """A visit to a log: the trusted keys, and its checkpoint."""
 
     log_key: VerifierKey | None
     authority: bytes
@@ -179,7 +179,7 @@ class Visit:
         """Read a file that :meth:`save` wrote; None if there is none yet.
 
         Raises:
-            ValueError: if the file is not one of these.
+            ValueError: if it is another kind of file.
         """
         try:
             with file.open("rb") as stream:
@@ -203,7 +203,7 @@ class Visit:
             raise ValueError(f"{file} was not written by --remember") from error
 
     def save(self, file: Path) -> None:
-        """Write the file, whole or not at all."""
+        """Write the file atomically."""
         written = {
             "format": _FORMAT,
             "log_key": str(self.log_key) if self.log_key else "",
@@ -217,7 +217,7 @@ class Visit:
 
 
 def write_proof(proof: TwoFaces, log_key: VerifierKey, folder: Path) -> Path:
-    """Write the proof that a log has two faces into a file of its own, unless it exists."""
+    """Write the proof that a log was forked into a separate file, unless it exists."""
     sizes = f"{proof.first.checkpoint.size}-{proof.second.checkpoint.size}"
     file = folder / f"two-faces-{sizes}-{proof.first.checkpoint.root.hex()[:8]}.json"
     written = {
@@ -232,7 +232,7 @@ def write_proof(proof: TwoFaces, log_key: VerifierKey, folder: Path) -> Path:
 
 
 def read_leaves(file: Path) -> frozenset[bytes]:
-    """Return the hashes of leaves that a file lists, one per line; ``#`` begins a remark.
+    """Return the hashes of leaves that a file lists, one per line; ``#`` begins a comment.
 
     Raises:
         ValueError: if a line is not a hash.
@@ -264,7 +264,7 @@ class LogSite:
         return self._get(f"/log/{path}", most)
 
     def signer(self) -> bytes:
-        """Return the current signing key, as the collector says."""
+        """Return the current signing key, according to the collector."""
         _, tag = self._tagged("/v1/authority", MAX_ROTATIONS_BYTES)
         try:
             key = bytes.fromhex(tag.strip('"'))
@@ -280,7 +280,7 @@ class LogSite:
 
         Args:
             authority: the key whose signatures count.
-            names: of surveys to ask for, whatever it lists.
+            names: additional surveys to ask for.
         """
         source = HttpSource(self._fetcher.url, authority, seconds=_SECONDS)
         offered = Offered(self.signer(), self._signed((), keys=True))
@@ -319,7 +319,7 @@ class LogSite:
 
     def _surveys(self, names: Iterable[str]) -> Iterator[tuple[str, LoggedEnvelope]]:
         for name in names:
-            with suppress(NoSuchSurvey):  # all of the name are over
+            with suppress(NoSuchSurvey):  # all surveys of the name are over
                 body = self._get(f"/v1/surveys/{name}/manifests", MAX_MANIFESTS_BYTES)
                 for manifest in split_manifests(body):
                     yield f"a signed survey {name}", manifest

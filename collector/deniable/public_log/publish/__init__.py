@@ -1,4 +1,4 @@
-"""The public log of a collector: every question that its authority ever signed, in order."""
+"""The public log of a collector: everything that its authority ever signed, in order."""
 
 from deniable.public_log.publish.copies import files_at as files_at
 from deniable.public_log.publish.copies import read_log as read_log

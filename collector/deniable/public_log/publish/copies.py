@@ -1,7 +1,7 @@
 """Copies of a public log: its static files, written, read from anywhere, and recovered from.
 
-A copy is trusted for what it proves: the log's key signed its checkpoint, and every entry follows
-from that. So anybody may supply it.
+A copy is trusted as far as it proves itself: the log's key signed its checkpoint, and every entry
+follows from that. So anybody may supply it.
 """
 
 from collections.abc import Callable
@@ -40,10 +40,10 @@ Files = Callable[[str], bytes]
 def write_files(log: PublicLog, directory: Path) -> int:
     """Write a log's files into a directory, the checkpoint last; return how many were new.
 
-    Existing files that never change are left as they are.
+    Existing files that never change are not rewritten.
 
     Raises:
-        PublicLogError: if the directory has what the log lacks, and it may still be needed.
+        PublicLogError: if the directory has entries that the log lacks and may still need.
     """
     written = 0
     _check_extends(log, directory / CHECKPOINT_PATH)
@@ -51,7 +51,7 @@ def write_files(log: PublicLog, directory: Path) -> int:
         file = directory / path
         if path == CHECKPOINT_PATH or not file.exists():
             file.parent.mkdir(parents=True, exist_ok=True)
-            part = file.with_name(f"{file.name}.part")  # readers see a whole file or none
+            part = file.with_name(f"{file.name}.part")  # readers see a complete file or none
             part.write_bytes(log.file(path))
             part.replace(file)
             written += 1
@@ -59,7 +59,7 @@ def write_files(log: PublicLog, directory: Path) -> int:
 
 
 def _check_extends(log: PublicLog, file: Path) -> None:
-    """Check that a log extends the one whose checkpoint a file holds, if that exists."""
+    """Check that a log extends the one whose checkpoint is in a file, if that exists."""
     try:
         copied = SignedCheckpoint.parse(file.read_bytes())
     except FileNotFoundError:
@@ -98,9 +98,9 @@ def files_at(source: str) -> Files:
 
 
 def read_log(files: Files, key: VerifierKey) -> PublicLog:
-    """Return the log in some files, after proving that its entries are the key's.
+    """Return the log from some files, after proving that its entries are signed by the key.
 
-    Tiles of hashes follow from these, and are not read.
+    Tiles of hashes follow from the entries, and are not read.
 
     Raises:
         OSError: if a file cannot be read.
@@ -127,7 +127,7 @@ async def recover(
 
     Raises:
         LogRolledBack: if the store, the record or a witness has more than the copy.
-        LogForked: if one of them has something else.
+        LogForked: if one of them has a different history.
         TransparencyLogError: if the copy is invalid.
         OSError: if it cannot be read.
     """
@@ -137,7 +137,7 @@ async def recover(
     copy, stored = read_log(files, verifier_key(named, key[1])), PublicLog(await store.log())
     publisher = Publisher(store, copy, named, key, witnesses, held="the copy")
     former = stored.newest and stored.newest.checkpoint.origin
-    if named not in {origin, former}:  # the key beside may sign both
+    if named not in {origin, former}:  # the key may sign for both names
         raise PublicLogError(
             f"the store has {'no log' if former is None else f'the log {former}'}, and the copy "
             f"{named}; this collector's is {origin}"

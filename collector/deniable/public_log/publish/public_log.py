@@ -1,7 +1,7 @@
-"""The public log as anybody reads it: its files and its proofs, from what the store holds.
+"""The public log as served: its files and its proofs, from the store's content.
 
-A log consists of static files (C2SP tlog-tiles), which follow from its entries and its newest
-checkpoint alone. So any number of collectors that share a store serve the same.
+A log consists of static files (C2SP tlog-tiles), which follow entirely from its entries and its
+newest checkpoint. So all collectors that share a store serve the same files.
 
 PublicLogError
 ├── LogKeyMissing   the log's private key is not in its place
@@ -38,7 +38,7 @@ from deniable.stores import StoredLog
 
 
 class PublicLogError(TransparencyLogError):
-    """Nothing was signed; the message says what to do."""
+    """Nothing was signed; the message states the remedy."""
 
 
 class LogKeyMissing(PublicLogError):
@@ -60,7 +60,7 @@ class LogRolledBack(PublicLogError):
 class LogForked(PublicLogError):
     """Two checkpoints signed by the log's key, neither of which extends the other.
 
-    They are kept in a file: the proof that somebody was shown another history.
+    They are kept in a file as proof that somebody was shown another history.
     """
 
     def __init__(self, ours: str, theirs: str, kept: object) -> None:
@@ -76,14 +76,14 @@ class LogForked(PublicLogError):
 
 
 class WitnessingError(Exception):
-    """A checkpoint was not cosigned; the message says why, in one line that can be printed."""
+    """A checkpoint was not cosigned; the message gives the reason, in one printable line."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(printable(reason))
 
 
 class NotCosigned(WitnessingError):
-    """A witness does not cosign; the status gives the reason, and with 409 the size it has seen."""
+    """A witness refuses to cosign; the status says why, and with 409 the size it has seen."""
 
     def __init__(self, status: int, reason: str, size: int | None = None) -> None:
         super().__init__(reason)
@@ -92,7 +92,7 @@ class NotCosigned(WitnessingError):
 
 
 class NoAnswer(WitnessingError):
-    """A witness did not answer, or not by the protocol."""
+    """A witness did not answer, or violated the protocol."""
 
 
 def _in_a_line(checkpoint: str) -> str:
@@ -109,7 +109,7 @@ class PublicLog:
     """Entries, and the checkpoints that cover them; ``newest`` is None while there is no log.
 
     Raises:
-        TransparencyLogError: if a checkpoint is not of these entries.
+        TransparencyLogError: if a checkpoint does not match these entries.
     """
 
     def __init__(self, stored: StoredLog) -> None:
@@ -136,20 +136,20 @@ class PublicLog:
         return envelope in self._places
 
     def extends(self, signed: SignedCheckpoint) -> bool:
-        """Tell whether this log extends that of a checkpoint."""
+        """Return whether this log extends that of a checkpoint."""
         checkpoint = signed.checkpoint
         if not 0 < checkpoint.size <= self.size:
             return checkpoint.size == 0 and checkpoint.root == EMPTY_ROOT
         return self._tree(checkpoint.size)[-1] == [checkpoint.root]
 
     def _tree(self, size: int) -> list[list[bytes]]:
-        """Return the levels of the tree of the first entries, this many; made once."""
+        """Return the levels of the tree of the first ``size`` entries, computed once."""
         if size not in self._trees:
             self._trees[size] = tree_levels(self.leaf_hashes[:size])
         return self._trees[size]
 
     def proof(self, envelope: bytes) -> bytes:
-        """Return the proof that the log has an envelope, made once; empty if it does not.
+        """Return the proof that the log has an envelope, computed once; empty if it does not.
 
         It is also empty if it would be longer than devices accept.
 
@@ -160,7 +160,7 @@ class PublicLog:
             return b""
         if envelope not in self._proofs:
             signed, witnessed = self.newest, self.witnessed
-            # Under a former name of the log nobody who pins its name takes what was cosigned.
+            # Apps that pin the log's name reject cosignatures under its former name.
             if (
                 witnessed is not None
                 and witnessed.checkpoint.origin == signed.checkpoint.origin

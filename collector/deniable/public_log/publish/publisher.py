@@ -1,17 +1,17 @@
-"""The publisher of the public log: it signs what extends the log, and nothing else.
+"""The publisher of the public log: it signs only extensions of the log.
 
-P1. What is signed extends the record beside the log's key, the store's newest checkpoint, and the
-    newest of every witness that answers. Else nothing is signed. A witness that only claims to have
-    seen more does not hinder that, unless too few are left who do not.
-P2. A checkpoint leaves the publisher by the commit that stores its entries, and only then is the
-    record written and a witness told. So, wherever it is interrupted, no second checkpoint of a
-    size follows: an uncommitted one was seen by nobody, and a committed one is extended.
-P3. Of publishers at once, one commits: the others' entries would not follow the log's end.
+P1. A signed checkpoint extends the record beside the log's key, the store's newest checkpoint, and
+    the newest one of every witness that answers. Otherwise nothing is signed. A witness that merely
+    claims to have seen more does not prevent that, unless too few others are left.
+P2. A checkpoint leaves the publisher in the commit that stores its entries. Only afterwards is the
+    record written and a witness contacted. So an interruption never leads to a second checkpoint of
+    the same size: nobody has seen an uncommitted one, and a committed one is extended.
+P3. Of concurrent publishers, only one commits: the others' entries would not follow the log's end.
 
-The log's private key and the record of the last checkpoint that it signed lie beside the
+The log's private key and the record of the last checkpoint that it signed are beside the
 authority's key, off the server. The record is written after the store's commit and before anybody
-learns the checkpoint, so that a restored store is noticed. It never goes back. Two
-logs may have one key, but each has its record.
+learns the checkpoint, so that a restored store is detected. It is never set back. Two logs may
+share a key, but each has its own record.
 """
 
 import fcntl
@@ -61,11 +61,11 @@ def record_file(key_file: Path, origin: str) -> Path:
 def find_log_key(authority_key: Path, newest: SignedCheckpoint | None) -> tuple[Path, SigningKey]:
     """Return the key that signed the log's newest checkpoint, and its file.
 
-    A log without a key gets one, unless a file of one exists.
+    A log without a key gets one, unless a key file exists.
 
     Raises:
         KeyFileError: if a key cannot be read or made.
-        LogKeyMissing: if no key beside the authority's is this one.
+        LogKeyMissing: if this key is not beside the authority's.
     """
     usual = log_key_file(authority_key)
     if newest is None:
@@ -88,7 +88,7 @@ def verifier_key(origin: str, key: SigningKey) -> VerifierKey:
 
 
 def signed_by(signed: SignedCheckpoint, key: SigningKey) -> bool:
-    """Tell whether a log's key signed a checkpoint."""
+    """Return whether a log's key signed a checkpoint."""
     try:
         signed.verify(verifier_key(signed.checkpoint.origin, key))
     except TransparencyLogError:
@@ -120,21 +120,21 @@ def read_record(key_file: Path, origin: str) -> SignedCheckpoint | None:
 def write_record(
     key_file: Path, signed: SignedCheckpoint, extends: Callable[[SignedCheckpoint], bool]
 ) -> None:
-    """Remember, durably and at once, a checkpoint that was committed, unless more is remembered.
+    """Record a committed checkpoint durably and atomically, unless a later one is recorded.
 
-    It writes even if it is remembered already, to find out before publishing whether it can.
+    It writes even an unchanged record, to find out before publishing whether it can.
 
     Args:
-        key_file: The log's private key, which lies beside.
+        key_file: The log's private key; the record is beside it.
         signed: The checkpoint.
-        extends: Tells whether its log extends that of another.
+        extends: Returns whether its log extends that of another checkpoint.
 
     Raises:
         PublicLogError: if the file cannot be written.
     """
     file = record_file(key_file, signed.checkpoint.origin)
     try:
-        with key_file.open("rb") as locked:  # against others who publish
+        with key_file.open("rb") as locked:  # against other publishers
             fcntl.flock(locked, fcntl.LOCK_EX)
             record = read_record(key_file, signed.checkpoint.origin)
             if record is None or extends(record):
@@ -147,10 +147,10 @@ def write_record(
 
 
 def keep_record(authority_key: Path, log: PublicLog) -> None:
-    """Bring the record up to what the store has, if the log's key is here.
+    """Update the record to the store's content, if the log's key is here.
 
-    It lags where a publication was cut off, or another machine published. Where there is none,
-    the next publisher writes it, if no witness has seen more.
+    It lags if a publication was interrupted, or another machine published. If there is none, the
+    next publisher writes it, unless a witness has seen more.
     """
     if log.newest is None:
         return
@@ -162,7 +162,7 @@ def keep_record(authority_key: Path, log: PublicLog) -> None:
 
 
 def keep_fork(key_file: Path, ours: SignedCheckpoint, theirs: SignedCheckpoint) -> Path:
-    """Keep two checkpoints that one log cannot both have; return the file."""
+    """Store two contradictory checkpoints of one log; return the file."""
     file = record_file(key_file, ours.checkpoint.origin).with_suffix(".fork")
     replace_file(file, f"{ours.text}\n{theirs.text}".encode())
     return file
@@ -176,7 +176,7 @@ _LOG: Final = logging.getLogger(__name__)
 
 
 class Publisher:
-    """The publisher of one log; :meth:`begin` checks P1 before there is one."""
+    """The publisher of one log; :meth:`begin` checks P1 before creating it."""
 
     def __init__(
         self,
@@ -189,7 +189,7 @@ class Publisher:
         held: str = "the store",
     ) -> None:
         self.log = log
-        self._held = held  # the log, for people
+        self._held = held  # name of the log, for people
         self.key_file, self._key = key
         self._store = store
         self._origin = origin
@@ -207,15 +207,15 @@ class Publisher:
         witnesses: Witnesses,
         known: Sequence[bytes] = (),
     ) -> "Publisher":
-        """Return a publisher, after checking that the store has all that was ever signed.
+        """Return a publisher, after checking that the store has everything that was ever signed.
 
         Args:
             store: The store of the log.
             log: The log as read from there.
-            origin: The log's from now on. If it had another, its entries stay, and it goes on
-                under this one.
-            authority_key: The file beside which the log's key is, or is made.
-            witnesses: Those that are asked what they have seen.
+            origin: The log's name from now on. If it had another, its entries stay, and it
+                continues under this one.
+            authority_key: The file beside which the log's key is read or created.
+            witnesses: Those that are asked for their newest checkpoint.
             known: All envelopes that belong in the log; it may have them already.
 
         Raises:
@@ -239,9 +239,9 @@ class Publisher:
         return verifier_key(self._origin, self._key)
 
     def extension(self, envelopes: Iterable[bytes]) -> LogExtension | None:
-        """Return the extension of the log by envelopes, signed; None if it has all of them.
+        """Return the signed extension of the log by envelopes; None if it has all of them.
 
-        It is to be committed together with what they publish; then comes :meth:`committed`.
+        Commit it together with what the envelopes publish, then call :meth:`committed`.
         """
         wanted = dict.fromkeys((*self._known, *envelopes))
         entries = tuple(envelope for envelope in wanted if envelope not in self.log)
@@ -263,11 +263,11 @@ class Publisher:
         return await cosign(self._store, self._witnesses)
 
     def remember(self, log: PublicLog) -> None:
-        """Bring the record up to a log that was committed, even an empty one."""
+        """Update the record to a committed log, even an empty one."""
         write_record(self.key_file, self._newest(log), log.extends)
 
     async def check_seen(self) -> None:
-        """Check that the log extends the record, and what each witness has seen.
+        """Check that the log extends the record, and each witness's newest checkpoint.
 
         Raises:
             LogRolledBack: if it lacks some of that.
@@ -282,8 +282,8 @@ class Publisher:
         """Check that the log extends a checkpoint.
 
         Raises:
-            LogRolledBack: if that is of a larger log.
-            LogForked: if it is of another history.
+            LogRolledBack: if that is for a larger log.
+            LogForked: if it has a different history.
         """
         if seen.checkpoint.size > self.log.size:
             raise LogRolledBack(whose, seen.checkpoint.size, self._held, self.log.size)
@@ -296,7 +296,7 @@ class Publisher:
         newest = log.newest
         if newest is not None and newest.checkpoint.origin == self._origin:
             return newest
-        return self.sign(log.size, root_hash(log.leaf_hashes))  # it has what was committed
+        return self.sign(log.size, root_hash(log.leaf_hashes))  # it includes all committed entries
 
     async def _check_witnesses(self) -> None:
         answers = await ask(self.log, self._newest(self.log), self._witnesses)
@@ -330,11 +330,11 @@ class Publisher:
 async def replace_key(store: Store, authority_key: Path, witnesses: Witnesses) -> Publisher:
     """Sign the log's newest checkpoint with a new key, after the loss of the former one.
 
-    Entries and tree stay, so anybody who trusts both keys sees one log. A key that signed nothing
-    of it is taken, where the former one was: a replacement that was broken off left it.
+    Entries and tree stay, so anybody who trusts both keys sees one log. A key at the former one's
+    place that has signed nothing of the log is used: an interrupted replacement left it.
 
     Raises:
-        PublicLogError: if there is no log, or it is not as it was left.
+        PublicLogError: if there is no log, or it has changed unexpectedly.
         KeyFileError: if the former key's file exists, or a new one cannot be made.
     """
     log = PublicLog(await store.log())

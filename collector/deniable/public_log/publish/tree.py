@@ -1,9 +1,10 @@
 """The Merkle tree of RFC 6962, section 2.1: its root, its paths, and its tiles (C2SP tlog-tiles).
 
-The tree is seen by levels. Level 0 is the hashes of the leaves; on each further level stand the
-hashes of neighbours of the one below, two by two, and a last node without a neighbour rises as it
-is. That is the tree of RFC 6962: it splits at the largest power of two below the size, so that all
-but the nodes at the right edge are complete. Tiles are the static files of which a log consists.
+The tree is represented by levels. Level 0 is the hashes of the leaves. Each further level has the
+hashes of pairs of neighbours from the level below; a last node without a neighbour moves up
+unchanged. This is the tree of RFC 6962: it splits at the largest power of two below the size, so
+that all but the nodes at the right edge are complete. A log consists of tiles, which are static
+files.
 """
 
 import re
@@ -31,7 +32,7 @@ _PATH: Final = re.compile(
 
 
 def tree_levels(leaf_hashes: Sequence[bytes]) -> list[list[bytes]]:
-    """Return the levels of a tree, from the leaves to the root; of an empty tree, one without."""
+    """Return the levels of a tree, from the leaves to the root; none for an empty tree."""
     levels = [list(leaf_hashes)]
     while len(level := levels[-1]) > 1:
         above = [node_hash(*level[at : at + 2]) for at in range(0, len(level) - 1, 2)]
@@ -45,7 +46,7 @@ def root_hash(leaf_hashes: Sequence[bytes]) -> bytes:
 
 
 def first_root(levels: Sequence[Sequence[bytes]], size: int) -> bytes:
-    """Return the root of the first leaves, this many, of a tree of which some nodes are kept."""
+    """Return the root of the first ``size`` leaves of a tree that may lack some nodes."""
     root = b""
     for level, hashes in enumerate(levels):
         if size >> level & 1:
@@ -72,22 +73,22 @@ def inclusion_path(leaf_hashes: Sequence[bytes], index: int) -> tuple[bytes, ...
 
 
 def tile_path(level: int, index: int, width: int = TILE_WIDTH) -> str:
-    """Return the path of a tile of hashes below the log's URL, without a slash in front."""
+    """Return the path of a tile of hashes below the log's URL, without a leading slash."""
     if not 0 <= level <= _MAX_LEVEL:
         raise TransparencyLogError(f"a tile must have a level of 0 to {_MAX_LEVEL}")
     return f"tile/{level}/{_numbered(index, width)}"
 
 
 def entry_bundle_path(index: int, width: int = TILE_WIDTH) -> str:
-    """Return the path of a bundle of entries below the log's URL, without a slash in front."""
+    """Return the path of a bundle of entries below the log's URL, without a leading slash."""
     return f"tile/entries/{_numbered(index, width)}"
 
 
 def read_tile_path(path: str) -> tuple[int | None, int, int]:
-    """Return level, index and width of a tile's path, the level of a bundle of entries as None.
+    """Return level, index and width from a tile's path; the level is None for a bundle of entries.
 
     Raises:
-        TransparencyLogError: if it is not the one path of a tile or a bundle.
+        TransparencyLogError: if it is not the canonical path of a tile or a bundle.
     """
     if match := _PATH.fullmatch(path):
         level = None if match["level"] == "entries" else int(match["level"])
@@ -100,7 +101,7 @@ def read_tile_path(path: str) -> tuple[int | None, int, int]:
 
 
 def tiles_of(size: int) -> Iterator[tuple[int, int, int]]:
-    """Yield level, index and width of each tile of a log of this many entries, the leaves' first.
+    """Yield level, index and width of each tile of a log with this many entries, the leaves' first.
 
     Its bundles of entries have the indices and widths of the tiles of level 0.
     """

@@ -1,6 +1,6 @@
-"""The witnesses of a log, as its publisher knows them: asked to cosign, and a quorum of them.
+"""The witnesses of a log, as its publisher uses them: requests to cosign, and their quorum.
 
-They speak C2SP tlog-witness, of which ``sign-subtree`` is left out: it needs ML-DSA-44.
+They use C2SP tlog-witness without ``sign-subtree``, which needs ML-DSA-44.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ _SIZE_TYPE: Final = "text/x.tlog.size"
 """The media type of the size that a witness has seen, if it differs from the old one."""
 
 _SECONDS: Final = 15.0
-_ATTEMPTS: Final = 3  # a first guess, the size that it names, and one more if it grew meanwhile
+_ATTEMPTS: Final = 3  # a first guess, the size in the answer, and one more if it grew meanwhile
 _HERE: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
@@ -51,12 +51,12 @@ async def submit(
         witness: Its key. Signatures of others in its answer are ignored.
         signed: The checkpoint, signed by the log.
         path_from: Returns the consistency path from an older size to the checkpoint's.
-        old_size: What the witness has probably seen; it corrects a wrong guess.
+        old_size: The size that the witness has probably seen; it corrects a wrong guess.
         seconds: The time limit of one request.
 
     Raises:
         NotCosigned: if it refuses; with a ``size`` above the checkpoint's it has seen a larger log.
-        NoAnswer: if it was not reached, or did not answer by the protocol.
+        NoAnswer: if it was not reached, or violated the protocol.
     """
     for _ in range(_ATTEMPTS):
         body = submission(old_size, path_from(old_size), signed).encode()
@@ -87,7 +87,7 @@ async def newest_checkpoint(url: str, origin: str) -> SignedCheckpoint | None:
     """Return the newest checkpoint of a log that a witness cosigned, unverified; None if none.
 
     Raises:
-        NoAnswer: if it was not reached, or did not answer by the protocol.
+        NoAnswer: if it was not reached, or violated the protocol.
     """
     named = sha256(origin.encode()).hexdigest()
     status, _, answer = await _exchange(f"{_prefix(url)}/{named}/checkpoint", _SECONDS)
@@ -116,11 +116,11 @@ def _verified_line(witness: VerifierKey, signed: SignedCheckpoint, answer: bytes
 
 
 async def _exchange(url: str, seconds: float, body: bytes | None = None) -> tuple[int, str, bytes]:
-    # Nobody waits for aiohttp who publishes without witnesses.
+    # Publishers without witnesses need not wait for aiohttp.
     from aiohttp import ClientError, ClientSession, ClientTimeout, DummyCookieJar
 
     method = "GET" if body is None else "POST"
-    trusted = url.startswith("http:") or ssl.create_default_context()  # which takes 50 ms
+    trusted = url.startswith("http:") or ssl.create_default_context()  # this takes 50 ms
     try:
         async with (
             ClientSession(
@@ -143,11 +143,11 @@ async def _exchange(url: str, seconds: float, body: bytes | None = None) -> tupl
 
 
 def _cause(error: Exception) -> str:
-    cause = getattr(error, "os_error", error)  # aiohttp's of a connection that failed has one
+    cause = getattr(error, "os_error", error)  # aiohttp's error for a failed connection has one
     if isinstance(cause, ssl.SSLCertVerificationError):
         return cause.verify_message
     number = getattr(cause, "errno", None)
-    # asyncio's own text names the function that failed, and aiohttp's an object in memory.
+    # asyncio's text names the failed function, and aiohttp's an object in memory.
     text = os.strerror(number) if number and number > 0 else getattr(cause, "strerror", None)
     return text or str(cause) or type(cause).__name__
 
@@ -162,7 +162,7 @@ def _prefix(url: str) -> str:
 
 
 def _reason(status: int, answer: bytes) -> str:
-    # One line of a stranger's, of bounded length.
+    # One line of untrusted text, of limited length.
     text = answer[:200].decode(errors="replace").partition("\n")[0]
     return f"{status}, {text}"
 
@@ -173,7 +173,7 @@ ASKING_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Witnesses:
-    """Witnesses, of which more than half must cosign, so that two quorums always share one."""
+    """Witnesses, more than half of which must cosign, so that two quorums always share one."""
 
     witnesses: tuple[Witness, ...] = ()
 
@@ -189,7 +189,7 @@ class Witnesses:
         return signed.cosigned_by(witness.key for witness in self.witnesses)
 
     def are_enough(self, signed: SignedCheckpoint | None) -> bool:
-        """Tell whether a quorum cosigned a checkpoint."""
+        """Return whether a quorum cosigned a checkpoint."""
         return bool(self.witnesses) and len(self.cosigners(signed)) >= self.quorum
 
 
@@ -203,7 +203,7 @@ class Answer:
 
     @property
     def claims_more(self) -> bool:
-        """Tell whether the witness claims to have seen a log that this one does not extend."""
+        """Return whether the witness claims to have seen a log that this one does not extend."""
         refused = self.refusal
         return isinstance(refused, NotCosigned) and (
             refused.size is not None or refused.status == HTTPStatus.UNPROCESSABLE_ENTITY
@@ -211,7 +211,7 @@ class Answer:
 
 
 async def ask(log: PublicLog, signed: SignedCheckpoint, witnesses: Witnesses) -> list[Answer]:
-    """Ask all witnesses at once to cosign a checkpoint of a log that holds all its entries."""
+    """Ask all witnesses at once to cosign a checkpoint of a log that has all its entries."""
     cosigners = witnesses.cosigners(signed)
     return await asyncio.gather(
         *(
@@ -240,7 +240,7 @@ async def _ask(log: PublicLog, signed: SignedCheckpoint, witness: Witness, old_s
 
 
 async def cosign(store: Store, witnesses: Witnesses) -> list[Answer]:
-    """Have the witnesses cosign the log's newest checkpoint, and store what they return."""
+    """Have the witnesses cosign the log's newest checkpoint, and store their cosignatures."""
     log = PublicLog(await store.log())
     if log.newest is None:
         return []
@@ -249,7 +249,7 @@ async def cosign(store: Store, witnesses: Witnesses) -> list[Answer]:
 
     def add(text: str) -> tuple[str, bool]:
         newest = SignedCheckpoint.parse(text)
-        if newest.checkpoint != cosigned:  # another has become the newest
+        if newest.checkpoint != cosigned:  # the newest checkpoint has changed
             return text, False
         newest = newest.with_signatures(answer.line for answer in answers if answer.line)
         return newest.text, witnesses.are_enough(newest)
@@ -259,7 +259,7 @@ async def cosign(store: Store, witnesses: Witnesses) -> list[Answer]:
 
 
 def consistency_path(leaf_hashes: Sequence[bytes], old_size: int) -> tuple[bytes, ...]:
-    """Return the path that proves that the tree extends the one of its first ``old_size`` leaves.
+    """Return the path proving that the tree extends that of its first ``old_size`` leaves.
 
     It is empty for an empty old tree and for one of the same size.
     """
@@ -269,7 +269,7 @@ def consistency_path(leaf_hashes: Sequence[bytes], old_size: int) -> tuple[bytes
         return ()
     levels = tree_levels(leaf_hashes)
     level, index = _last_complete(old_size)
-    # The old root itself, if its tree is complete, is known to whoever checks.
+    # The old root itself, if its tree is complete, is known to the verifier.
     return ((levels[level][index],) if index else ()) + siblings(levels, level, index)
 
 

@@ -1,3 +1,3 @@
-"""The store that any number of collectors share: one PostgreSQL database."""
+"""The PostgreSQL store, which any number of collectors can share."""
 
 from deniable.stores.postgres.postgres_store import PostgresStore as PostgresStore

@@ -1,4 +1,4 @@
-"""PostgreSQL's answers to a rule's statements (:mod:`deniable.stores.rules`); its schema."""
+"""The PostgreSQL statements for the rules (:mod:`deniable.stores.rules`), and its schema."""
 
 import asyncio
 from collections import defaultdict
@@ -22,9 +22,9 @@ from deniable.stores.rules import (
 )
 from deniable.stores.values import UnknownSchema
 
-LONG_SECONDS: Final = 3_600  # for what goes through all receipts of an epoch or more
+LONG_SECONDS: Final = 3_600  # for statements that read all receipts of an epoch or more
 _MANY: Final = 1_000
-"""The number of rows from which work is done in a thread, so that the event loop is not blocked."""
+"""The number of rows from which a thread does the work, so that the event loop is not blocked."""
 _CELLS: Final = """
     SELECT public_key, array_agg(response), array_agg(reports)
       FROM (
@@ -38,9 +38,9 @@ _CELLS_BY_ISSUER: Final = {
     counting.COUNTED: _CELLS.format("counted"),
     counting.SHOWN: _CELLS.format("published_counts"),
 }
-"""There may be 2^20 responses of every issuer: in arrays, taken apart in a thread."""
+"""There may be 2^20 responses for every issuer: they are sent as arrays, unpacked in a thread."""
 _FORMS: Final = _CELLS_BY_ISSUER | {
-    # By the keys' order, where asking the view would read all that was counted.
+    # In key order; querying the view would read all counted rows.
     counting.NEWEST_COUNTED: """
         SELECT greatest((SELECT max(epoch) FROM deniable.counts WHERE survey = $1),
                         (SELECT max(epoch) FROM deniable.deltas WHERE survey = $1))
@@ -51,7 +51,7 @@ _FORMS: Final = _CELLS_BY_ISSUER | {
 async def follow(
     connection: Connection, rule: Rule[Result], seconds: float | None = None
 ) -> Result:
-    """Follow a rule, waiting so long for each statement's rows; return its result."""
+    """Follow a rule, waiting up to so many seconds for each statement's rows; return its result."""
     request, result = _step(rule, None)
     while request is not None:
         rows = await _answer(connection, request, seconds)
@@ -110,12 +110,12 @@ _MIGRATIONS: Final = tuple(
 VERSION: Final = len(_MIGRATIONS)
 """The version of the schema that this version of deniable reads and writes."""
 _MARK: Final = "A store of deniable 0.1.0 or newer"
-"""The comment on the schema: one written before 0.1.0 has none."""
+"""The comment on the schema; schemas from before 0.1.0 have none."""
 
 
 async def version(connection: Connection) -> int:
-    """Return the version of the schema, 0 if there is none; UnknownSchema if it is not ours."""
-    # Asked of the tables: to_regnamespace would not see what another process made while this one
+    """Return the schema's version, 0 if there is none; UnknownSchema for a foreign schema."""
+    # Read from the tables: to_regnamespace would not see changes by another process while this one
     # waited for the lock.
     schema = await connection.fetchrow(
         "SELECT obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname = 'deniable'"
@@ -136,14 +136,14 @@ async def version(connection: Connection) -> int:
 
 
 async def migrate(connection: Connection) -> int:
-    """Bring the schema to VERSION, within a transaction; return its version before.
+    """Migrate the schema to VERSION, within a transaction; return its version before.
 
     Any number of processes may do so at once.
     """
     await connection.execute(LOCK, *MIGRATION)
     stored_version = await version(connection)
     if stored_version < VERSION:
-        # Once all that is being written is committed; what comes later reads the new version.
+        # After all current writes are committed; later ones read the new version.
         await connection.execute(LOCK, *MOVE)
     await connection.execute(f"SET LOCAL statement_timeout = '{LONG_SECONDS}s'")
     for number, script in enumerate(_MIGRATIONS[stored_version:], start=stored_version + 1):

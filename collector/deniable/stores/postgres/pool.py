@@ -1,16 +1,16 @@
-"""A few connections to the first host of a URL that answers, made again when they are lost.
+"""A few connections to the first host of a URL that answers, reopened when they are lost.
 
-Work is tried again where that may help, for some seconds from its first failure on: after a
-deadlock or a serialisation failure, while the server restarts, and on a new connection if one was
-lost. A connection that is lost around the COMMIT leaves open whether the transaction took place.
-Work is therefore either *repeatable*, so that doing it twice is doing it once, or the caller is
-told that it is not known.
+Work is retried for some seconds from its first failure where that may help: after a deadlock or a
+serialisation failure, while the server restarts, and on a new connection if one was lost. If a
+connection is lost around the COMMIT, it is unknown whether the transaction took place. Work is
+therefore either *repeatable*, so that doing it twice has the same effect as once, or the caller
+learns that the result is unknown.
 
-A connection can also fall silent. A group that gets no answer is then given up with its connection,
-without asking the server to cancel it. The server has its own time limit, but for the COMMIT, which
-may wait for a standby: that is still under way then. Cancelling would make the group visible before
-the standby has it. Left alone, its receipts are locked, so that the next attempt waits for it, and
-either finds duplicates or is refused for the time being (S1, S3).
+A connection can also fall silent. A group without an answer is then abandoned with its connection,
+without asking the server to cancel it. The server has its own time limit, except for the COMMIT,
+which may still be waiting for a standby. Cancelling would make the group visible before the standby
+has it. Otherwise its receipts stay locked. The next attempt waits for it, and either finds
+duplicates or is refused temporarily (S1, S3).
 """
 
 import asyncio
@@ -41,15 +41,14 @@ if TYPE_CHECKING:
     from asyncpg.pool import Pool, PoolConnectionProxy
 
 
-# The hosts that a database's URL names: each is tried, and none for longer than its time.
-#
-# A host that is frozen, or that a firewall has cut off, does not refuse a connection: it says
-# nothing. Under one limit for the whole list it would use up the time of those behind it.
+# The hosts in a database's URL: each is tried, for a limited time. A frozen host, or one that a
+# firewall has cut off, does not refuse a connection but stays silent. With one limit for the whole
+# list, it would use up the time of the hosts after it.
 
 CONNECT_SECONDS: Final = 5.0
-"""Seconds for one host, unless `connect_timeout` in the URL says otherwise."""
+"""Seconds for one host, unless the URL sets `connect_timeout`."""
 _ELSEWHERE: Final = (
-    OSError,  # and with it TimeoutError
+    OSError,  # including TimeoutError
     asyncpg.PostgresConnectionError,
     asyncpg.CannotConnectNowError,
     asyncpg.TargetServerAttributeNotMatched,
@@ -58,9 +57,10 @@ _ELSEWHERE: Final = (
 
 
 class Hosts:
-    """The hosts of a URL, which is read when there is something to connect for.
+    """The hosts of a URL, which is parsed at the first connection.
 
-    The one that answered last is asked first, so that a silent one does not delay every connection.
+    The host that answered last is tried first, so that a silent one does not delay every
+    connection.
     """
 
     def __init__(self, url: str) -> None:
@@ -72,10 +72,10 @@ class Hosts:
         self._nearest = 0
 
     async def connect(self, *_: object, **options: Any) -> Session:
-        """Return a session that is fit for a store; raise the last host's error if there is none.
+        """Return a session that is fit for a store, or raise the last host's error.
 
         Raises:
-            ValueError: for a misspelt URL, which is quoted.
+            ValueError: for an invalid URL, which is quoted.
         """
         urls, seconds = _places(self._url)
         settings = session_settings(self._url)
@@ -107,7 +107,7 @@ async def _connect(
 
 
 def _places(url: str) -> tuple[list[str], float]:
-    """Return a URL for each host, and the seconds for which each is tried."""
+    """Return a URL for each host, and the seconds for each."""
     parts = urlsplit(url)
     pairs = parse_qsl(parts.query, strict_parsing=True) if parts.query else []
     given = {name: value for name, value in pairs if name in OF_CONNECTING}
@@ -133,16 +133,16 @@ def _places(url: str) -> tuple[list[str], float]:
 Connection: TypeAlias = "PoolConnectionProxy[asyncpg.Record]"
 Result = TypeVar("Result")
 
-_LEAST: Final = 2  # one that stores, and one for all else
+_LEAST: Final = 2  # one for storing, and one for everything else
 _FIRST_DELAY: Final = 0.02
 _LONGEST_DELAY: Final = 0.5
 
 
 class Connections:
-    """Connections to the database of a URL; none is made before there is work.
+    """Connections to a URL's database; none is opened before there is work.
 
-    The URL may hold a password, and is never shown. Work is tried again for so many seconds of
-    patience from its first failure on.
+    The URL may hold a password, and is never shown. Work is retried for ``patience`` seconds from
+    its first failure.
     """
 
     def __init__(self, url: str, most: int = 4, patience: float = 5.0) -> None:
@@ -168,7 +168,7 @@ class Connections:
         return pool.get_max_size(), pool.get_size(), pool.get_size() - pool.get_idle_size()
 
     async def check_sessions(self) -> None:
-        """Raise StoreError if a second connection is in the session of a first: once is enough."""
+        """Raise StoreError if a second connection shares the session of a first; checked once."""
 
         async def connect_beside(_: Connection) -> None:
             await (await self._hosts.connect(command_timeout=ANSWER_SECONDS)).close()
@@ -182,8 +182,8 @@ class Connections:
     ) -> Result:
         """Do repeatable work on a connection; StoreError if no attempt succeeded in time.
 
-        It may be kept for the next such work. Only one at a time may ask for that; it spares what
-        fetching and returning cost, a third of a small group.
+        The connection may be kept for the next such work. Only one caller at a time may request
+        that. It saves fetching and returning the connection, a third of the time of a small group.
         """
         loop = asyncio.get_running_loop()
         deadline = None
@@ -196,9 +196,9 @@ class Connections:
                 failure = failure_of(error)
             if failure.lost:
                 self._hosts.begin_anew()
-                # Whatever took this connection may have taken the idle ones.
+                # Whatever broke this connection may have broken the idle ones.
                 await self._pool.expire_connections()
-            if deadline is None:  # however long the first attempt was, there is a second
+            if deadline is None:  # however long the first attempt took, there is a second
                 deadline = loop.time() + self._patience
             if not failure.again or loop.time() + delay > deadline:
                 raise failure.error
@@ -232,10 +232,10 @@ class Connections:
 
     @asynccontextmanager
     async def held(self) -> AsyncIterator[Connection]:
-        """Yield a connection in a transaction, for work that cannot be begun again.
+        """Yield a connection in a transaction, for work that cannot be restarted.
 
-        The caller puts :func:`translated` around its requests to the database, so that other errors
-        are not mistaken for the database's.
+        The caller wraps its database requests in :func:`translated`, so that other errors are not
+        mistaken for the database's.
         """
         async with AsyncExitStack() as stack:
             with translated():
@@ -297,21 +297,21 @@ class Connections:
         await self._pool.release(connection)
 
     async def _acquire(self) -> Connection:
-        await self._pool  # asyncpg's way to begin; without a minimal size nothing is connected
+        await self._pool  # asyncpg's way to start; without a minimal size it connects nothing
         try:
             return await self._pool.acquire(timeout=ANSWER_SECONDS)
         except (FileNotFoundError, NotADirectoryError, PermissionError):
             name = unreadable_file(self._url, dict(os.environ))
-            if name is None:  # it is the server's socket
+            if name is None:  # a Unix socket
                 raise
             raise Unreachable(
                 f"the file for TLS that {name} names does not exist or cannot be read"
             ) from None
         except (OSError, asyncpg.ClientConfigurationError):
-            # What is wrong with a certificate is an OSError, and both are a ValueError too.
+            # A certificate problem is an OSError, and both are ValueErrors too.
             raise
         except ValueError:
-            # A misspelt URL, such as a port that is no number: the message would quote it.
+            # A malformed URL, such as one with a non-numeric port: the message would quote it.
             raise asyncpg.ClientConfigurationError("unusable URL") from None
 
     @asynccontextmanager
@@ -329,7 +329,7 @@ class Connections:
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Turn errors of the database into those of the store."""
+    """Convert errors of the database into those of the store."""
     failure = None
     try:
         yield
@@ -340,9 +340,9 @@ def translated() -> Iterator[None]:
 
 
 def _terminate(connection: Connection) -> None:
-    with suppress(asyncpg.InterfaceError):  # it may be known to be closed already
+    with suppress(asyncpg.InterfaceError):  # it may be known to be closed
         connection.terminate()
 
 
 async def _leave(_: object) -> None:
-    """Return a connection to the pool as it is: no work here leaves its settings changed."""
+    """Return a connection to the pool unchanged: no work here changes its settings."""

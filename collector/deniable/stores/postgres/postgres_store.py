@@ -1,4 +1,4 @@
-"""The store that any number of collectors share: a PostgreSQL database."""
+"""The PostgreSQL store, which any number of collectors can share."""
 
 import asyncio
 import math
@@ -13,27 +13,27 @@ from deniable.stores.store import Store
 from deniable.stores.values import Receipt, Seal, StoreError, UnknownSchema, Verdict
 
 _REFUSALS: Final = (Verdict.ACCEPTED, Verdict.ENDED, Verdict.SEALED)
-"""Verdicts by the database's number for each."""
+"""Verdicts by the database's numbers."""
 
 
 async def add_receipts(connection: Connection, receipts: Sequence[Receipt]) -> list[Verdict]:
     """Store receipts, at least one, in one transaction; one verdict each, in their order.
 
-    The work is done by ``deniable.add_receipts`` in the database, in one round trip; why that keeps
-    S2 to S4 and S7 whoever else is writing stands at its head, in the migration.
+    The work is done by ``deniable.add_receipts`` in the database, in one round trip. The migration
+    explains above it why that keeps
+    S2 to S4 and S7 despite concurrent writers.
 
-    It is repeatable, which settles the connection that is lost around its COMMIT (S1, S3). Either
-    the group was not stored, and the second attempt stores it. Or it was: then the second attempt
-    finds every receipt with the same response, stores and counts nothing, and calls them
-    duplicates. Both verdicts acknowledge the report, and both are true: it is stored, and counted
-    once. (If the epoch was sealed in between, the second attempt is told so, though the receipt
-    stands and is counted. That takes a seal in the moment of a lost connection, and nothing is
-    counted twice then either.)
+    It is repeatable, which covers a connection that is lost around its COMMIT (S1, S3). If the
+    group was not stored, the second attempt stores it. If it was stored, the second attempt finds
+    every receipt with the same response, stores and counts nothing, and reports duplicates. Both
+    verdicts are true and acknowledge the report: it is stored, and counted once. (If the epoch was
+    sealed in between, the second attempt returns that, although the receipt is stored and counted.
+    This requires a seal at the moment of a lost connection; nothing is counted twice then either.)
 
     Raises:
         StoreError: if a survey is not in this store; nothing was stored.
     """
-    # By survey, epoch and key; of one key the first stays the first (S2).
+    # Sorted by survey, epoch and key; for equal keys the first stays first (S2).
     order = sorted(range(len(receipts)), key=lambda position: receipts[position][:3])
     in_order = [receipts[position] for position in order]
     ids, epochs, keys, responses, issuers = zip(*in_order, strict=True)
@@ -70,20 +70,20 @@ async def add_receipts(connection: Connection, receipts: Sequence[Receipt]) -> l
 
 
 _FOLDED_AT: Final = 256
-"""Groups that are read besides the counts; a large one counts once per hundred reports."""
+"""Groups to read in addition to the counts; a large one counts once per hundred reports."""
 _LARGE: Final = 100
 _REST: Final = 10.0
-"""Folding takes at most this fraction (one in so many) of the time, whatever the load."""
+"""Folding takes at most this fraction (one in so many) of the time, under any load."""
 _LAST_FOLD_SECONDS: Final = 5.0
 _UNABLE_SECONDS: Final = 60.0
-"""Seconds after a failure in which figures do not try to fold: each might wait in vain."""
+"""Seconds after a failure in which figures do not try to fold, as they might wait in vain."""
 _BEGIN_THOUGH_MOVED: Final = "SELECT pg_logical_emit_message(true, 'deniable', '')"
 """Makes the commit durable, without checking whether the store was moved."""
 
 _SYNCHRONOUS: Final = re.compile(r"\s*(?:(?:first|any)?\s*(\d+)\s*\()?([^)]*)")
-"""As in synchronous_standby_names: how many a commit waits for, if it is said, and of which."""
+"""As in synchronous_standby_names: the number of standbys to wait for, if any, and their names."""
 
-# Which standby is synchronous, a role without pg_read_all_stats is not shown: only their names.
+# A role without pg_read_all_stats cannot see which standbys are synchronous, only their names.
 _STANDBYS: Final = """
     SELECT current_setting('synchronous_standby_names'),
            current_setting('synchronous_commit') = 'local',
@@ -100,9 +100,9 @@ class PostgresStore(Store):
     def __init__(self, connections: Connections) -> None:
         super().__init__()
         self._connections = connections
-        self._unfolded = _FOLDED_AT - 1  # the first group adds up what others have left
+        self._unfolded = _FOLDED_AT - 1  # the first group folds what others left
         self._folding: asyncio.Task[None] | None = None
-        self._one_folds = asyncio.Lock()  # on one connection at a time
+        self._one_folds = asyncio.Lock()  # one connection folds at a time
         self._rested_at = 0.0
         self._able_at = 0.0  # after a failure, when folding is tried again for figures
 
@@ -115,10 +115,10 @@ class PostgresStore(Store):
         most_connections: int = 4,
         patience: float = 5.0,
     ) -> "PostgresStore":
-        """Open the store in a database, which must exist; see :func:`deniable.stores.open_store`.
+        """Open the store in an existing database; see :func:`deniable.stores.open_store`.
 
-        The URL is any that asyncpg understands. With patience for so many seconds, a server that is
-        away is waited for.
+        The URL may be any that asyncpg understands. An unavailable server is awaited for
+        ``patience`` seconds.
         """
         connections = Connections(url, most_connections, patience)
         try:
@@ -152,13 +152,13 @@ class PostgresStore(Store):
         return self._connections.usage
 
     async def seal(self, survey_id: bytes, epoch: int, now: int) -> Seal:
-        # A piece may be added up while reports are kept out.
+        # A piece may be folded while reports are kept out.
         if await self._read(lambda: counting.much_is_left(survey_id)):
             await self._fold(survey_id, epoch)
         return await super().seal(survey_id, epoch, now)
 
     async def prune(self, survey_id: bytes, epoch: int, now: int) -> int:
-        # This waits for whoever reads all receipts, such as a backup, as long as for any lock.
+        # Like any lock, this waits for readers of all receipts, such as a backup.
         return await self._write(lambda: _prune(survey_id, epoch, now))
 
     async def ping(self) -> None:
@@ -228,8 +228,8 @@ class PostgresStore(Store):
     async def _figures(
         self, view: Callable[..., Rule[Result]], survey_id: bytes, *epoch: int
     ) -> Result:
-        # What is to be read several times is added up once, for all who wait. Where that fails it
-        # is read as it is, also by who asked before the failure and is answered after it.
+        # Counts that are read several times are folded once, for all waiting readers. If folding
+        # fails, they are read unfolded, even by readers who asked before the failure.
         left = self._able and await self._read(lambda: counting.much_is_left(survey_id))
         if left and self._able:
             await asyncio.wait([self._begin_folding()])
@@ -240,16 +240,16 @@ class PostgresStore(Store):
         return asyncio.get_running_loop().time() >= self._able_at
 
     def _begin_folding(self) -> asyncio.Task[None]:
-        """Return the task that folds for all surveys, begun unless it is under way."""
+        """Return the task that folds for all surveys; start it unless it is running."""
         if self._folding is None or self._folding.done():
             self._unfolded, self._rested_at = 0, math.inf
             self._folding = asyncio.create_task(self._fold_and_rest())
         return self._folding
 
     async def _fold(self, survey_id: bytes | None = None, epoch: int | None = None) -> None:
-        """Fold the counts of all groups so far, in pieces that are transactions of their own.
+        """Fold the counts of all groups so far, in pieces that are separate transactions.
 
-        So nobody waits for long, and whatever ends it leaves each report counted once (S3).
+        So nobody waits for long, and any interruption leaves each report counted once (S3).
         """
         async with self._one_folds:
             while await self._write(lambda: counting.fold(survey_id, epoch)):
@@ -260,7 +260,7 @@ class PostgresStore(Store):
         started = loop.time()
         try:
             await self._fold()
-        except StoreError:  # it is left for the next time: reading counts is slower until then
+        except StoreError:  # left for the next time: until then reading counts is slower
             self._able_at = loop.time() + _UNABLE_SECONDS
         ended = loop.time()
         self._rested_at = ended + _REST * (ended - started)
@@ -283,10 +283,10 @@ class PostgresStore(Store):
 
 
 def _begin_write() -> str:
-    """Return the statement that makes the commit durable, whatever else is done (S1).
+    """Return the statement that makes the commit durable, even if nothing else is written (S1).
 
     It raises StoreMoved once the store has moved (S8), and UnknownSchema once it is migrated. The
-    store stays where it is, and as it is, until the transaction ends.
+    store is neither moved nor migrated until the transaction ends.
     """
     return f"SELECT deniable.begin_write({VERSION})"
 
@@ -294,8 +294,8 @@ def _begin_write() -> str:
 async def _see_one_moment(connection: Connection) -> None:
     """Begin a transaction that only reads, and sees everything as of one moment.
 
-    Nobody prunes meanwhile. The lock comes first: a table that is dropped is gone for older
-    snapshots, too. The reader may be slow with each part.
+    Nobody prunes meanwhile. The lock comes first: a dropped table is gone for older snapshots, too.
+    The reader may be slow with each part.
     """
     await connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
     await connection.execute("LOCK TABLE deniable.receipts IN ACCESS SHARE MODE")
@@ -306,8 +306,8 @@ async def _see_one_moment(connection: Connection) -> None:
 def lagging(setting: str, local: bool, following: Sequence[str], inactive: int) -> int:
     """Return the number of standbys that no commit waits for, or that are not connected.
 
-    The setting is synchronous_standby_names; names that follow are in lower case, and a slot is
-    inactive while the standby is away that had used it.
+    ``setting`` is synchronous_standby_names. Names in ``following`` are in lower case. A slot is
+    inactive while its standby is disconnected.
     """
     number, listed = _SYNCHRONOUS.findall(setting.lower())[0]
     names = {name.strip(' "') for name in listed.split(",")}

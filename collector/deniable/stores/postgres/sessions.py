@@ -1,7 +1,7 @@
-"""Settings of a connection to the database, which servers are refused, and what its failures mean.
+"""Settings of a database connection, refused servers, and the meaning of failures.
 
-Of an error of PostgreSQL only the primary message is passed on. Its detail may quote a row, so that
-it is not kept as the cause either.
+Of a PostgreSQL error only the primary message is passed on. Its detail may quote a row, so the
+error is not kept as the cause either.
 """
 
 import socket
@@ -38,25 +38,24 @@ _STATEMENT_SECONDS: Final = 30
 _LOCK_SECONDS: Final = 10
 _SETTINGS: Final = {
     "application_name": "deniable",
-    # Nothing hangs for ever: neither a statement, nor its wait for a lock, nor a transaction whose
-    # collector is gone.
+    # No statement, lock or transaction of a vanished collector waits for ever.
     "statement_timeout": f"{_STATEMENT_SECONDS}s",
     "lock_timeout": f"{_LOCK_SECONDS}s",
     "idle_in_transaction_session_timeout": f"{2 * _STATEMENT_SECONDS}s",
-    # Nor does the server wait for one that the network has forgotten.
+    # The server drops connections that the network has forgotten.
     "tcp_keepalives_idle": "60",
     "tcp_keepalives_interval": "10",
     "tcp_keepalives_count": "3",
     # Compiling would cost far more than these statements.
     "jit": "off",
 }
-"""Defaults, unless the URL says otherwise."""
+"""Defaults, which the URL can override."""
 _REQUIRED: Final = {"default_transaction_isolation": "read committed"}
-"""Settings on which this package's SQL relies, whatever the URL and database say."""
+"""Settings that this package's SQL requires, regardless of the URL and database."""
 ANSWER_SECONDS: Final = _STATEMENT_SECONDS + 10.0
-"""Seconds after which the server, which should have given up before, or the network is dead."""
+"""Seconds after which the server, which should have given up earlier, or the network is dead."""
 _GROUP_SECONDS: Final = 10
-"""Seconds for storing a group, which takes some hundredths of one: all reports wait for it."""
+"""Seconds for storing a group, which takes hundredths of a second: all reports wait for it."""
 _MARGIN: Final = 5.0  # after the server should have given up
 _FILES: Final = {
     "sslrootcert": "PGSSLROOTCERT",
@@ -66,7 +65,7 @@ _FILES: Final = {
 }
 
 _MARK: Final = "deniable.session"
-"""A setting of our own, with a value for each connection."""
+"""A custom setting, with a different value for each connection."""
 OF_CONNECTING: Final = frozenset(
     (
         *("host", "port", "dbname", "database", "user", "password", "passfile", "service"),
@@ -75,7 +74,7 @@ OF_CONNECTING: Final = frozenset(
         *("target_session_attrs", "krbsrvname", "gsslib", "options", "connect_timeout"),
     )
 )
-"""The parameters of a URL that are not settings of the session."""
+"""The URL parameters that are not session settings."""
 
 POOLED: Final = (
     "a pooler in front of the database pools transactions, so settings and prepared statements "
@@ -88,10 +87,10 @@ FORGETFUL: Final = (
 
 
 class WatchedSession(Session):
-    """A TCP connection that the kernel gives up once its other side is silent for ten seconds.
+    """A TCP connection that the kernel closes once the other side is silent for ten seconds.
 
-    A network that forgets a connection says nothing: without this, a waiting caller would learn of
-    it only when the time for the answer is over.
+    A network that forgets a connection gives no sign. Otherwise a waiting caller would notice only
+    when the time for the answer is over.
     """
 
     def __init__(self, protocol: Any, transport: Any, *rest: Any) -> None:
@@ -104,18 +103,18 @@ class WatchedSession(Session):
             end.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 10)
             end.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 5)
             end.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)
-            # Keepalives are sent while nothing is under way; this is for what is not received.
+            # Keepalives are sent while idle; this covers unacknowledged data.
             end.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 10_000)
 
 
 def session_settings(url: str) -> dict[str, str]:
-    """Return the settings of a session, with those that a URL sets itself."""
+    """Return the settings of a session, including those in a URL."""
     given = {name: value for name, value in _parameters(url).items() if name not in OF_CONNECTING}
     return _SETTINGS | given | _REQUIRED
 
 
 def unreadable_file(url: str, environment: dict[str, str]) -> str | None:
-    """Return the name by which a URL or the environment names a TLS file that cannot be read."""
+    """Return the name, in a URL or the environment, of a TLS file that cannot be read."""
     given = _parameters(url)
     for name, variable in _FILES.items():
         path = given.get(name) or environment.get(variable)
@@ -129,17 +128,17 @@ def unreadable_file(url: str, environment: dict[str, str]) -> str | None:
 
 
 async def prepare(session: Session, settings: dict[str, str]) -> None:
-    """Make a new connection fit for a store, or refuse a server that would break the store's rules.
+    """Prepare a new connection for a store, or refuse a server that would break the store's rules.
 
-    Settings are made once there is a session, and looked at in a transaction of their own: as
-    parameters of its start a pooler may refuse them, or ignore them. A mark among them tells if
-    the session is another client's, too.
+    Settings are made after the session starts, and checked in a separate transaction: a pooler may
+    refuse or ignore them as start parameters. A mark among them also shows whether the session
+    belongs to another client.
     """
-    # Keys are sixteen bytes: neither side has a use for UUID objects.
+    # Keys are sixteen bytes: neither side needs UUID objects.
     await session.set_type_codec(
         "uuid", schema="pg_catalog", encoder=bytes, decoder=bytes, format="binary"
     )
-    # What is set in the session stands whatever the server's configuration becomes meanwhile.
+    # Session settings persist even if the server's configuration changes.
     row = await session.fetchrow(
         "SELECT current_setting('fsync') = 'off', current_setting('track_commit_timestamp') = 'on',"
         f" coalesce(current_setting('{_MARK}', true), ''),"
@@ -171,9 +170,9 @@ async def prepare(session: Session, settings: dict[str, str]) -> None:
 
 
 async def limit_groups(session: "PoolConnectionProxy[asyncpg.Record]", url: str) -> float:
-    """Have the server give up a group early, unless the URL says how long a statement may take.
+    """Have the server abort a group early, unless the URL sets a statement timeout.
 
-    Return the seconds after which a silent server is given up.
+    Return the seconds after which a silent server is abandoned.
     """
     if "statement_timeout" not in _parameters(url):
         await session.execute(f"SET statement_timeout = '{_GROUP_SECONDS}s'", timeout=_MARGIN)
@@ -192,37 +191,37 @@ DATABASE_ERRORS: Final = (
     asyncpg.PostgresError,
     asyncpg.InterfaceError,
     asyncpg.InternalClientError,
-    OSError,  # and with it TimeoutError
+    OSError,  # including TimeoutError
 )
 """Errors that a failing or missing database can raise."""
 
-# Of our own: ``deniable.begin_write`` raises them.
+# Custom codes, raised by ``deniable.begin_write``.
 _MOVED: Final = "DNMVD"
 _WORDS: Final[dict[str, tuple[type[StoreError], str]]] = {
     "DNFGT": (StoreError, FORGETFUL),
     "DNVER": (UnknownSchema, MIGRATED),
-    "42P05": (StoreError, POOLED),  # the name of a prepared statement is taken,
-    "26000": (StoreError, POOLED),  # or not known
+    "42P05": (StoreError, POOLED),  # a prepared statement's name exists already,
+    "26000": (StoreError, POOLED),  # or is unknown
 }
 _BAD_VALUE: Final = "22"
 
-# By the code of an error, or how it begins: what it is to the caller, if the same may well succeed
-# a moment later, and if the connection is of no more use.
+# By an error's code or its prefix: the error for the caller, whether a retry may soon succeed, and
+# whether the connection is useless.
 _MEANINGS: Final[dict[str, tuple[type[StoreError], bool, bool]]] = {
     "40001": (StoreError, True, False),  # a serialisation failure
     "40P01": (StoreError, True, False),  # a deadlock
     "57P01": (StoreError, True, True),  # ended by the administrator, or the server is being stopped
     "57P02": (StoreError, True, True),  # another process of the server crashed
-    "57P03": (StoreError, True, True),  # it is starting, or stopping
+    "57P03": (StoreError, True, True),  # it is starting or stopping
     "57P05": (StoreError, True, True),  # idle for too long
-    "25P03": (StoreError, True, True),  # the same, within a transaction
+    "25P03": (StoreError, True, True),  # idle for too long within a transaction
     "25006": (StoreError, True, True),  # read-only: after a fail-over this is not the primary
-    "08": (StoreError, True, True),  # the connection
+    "08": (StoreError, True, True),  # connection errors
     "53100": (StoreFull, False, False),
     "53300": (Overloaded, False, True),  # too many connections
     "28": (NotAdmitted, False, False),  # role or password
     "3D": (NotAdmitted, False, False),  # no such database
-    "42501": (NotAdmitted, False, False),  # no right to it
+    "42501": (NotAdmitted, False, False),  # no permission
 }
 _BAD_URL: Final = (
     "the URL of the database cannot be used; it is postgresql://USER@HOST:PORT/DATABASE, and in a"
@@ -236,16 +235,16 @@ _NO_ROOT: Final = (
 )
 _NO_MATCH: Final = "no host of the database matches target_session_attrs in its URL"
 _OF_ANOTHER_HOST: Final = {62, 63, 64}
-"""OpenSSL's X509_V_ERR_HOSTNAME_MISMATCH, and the same of e-mail and IP addresses."""
+"""OpenSSL's X509_V_ERR_HOSTNAME_MISMATCH, and its counterparts for e-mail and IP addresses."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
     """The meaning of an error for the caller, for a retry and for the connection."""
 
-    error: StoreError  # what the caller is told in the end
-    again: bool  # whether the same may well succeed a moment later
-    lost: bool  # whether the connection is of no more use
+    error: StoreError  # the final error for the caller
+    again: bool  # whether a retry may soon succeed
+    lost: bool  # whether the connection is useless
 
 
 def failure_of(error: BaseException) -> Failure:
@@ -253,7 +252,7 @@ def failure_of(error: BaseException) -> Failure:
     if isinstance(error, asyncpg.PostgresError):
         return _of_postgres(error)
     if isinstance(error, asyncpg.ClientConfigurationError):
-        # Not quoted: where a URL is misspelt, any part of it may be the password.
+        # Not quoted: in a misspelt URL, any part may be the password.
         no_root = str(error).startswith("root certificate file")
         return Failure(Unreachable(_NO_ROOT if no_root else _BAD_URL), again=False, lost=True)
     if isinstance(error, asyncpg.TargetServerAttributeNotMatched):
@@ -261,7 +260,7 @@ def failure_of(error: BaseException) -> Failure:
     if isinstance(error, TimeoutError):
         return Failure(Unreachable("the database does not answer"), again=True, lost=True)
     if isinstance(error, ssl.SSLCertVerificationError):
-        # A host of another name would be quoted.
+        # The message would quote a host of another name.
         reason = (
             "it is for another host"
             if error.verify_code in _OF_ANOTHER_HOST
@@ -280,7 +279,8 @@ def failure_of(error: BaseException) -> Failure:
 def _of_postgres(error: asyncpg.PostgresError) -> Failure:
     state = error.sqlstate or ""
     if state.startswith(_BAD_VALUE):
-        # Also what asyncpg itself says of an argument. Its message quotes the value.
+        # Also for errors that asyncpg itself raises about an argument. Its message quotes the
+        # value.
         return Failure(StoreError("the database cannot hold such a value"), again=False, lost=False)
     if state in _WORDS:
         kind, words = _WORDS[state]

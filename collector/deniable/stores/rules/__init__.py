@@ -1,13 +1,13 @@
-"""The rules of what a store keeps, once for all databases, and the statements that they put to one.
+"""The rules for a store's content, written once for all databases, with their statements.
 
-Each is done in one transaction; those that change something, in one that writes.
+Each runs in one transaction; rules that change data run in a writing one.
 
-A rule is a generator. It yields what it asks and is sent the rows, so that one text of it serves
-SQLite, which answers in a thread, and PostgreSQL, which is awaited. Its SQL is PostgreSQL's. The
-database that asks some statement in another form has a table of these (``postgres/driver.py`` and
+A rule is a generator. It yields statements and is sent their rows. So the same rule serves SQLite,
+which answers in a thread, and PostgreSQL, which is awaited. Its SQL is PostgreSQL's. A database
+with other forms of some statements has a table of them (``postgres/driver.py`` and
 ``sqlite/database.py``).
 
-For example, this rule asks once, and is sent the one row that is found::
+For example, this rule yields one statement, and is sent the matching row::
 
     def find_survey(survey_id: bytes) -> Rule[tuple[int, int]]:
         ((survey, minimum),) = yield Statement(
@@ -33,7 +33,7 @@ class Statement(NamedTuple):
 
     sql: str
     values: Row = ()
-    seconds: float | None = None  # how long its answer may take, where a server limits that
+    seconds: float | None = None  # time limit for the answer, if the server has one
 
 
 class ManyTimes(NamedTuple):
@@ -44,7 +44,7 @@ class ManyTimes(NamedTuple):
 
 
 class Insertion(NamedTuple):
-    """Records for the columns of a table, by its name without a schema."""
+    """Records for the columns of a table, named without its schema."""
 
     table: str
     columns: tuple[str, ...]
@@ -56,23 +56,23 @@ Rule: TypeAlias = Generator[Request, Rows, Result]
 
 
 def first(sql: str, *values: object) -> Rule[Row | None]:
-    """Ask for one row; None if there is none."""
+    """Query one row; None if there is none."""
     rows = yield Statement(sql, values)
     return rows[0] if rows else None
 
 
-# The locks by which collectors that share a PostgreSQL database wait for each other. (A SQLite file
-# has one writer at a time.) They are held to the end of the transaction, and taken in the order in
-# which they stand here. The function ``deniable.add_receipts`` takes those of moving, issuers, ends
-# and epochs, shared; whoever changes what it reads takes them alone. After a lock the next
-# statement sees what its former holders committed.
+# The locks with which collectors that share a PostgreSQL database wait for each other. (A SQLite
+# file has one writer at a time.) They are kept to the end of the transaction, and taken in the
+# order in which they are listed here. The function ``deniable.add_receipts`` shares those for
+# moving, issuers, ends and epochs; a rule that changes what it reads takes them exclusively. After
+# a lock the next statement sees what its former owners committed.
 LOCK: Final = "SELECT pg_advisory_xact_lock($1, $2)"
-MIGRATION: Final = (-1, 0)  # whoever changes the schema
-# Whoever moves or migrates the store; every transaction that writes takes it shared.
+MIGRATION: Final = (-1, 0)  # for changing the schema
+# For moving or migrating the store; every writing transaction shares it.
 MOVE: Final = (-1, 3)
-CATALOGUE: Final = (-1, 1)  # whoever publishes a survey or a rotation
-ISSUERS: Final = (-1, 2)  # whoever names an issuer for the first time, or distrusts one
-FOLDING: Final = (-1, 4)  # whoever adds up what was counted, or seals
+CATALOGUE: Final = (-1, 1)  # for publishing a survey or a rotation
+ISSUERS: Final = (-1, 2)  # for naming an issuer for the first time, or distrusting one
+FOLDING: Final = (-1, 4)  # for folding counts, or sealing
 
 
 def of_end(survey: int) -> tuple[int, int]:

@@ -1,14 +1,14 @@
 """Rows of a whole store, the same for every kind of store: backup and restore.
 
-``Store.rows()`` reads everything as of *one moment*, while others write, in lists of one type of
-row and at most :data:`ROWS_AT_ONCE` rows. ``Store.fill()`` writes such lists into a store that
-holds nothing, in *one* transaction: what is read from its argument fails, or the store turns out
-not to be empty, and nothing was written.
+``Store.rows()`` reads everything as of *one moment*, while others write. It yields lists with one
+type of row and at most :data:`ROWS_AT_ONCE` rows. ``Store.fill()`` writes such lists into an empty
+store, in *one* transaction. If reading its argument fails, or the store is not empty, nothing is
+written.
 
-Rows name surveys by their id and issuers by their public key, never by the numbers that a store
-gives them for itself; the empty key is nobody. The types come in the order of :data:`ROW_TYPES`, so
-that whatever a row names came before it, and each type as often as it takes, also not at all.
-Within a type the order means nothing, but for rotations, which come as they were published.
+Rows identify surveys by their id and issuers by their public key, never by a store's internal
+numbers; the empty key means no issuer. The types come in the order of :data:`ROW_TYPES`, so that
+rows follow the rows to which they refer. Each type may come several times, or never. Within a type
+the order is meaningless, except for rotations, which come in order of publication.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ ROWS_AT_ONCE: Final = 10_000
 
 
 class SurveyRow(NamedTuple):
-    """A published survey, and the store's own columns about it."""
+    """A published survey, and the store's additional columns."""
 
     survey_id: bytes
     name: str
@@ -209,17 +209,17 @@ class Filling:
         self._rotations = 0
 
     def begin(self) -> Rule[None]:
-        """Check that the store holds nothing, and keep others from changing that."""
+        """Check that the store is empty, and prevent others from filling it."""
         yield from lock(CATALOGUE)
         yield from lock(ISSUERS)
         for query in READ.values():
             if (yield from first(f"{query} LIMIT 1")) is not None:
                 raise NotEmpty("the new store is not empty; choose an empty one")
-        # Who vouched for what was never stored is in no row, but has a number.
+        # An issuer of reports that were never stored is in no row, but has a number.
         yield Statement("DELETE FROM deniable.issuers WHERE issuer <> 0")
 
     def write(self, rows: Sequence[StoredRow]) -> Rule[None]:
-        """Write rows of one type; what they name must have come before them."""
+        """Write rows of one type; the rows to which they refer must have come before."""
         if not rows:
             return
         named = {row.issuer for row in rows if isinstance(row, ReceiptRow | CountRow | ShownRow)}

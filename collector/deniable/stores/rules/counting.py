@@ -1,7 +1,7 @@
-"""Counts that figures may show; seals, the later erasure, and ends; the check of them all.
+"""Counts for figures; seals, later erasure, and ends; a check of them all.
 
-Figures advance in steps of ``minimum_reports``, when they are read. Of a survey without a minimum
-the counts themselves are shown, and nothing is written for it.
+Figures advance in steps of ``minimum_reports``, when they are read. For a survey without a minimum
+the counts themselves are shown, and nothing is written.
 """
 
 from collections import Counter
@@ -64,13 +64,13 @@ FOLD: Final = """
     )
     SELECT (SELECT count(*) FROM left_over) > (SELECT count(*) FROM piece)
 """
-"""Of databases whose groups append what they count: adds up a piece, and tells if more is left.
+"""For databases whose groups append counts: folds a piece, and returns whether more is left.
 
-A row stays where it is (``ctid``): nobody changes one, and only this statement removes any.
+A row keeps its place (``ctid``): no row is changed, and only this statement removes any.
 """
 _PIECE_ROWS: Final = 1_000
 _PIECE_BYTES: Final = 8 << 20
-"""Of responses as they are stored: some two million, which were measured to take 1.3 seconds."""
+"""Stored responses in bytes: some two million, measured to take 1.3 seconds."""
 
 _DUE: Final = """
     SELECT survey, minimum, CASE WHEN minimum > 1 THEN minimum <=
@@ -91,7 +91,7 @@ _STEP: Final = """
 
 
 def much_is_left(survey_id: bytes) -> Rule[bool]:
-    """Return whether more than a piece of a survey is left to add up, and can be."""
+    """Return whether more than one piece of a survey is left to fold, and folding is possible."""
     survey, _ = yield from find_survey(survey_id)
     ((writable, size),) = yield Statement(
         "SELECT current_setting('transaction_read_only') = 'off',"
@@ -102,10 +102,10 @@ def much_is_left(survey_id: bytes) -> Rule[bool]:
 
 
 def fold(survey_id: bytes | None = None, epoch: int | None = None) -> Rule[bool]:
-    """Add up a piece of the groups' counts, of a survey and epoch or of all.
+    """Fold a piece of the groups' counts, of a survey and epoch or of all.
 
-    It returns whether more is left; groups under way are left out. Of two at once, the second finds
-    what the first has left.
+    It returns whether more is left; uncommitted groups are left out. If two run at once, the second
+    gets what the first has left.
     """
     survey = None if survey_id is None else (yield from find_survey(survey_id))[0]
     yield from lock(FOLDING)
@@ -144,9 +144,9 @@ def shown_reports(survey_id: bytes, epoch: int) -> Rule[tuple[int, bool]]:
 def take_step(survey_id: bytes, epoch: int) -> Rule[None]:
     """Show all reports counted so far, unless another reader took the step meanwhile.
 
-    What was shown stays shown: counts only grow.
+    Shown reports stay shown: counts only grow.
     """
-    # One reader after the other; nothing that is counted waits for it.
+    # One reader at a time; counting does not wait for it.
     yield Statement(
         "SELECT survey FROM deniable.surveys WHERE survey_id = $1 FOR NO KEY UPDATE", (survey_id,)
     )
@@ -181,7 +181,7 @@ def newest_counted(survey_id: bytes) -> Rule[int | None]:
 
 
 def _figures(survey_id: bytes, epoch: int) -> Rule[tuple[int, int, bool]]:
-    """Return a survey's number, its minimum, and whether that many more are counted."""
+    """Return a survey's number, its minimum, and whether that many more reports are counted."""
     row = yield from first(_DUE, survey_id, epoch)
     if row is None:
         raise StoreError("the survey is not in this store")
@@ -217,7 +217,7 @@ KEPT: Final = """
 
 
 def faults() -> Rule[list[str]]:
-    """Return a line for each fault; in a transaction that sees one moment."""
+    """Return a line for each fault; call it in a transaction that sees one moment."""
     lines = []
     ((astray,),) = yield Statement(_ASTRAY)
     if astray:
@@ -278,8 +278,8 @@ def seal(survey_id: bytes, epoch: int, now: int) -> Rule[tuple[Seal, bool]]:
     """Seal an epoch for good; return the valid seal, and whether it is this one.
 
     The epoch's lock waits for every group that is being stored, and keeps out all others until the
-    commit: what is counted then is what the digest is of (S4). So that they do not wait long,
-    earlier counts should be folded first, and a fold under way is waited for.
+    commit: the digest is of the counts at that point (S4). To shorten the wait, earlier counts
+    should be folded first; a running fold is awaited.
     """
     survey, _ = yield from find_survey(survey_id)
     yield from lock(FOLDING)
@@ -317,13 +317,13 @@ def _standing(survey: int, epoch: int) -> Rule[Seal | None]:
 
 
 def begin_pruning(survey_id: bytes, epoch: int, now: int) -> Rule[tuple[int, bool]]:
-    """Note that an epoch's receipts are being erased; return its survey, and if any may be left.
+    """Note that an epoch's receipts are being erased; return its survey, and whether any remain.
 
     Raises:
         NotSealed: if it was not sealed at least 24 hours before ``now``.
     """
     survey, _ = yield from find_survey(survey_id)
-    # The row is locked: of two that prune at once, the second sees that it is done.
+    # The row is locked: if two prune at once, the second sees that it is done.
     row = yield from first(
         "SELECT sealed_at, pruned_at FROM deniable.seals WHERE survey = $1 AND epoch = $2"
         " FOR UPDATE",

@@ -117,7 +117,7 @@ _PUT: Final = """
 
 
 def log(start: int) -> Rule[StoredLog]:
-    # The checkpoints first: whatever entry they cover is there when the entries are read.
+    # The checkpoints first, so that every entry that they cover is there when entries are read.
     checkpoints = yield from _checkpoints()
     entries = yield Statement(
         "SELECT entry FROM deniable.log_entries WHERE position >= $1 ORDER BY position", (start,)
@@ -247,9 +247,9 @@ def remove_note(name: str, note: Note) -> Rule[bool]:
 
 
 def move_away(to: str) -> Rule[None]:
-    """Mark the store as moved, once all that is being written is committed.
+    """Mark the store as moved, once all current writes are committed.
 
-    It writes even if the mark exists: that may not be durable yet.
+    It writes even if the mark exists, which may not be durable yet.
     """
     yield from lock(MOVE)
     ((stands,),) = yield Statement(MARK_MOVED, (to,))

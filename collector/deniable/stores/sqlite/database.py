@@ -1,7 +1,7 @@
 """A collector's SQLite file, opened by one thread: transactions, migrations, errors, its log.
 
-The rules S1 to S8 stand in ``store.py``. A commit that changed nothing would synchronise nothing,
-so that each writing transaction changes something (S1).
+``store.py`` has the rules S1 to S8. A commit that changed nothing would synchronise nothing, so
+each writing transaction changes something (S1).
 """
 
 import asyncio
@@ -32,14 +32,14 @@ from deniable.stores.rules.operating import find_survey
 from deniable.stores.values import MIGRATED, StoreError, StoreFull, StoreLocked, UnknownSchema
 
 _NOTHING: Final = {LOCK, counting.FOLD, operating.TOUCH}
-"""One writer at a time adds to the counts themselves, and always touches the state."""
+"""The one writer adds to the counts directly, and always touches the state."""
 _FORMS: Final = {
     operating.MARK_MOVED: "UPDATE state SET moved_to = coalesce(moved_to, $1) RETURNING moved_to",
     operating.LIFT_MARK: "UPDATE state SET moved_to = NULL",
     operating.MOVED_TO: "SELECT moved_to FROM state",
     # Counted here: SQLite would sort all receipts to group them.
     counting.KEPT: "SELECT issuer, response FROM receipts WHERE survey = $1 AND epoch = $2",
-    # In the order of the receipts, whatever the planner thinks of their number.
+    # Forces the order of the receipts, regardless of the planner's estimate of their number.
     copying.READ[copying.ReceiptRow]: copying.READ[copying.ReceiptRow].replace(
         "JOIN", "CROSS JOIN"
     ),
@@ -81,7 +81,7 @@ def _answer(connection: sqlite3.Connection, request: Request) -> Rows:
 
 @cache
 def in_sqlite(sql: str) -> tuple[str, tuple[int, ...]]:
-    """Return a rule's statement in SQLite's form, and the value's index for each place."""
+    """Return a rule's statement in SQLite's form, and each placeholder's index of its value."""
     text = _FORMS.get(sql, sql)
     for theirs, ours in (
         ("deniable.counted", "counts"),
@@ -95,13 +95,13 @@ def in_sqlite(sql: str) -> tuple[str, tuple[int, ...]]:
 
 
 _SECONDS = 10.0
-"""Seconds for which the log keeps what was written. Under load SQLite empties it more often."""
+"""Seconds for which the log keeps written data. Under load SQLite empties it more often."""
 
 
 class WalTruncation:
     """The emptying of a store's log; used inside one running event loop.
 
-    ``empty`` does it, and returns False if somebody reads from the log.
+    ``empty`` does it, and returns False if the log has a reader.
     """
 
     def __init__(self, empty: Callable[[], Awaitable[bool]]) -> None:
@@ -110,13 +110,13 @@ class WalTruncation:
         self._emptying: asyncio.Task[None] | None = None
 
     def written(self) -> None:
-        """Have the log emptied soon, after a write."""
+        """Schedule the emptying of the log soon, after a write."""
         self._written = True
         if self._emptying is None:
             self._emptying = asyncio.create_task(self._until_empty())
 
     async def finish(self) -> None:
-        """Empty the log, if something was written, and never again."""
+        """Empty the log, if anything was written, and never again."""
         if self._emptying is not None:
             self._emptying.cancel()
             await asyncio.wait({self._emptying})
@@ -132,11 +132,11 @@ class WalTruncation:
             self._emptying = None
 
     async def _try(self) -> None:
-        # What is written meanwhile may miss it, and is for the next time.
+        # It may miss writes that happen meanwhile; they are for the next time.
         self._written = False
         try:
             emptied = await self._empty()
-        except StoreError:  # whoever stores a report is told of it
+        except StoreError:  # whoever stores a report gets the error
             emptied = False
         self._written = self._written or not emptied
 
@@ -148,12 +148,12 @@ _PAGE_BYTES: Final = 2_048
 _LOG_BYTES: Final = 64 << 20
 """The log's length before it is copied: a third less time than with SQLite's 1,000 pages.
 
-The copying takes up to half a second then. Four times as much would save another sixth.
+Copying then takes up to half a second. Four times as much would save another sixth.
 """
 _TRUNCATE_MILLISECONDS: Final = 200
-"""Milliseconds for which readers may keep the log from being emptied; nothing is committed then."""
+"""Milliseconds for which readers may prevent emptying the log; nothing is committed meanwhile."""
 _CACHE_KIBIBYTES: Final = 32 << 10
-"""Cache of each connection: holds the tree's upper levels for some hundred million receipts."""
+"""Cache of each connection: enough for the tree's upper levels with 100 million receipts."""
 
 
 _APPLICATION_ID: Final = 0x64656E73  # "dens"
@@ -163,7 +163,7 @@ VERSION: Final = len(_MIGRATIONS)
 
 
 def version(connection: sqlite3.Connection) -> int:
-    """Return the version of the schema, 0 if there is none; UnknownSchema if it is not ours."""
+    """Return the schema's version, 0 if there is none; UnknownSchema for a foreign schema."""
     try:
         return sqlite_files.schema_version(connection, VERSION, _APPLICATION_ID)
     except sqlite_files.UnknownFile as error:
@@ -173,10 +173,10 @@ def version(connection: sqlite3.Connection) -> int:
 
 @contextmanager
 def read_only(path: Path, *, at_rest: bool = False) -> Iterator[sqlite3.Connection]:
-    """Open a file for reading, whatever wrote it; it stays unchanged.
+    """Open a file for reading, whichever version wrote it, without changing it.
 
-    One ``at_rest`` nobody writes: no file is made beside it, and its folder may be read-only. Every
-    error of SQLite, also of what is done with it, is a StoreError.
+    A file ``at_rest`` has no writers: no file is created beside it, and its folder may be
+    read-only. Every SQLite error, also while using the connection, is a StoreError.
     """
     uri = f"{path.absolute().as_uri()}?mode=ro" + ("&immutable=1" if at_rest else "")
     try:
@@ -195,15 +195,15 @@ class SqliteDatabase:
 
     Args:
         path: the file.
-        migrate: create it if there is none, and bring an older schema to this version; else the
-            store must be there as this version of deniable knows it.
-        patience: for how many seconds another process may keep this one from writing.
-        settle: make durable what a killed process had written. Once is enough, of several
-            connections; where nothing can be written it is left, since each answer to a report
-            makes a write of its own.
+        migrate: create it if there is none, and migrate an older schema to this version; otherwise
+            the store must exist with this version's schema.
+        patience: seconds for which another process may prevent this one from writing.
+        settle: make writes of a killed process durable. One of several connections is enough. If
+            the store is not writable, this is skipped, since each answer to a report makes a write
+            of its own.
 
     Raises:
-        UnknownSchema: if another version of deniable wrote it, or there is no store in it.
+        UnknownSchema: if another version of deniable wrote it, or it has no store.
     """
 
     def __init__(
@@ -225,7 +225,7 @@ class SqliteDatabase:
             self._connection.execute(f"PRAGMA cache_size=-{_CACHE_KIBIBYTES}")
             (page,) = self._connection.execute("PRAGMA page_size").fetchone()
             self._connection.execute(f"PRAGMA wal_autocheckpoint={_LOG_BYTES // page}")
-            # The version of the schema that it had; 0 if it was new.
+            # The version of the schema when opened; 0 if it was new.
             self.found_version = sqlite_files.migrate(
                 self._connection, _MIGRATIONS, _APPLICATION_ID
             )
@@ -253,12 +253,12 @@ class SqliteDatabase:
 
     @contextmanager
     def transaction(self, *, though_moved: bool = False) -> Iterator[sqlite3.Connection]:
-        """Hold the store's one writing transaction; it is committed at the end, or has no effect.
+        """Hold the store's only writing transaction; commit it at the end, or undo it.
 
-        It makes a durable write also if nothing is changed in it (S1).
+        It makes a durable write even if it changes nothing (S1).
 
         Raises:
-            StoreMoved: if the store was moved away (S8), and nothing is to be written all the same.
+            StoreMoved: if the store was moved away (S8), unless ``though_moved``.
             UnknownSchema: if another version of deniable migrated it meanwhile.
         """
         with self.reading() as connection:
@@ -266,17 +266,17 @@ class SqliteDatabase:
             with sqlite_files.writing(connection, self._patience):
                 if connection.execute("PRAGMA user_version").fetchone() != (VERSION,):
                     raise UnknownSchema(MIGRATED)
-                # Whatever follows: SQLite writes no page for an update that changes nothing.
+                # Always: SQLite writes no page for an update that changes nothing.
                 connection.execute("UPDATE state SET touched = 1 - touched")
                 if not though_moved:
                     follow(connection, operating.check_unmoved())
                 yield connection
 
     def truncate_log(self) -> bool:
-        """Copy the log into the file and empty it; return False if somebody still reads from it.
+        """Copy the log into the file and empty it; return False if it still has a reader.
 
-        Until then the log is a diary: it has the pages that each commit wrote, in their order, and
-        what was erased since (S5, S6).
+        Until then the log is a diary: it has the pages that each commit wrote, in order, and data
+        erased since (S5, S6).
         """
         with self.reading() as connection:
             self._check_place()
@@ -293,7 +293,7 @@ class SqliteDatabase:
             yield self._connection
 
     def check_unlocked(self, seconds: float) -> None:
-        """Raise StoreLocked if another program keeps the file from being written for so long."""
+        """Raise StoreLocked if another program prevents writing to the file for so long."""
         self._check_place()
         uri = f"{self.path.absolute().as_uri()}?mode=rw"
         with (
@@ -304,14 +304,14 @@ class SqliteDatabase:
             pass
 
     def _check_place(self) -> None:
-        # Into a file that was deleted nothing is durable.
+        # Writes to a deleted file are not durable.
         if self._place != sqlite_files.file_identity(self.path):
             raise StoreError(f"{self.path} was deleted or replaced while it was open; restart")
 
 
 @contextmanager
 def _translated() -> Iterator[None]:
-    """Turn errors of SQLite into those of the store."""
+    """Convert errors of SQLite into those of the store."""
     try:
         yield
     except sqlite3.Error as error:
@@ -326,7 +326,7 @@ def faults(connection: sqlite3.Connection) -> list[str]:
     """Return a line for each fault, all as of one moment."""
     connection.execute("BEGIN")
     try:
-        # Of a file whose pages are damaged nothing else can be said.
+        # If a file's pages are damaged, nothing else can be checked.
         pages = [line for (line,) in connection.execute("PRAGMA integrity_check") if line != "ok"]
         if pages:
             return [f"the file is damaged: {line}" for line in pages]

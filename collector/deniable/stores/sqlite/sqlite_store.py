@@ -1,4 +1,4 @@
-"""The embedded store: SQLite behind two threads, one that writes and one that reads."""
+"""The embedded store: SQLite with one writing thread and one reading thread."""
 
 import asyncio
 import os
@@ -29,21 +29,21 @@ from deniable.stores.values import Receipt, Seal, StoreError, Verdict
 _ERASED_AT_ONCE: Final = 10_000
 _REWRITTEN_AT_ONCE: Final = 2_000
 """Receipts at a time: some hundredths of a second, in which no report is stored."""
-_REWRITTEN_AGAIN: Final = 400  # receipts: more than a page of 4,096 bytes has, twice
+_REWRITTEN_AGAIN: Final = 400  # receipts: twice as many as fit in a page of 4,096 bytes
 
 
 def rewrite(survey_id: bytes, epoch: int, after: bytes) -> Rule[bytes | None]:
     """Store some receipts of a sealed epoch again, in the order of their keys (S5).
 
-    A page of the file is filled in the order in which its rows come, until SQLite splits or tidies
-    it: only the pointers to them are sorted. It costs some 3 microseconds a receipt.
+    SQLite fills a page of the file in the order in which rows arrive, until it splits or tidies the
+    page: only the pointers to them are sorted. Rewriting costs some 3 microseconds per receipt.
 
-    It goes on after the key that it returned before, empty to begin with; None once all are done.
+    It continues after the previously returned key, initially empty; None once all are done.
     """
     survey, _ = yield from find_survey(survey_id)
     slot = (survey, epoch)
-    # From a little before: only a page that is emptied is filled anew. In one of which some rows
-    # stand the others come into the places that were left.
+    # Start slightly earlier: only an emptied page is filled anew. In a page with remaining rows,
+    # new ones fill the gaps.
     ((start,),) = yield Statement(
         "SELECT coalesce((SELECT key FROM receipts WHERE survey = $1 AND epoch = $2 AND key <= $3"
         " ORDER BY key DESC LIMIT 1 OFFSET $4), x'')",
@@ -107,9 +107,9 @@ def add_receipts(database: SqliteDatabase, receipts: Sequence[Receipt]) -> list[
 
 
 class _Admission(dict[tuple[bytes, int, bytes | None], Verdict | tuple[int, int]]):
-    """By survey, epoch and issuer: the numbers of survey and issuer, or the reason of refusal.
+    """By survey, epoch and issuer: the numbers of survey and issuer, or the reason for refusal.
 
-    Each is looked up once in a transaction, and never kept beyond it (S4, S7).
+    Each is looked up once per transaction, and not kept afterwards (S4, S7).
     """
 
     def __init__(self, database: SqliteDatabase, connection: sqlite3.Connection) -> None:
@@ -149,15 +149,15 @@ class _Admission(dict[tuple[bytes, int, bytes | None], Verdict | tuple[int, int]
 def _insert(connection: sqlite3.Connection, rows: list[_Row]) -> list[_Row]:
     """Insert receipts; return those whose key exists already, or came twice in this group.
 
-    They are sorted: the tree takes neighbours with less work, and of one key the first goes first
-    (S2).
+    They are sorted: the tree inserts neighbours with less work, and for equal keys the first goes
+    first (S2).
     """
     rows.sort()
     repeated: list[_Row] = []
 
     def receipts() -> Iterator[tuple[int, int, bytes, int, int]]:
-        # A row is asked for once the one before it is stored, so that what became of that one is
-        # known here: each by a call of its own would cost half as much again.
+        # Each row is requested after the previous one is stored, so its result is known here. A
+        # call for each row would take half as long again.
         before = connection.total_changes
         for row in rows:
             survey, epoch, key, _, response, issuer = row
@@ -201,7 +201,7 @@ def _count(connection: sqlite3.Connection, rows: list[_Row], verdicts: list[Verd
 
 
 _PING_SECONDS: Final = 3.0
-"""Seconds for which others may hold the lock; storing a group takes hundredths of one."""
+"""Seconds for which others may hold the lock; storing a group takes hundredths of a second."""
 
 
 class SqliteStore(Store):
@@ -216,14 +216,14 @@ class SqliteStore(Store):
 
     @classmethod
     async def open(cls, path: Path, *, migrate: bool = True, patience: float = 10.0) -> Self:
-        """Open the file; migrating creates it or brings an older schema to this version.
+        """Open the file; migrating creates it or migrates an older schema to this version.
 
         ``patience`` is the number of seconds to wait for other processes.
         """
         writer = await asyncio.to_thread(SqliteDatabase, path, migrate=migrate, patience=patience)
         reader = await asyncio.to_thread(SqliteDatabase, path, patience=patience, settle=False)
         store = cls(writer, reader)
-        store._log.written()  # perhaps, by a process that was killed
+        store._log.written()  # possibly, by a process that was killed
         return store
 
     @property
@@ -234,7 +234,8 @@ class SqliteStore(Store):
     async def seal(self, survey_id: bytes, epoch: int, now: int) -> Seal:
         seal, made = await self._write(lambda: counting.seal(survey_id, epoch, now))
         if made:
-            # The seal stands, also where this fails: then all stays as it is until it is erased.
+            # The seal is valid even if this fails: the order then stays until the receipts are
+            # erased.
             with suppress(StoreError):
                 after: bytes | None = b""
                 while after is not None:
@@ -246,19 +247,20 @@ class SqliteStore(Store):
         erased = 0
         while some := await self._write(lambda: erase(survey_id, epoch, now)):
             erased += some
-        # Out of the log too (S6). While somebody reads from it, it stays unnoted, to be due again.
+        # Also remove them from the log (S6). While the log has a reader, the erasure is not noted,
+        # and so stays due.
         if await self._in_writer(self._writer.truncate_log):
             await self._write(lambda: counting.note_pruned(survey_id, epoch, now))
         return erased
 
     async def ping(self) -> None:
-        # First whether it is locked: behind groups that wait for that, nobody would learn it soon.
+        # First check whether it is locked: behind waiting groups, nobody would learn it soon.
         await asyncio.to_thread(self._writer.check_unlocked, _PING_SECONDS)
         await super().ping()
 
     async def check(self) -> list[str]:
         def recount() -> list[str]:
-            # On a connection of its own: it reads everything, and figures are not to wait for it.
+            # On a separate connection: it reads everything, and figures must not wait for it.
             with read_only(self.path) as connection:
                 return faults(connection)
 
@@ -281,12 +283,12 @@ class SqliteStore(Store):
             database.transaction() as connection,
         ):
             follow(connection, filling.begin())
-            # Not in another thread: that would write on when this task was cancelled.
+            # Not in another thread, which would continue writing after this task is cancelled.
             async for chunk in chunks:
                 follow(connection, filling.write(chunk))
 
     async def time(self) -> float:
-        """Return Unix seconds by the clock of the file system: of a file made beside the store."""
+        """Return Unix seconds by the file system's clock, using a file created beside the store."""
 
         def clock() -> float:
             with tempfile.TemporaryFile(dir=self.path.parent) as made:
@@ -339,7 +341,7 @@ class SqliteStore(Store):
 
 
 def read_rows(connection: sqlite3.Connection) -> Iterator[Sequence[copying.StoredRow]]:
-    """Read all rows; a transaction around it makes them those of one moment."""
+    """Read all rows; in a transaction, they are as of one moment."""
     for kind, query in copying.READ.items():
         cursor = connection.execute(in_sqlite(query)[0])
         while rows := [kind(*row) for row in cursor.fetchmany(copying.ROWS_AT_ONCE)]:
