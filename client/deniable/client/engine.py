@@ -161,7 +161,7 @@ class Engine:
         """Log the outcome of a report and trigger its sending: the second half of ``report``."""
         why = f"epoch {outcome.epoch}" if outcome.error is None else str(outcome.error)
         _LOG.info("survey %s: %s: %s", outcome.survey, outcome.status, why)
-        # What consent covers goes on, also where this survey is not among it.
+        # Covered surveys continue, even if this survey is not among them.
         quiet = outcome.status is OutcomeStatus.LOCAL or type(outcome.error) is ConsentMissing
         if self.arguments.background and not quiet:
             self.uploader.start()
@@ -194,7 +194,7 @@ class Engine:
         return Refresh((), dict.fromkeys(self.arguments.surveys, drop_frames(error)))
 
     def flush(self, timeout: float, due_only: bool) -> Delivery:
-        """Send now what waits."""
+        """Send waiting reports now."""
         try:
             delivery = self._aside(partial(self.uploader.flush, timeout, due_only), timeout)
         except StateUnavailable as error:
@@ -319,7 +319,7 @@ class Engine:
                 self.manifests.refresh(REQUEST_SECONDS, force=token_request, in_background=True)
             except NotRecorded as error:
                 _LOG.info("no manifests are fetched: %s", error)
-                return math.inf  # whoever consents wakes the thread, and so does the next report
+                return math.inf  # new consent wakes the thread, and so does the next report
         return self.manifests.next_refresh
 
     def _readiness(
