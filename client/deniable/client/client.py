@@ -39,8 +39,7 @@ class Client:
         collector: its origin, ``https://host[:port]``; http for 127.0.0.1 and [::1].
         authority: the public key that signs its manifests, or a predecessor of that key: 32 bytes,
             or 64 hex digits.
-        surveys: the surveys that the app is willing to ask; declared here, before any answer exists
-            (D1).
+        surveys: the surveys that the app may ask; declared here, before any answer exists (D1).
         state: path of the state file, private to this app and user.
         consent: the initial consent of a new state; a stored decision of the user takes precedence.
             With ``on`` the app itself claims, at every construction until the user decides, that
@@ -53,8 +52,8 @@ class Client:
             require one; see ``EnrolmentRequest``. It is called on a daemon thread at the start of
             each epoch, at a random time as for sends, before there is an answer. Without it such
             surveys are refused.
-        background: whether a daemon thread sends and refreshes; otherwise only ``flush`` and
-            ``refresh`` do.
+        background: whether a daemon thread sends and refreshes, instead of ``flush`` and
+            ``refresh``.
         relay: the URL, ``https://host/path``, of a relay that is not run by the collector.
             Everything for the collector is sealed and sent through the relay, so the collector sees
             no network address. If this fails, nothing is sent another way, not even by a later
@@ -228,8 +227,7 @@ class Client:
         """Erase from disk the bytes that were or would be sent, without changing consent.
 
         Decisions and spending remain: no epoch gets a second draw (D4). Returns whether it was
-        done: if not, nothing is erased, and waiting reports are still sent. To prevent that,
-        withdraw consent.
+        done: if not, nothing is erased, and waiting reports are still sent.
 
         Raises:
             StateUnavailable: if it was not done and ``strict`` is set.
@@ -292,8 +290,7 @@ class Client:
         slot_seconds: int | None = None,
     ) -> Outcome:
         """Do :meth:`report` without blocking the event loop: the disk may be slow."""
-        # The arguments are removed by the call itself, so frames of raised or cancelled calls
-        # contain none.
+        # The call itself removes the arguments, so frames of raised or cancelled calls lack them.
         arguments = [(survey, answer)]
         del survey, answer
         try:

@@ -66,8 +66,7 @@ class ClientSettings:
         delivery_seconds: the seconds within which a report is sent, at a random time (D7); an hour
             by default. Reports overdue when the thread starts wait for a random time of running: at
             most as long, and at most 30 seconds. The rest of that time is kept across starts.
-        caps: the most reports, bytes and days that may wait; above them, the oldest reports are
-            dropped.
+        caps: the most reports, bytes and days that may wait; above that, the oldest are dropped.
         backoff: the seconds to wait before a report's second send; later ones are a day apart, and
             after six it is dropped (D8).
         transport: the transport for all requests to the collector, or to the relay if there is one,

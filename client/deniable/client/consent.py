@@ -132,8 +132,7 @@ class Declared(NamedTuple):
     """The scopes that an app declares."""
 
     surveys: Mapping[str, Scope] = MappingProxyType({})  # by name
-    # By name, the consents that cover a survey: for the survey itself, or for it with issuers that
-    # see more.
+    # By name, the consents that cover a survey: its own, or one that lets issuers see more.
     enough: Mapping[str, tuple[Scope, ...]] = MappingProxyType({})
 
 
@@ -222,7 +221,7 @@ def declared_by(
     # The parties to whom reports and keys are shown. An optional part is included only if the app
     # has it, so that the digests of other apps do not change. A relay learns address and time;
     # without one the collector does. So if a relay is added, removed or replaced, another party
-    # learns them.
+    # does.
     def whom(*, blind: bool) -> list[object]:
         return [
             collector,

@@ -1,7 +1,6 @@
 """The engine of a client: its state, ledger, manifests and threads, wired from its arguments.
 
-Constructing it touches neither disk nor network. It raises for outside causes only where
-documented.
+Constructing it uses neither disk nor network. It raises for outside causes only where documented.
 """
 
 import logging

@@ -63,8 +63,7 @@ class Manifests(Forkable):
 
     ``errors`` contains, by name, why nothing was fetched at the last refresh, or the newest not
     accepted. It is replaced as a whole: threads need no lock, which a fork could leave held. The
-    earliest next request is at ``next_refresh``, by the monotonic clock, so setting the clock back
-    does not delay it.
+    earliest next request is at ``next_refresh``, by the monotonic clock, which nobody sets back.
     """
 
     def __init__(
@@ -271,8 +270,7 @@ class Manifests(Forkable):
                     opened = open_trusted(logged.envelope, chain, logged.proof)
                 check_addressee(opened.manifest, survey, self._following.collector)
                 # A manifest by a former key is refused before its sequence is read, unless it was
-                # accepted while that key was the newest: a thief of the key must not use up
-                # sequences.
+                # accepted while that key was the newest: a thief must not use up sequences.
                 survey_id, name = opened.manifest.survey_id, opened.manifest.name
                 if opened.signer != chain[-1] and not self._following.was_accepted(
                     survey_id, name, self._clock.now()
@@ -329,8 +327,7 @@ class Manifests(Forkable):
     def _wait(self, fetched: Mapping[str, Fetched], began: float) -> float:
         """Return the least number of seconds until a requested name may be requested again."""
         if Fetched.NEVER_LEFT in fetched.values():
-            # A device that has what it needs is in no hurry, and the name's server may see each
-            # try.
+            # A device that has what it needs can wait, and the name's server may see each try.
             names = fetched.keys() - {_GATEWAY}
             if all(self._following.holds(name, self._clock.now()) for name in names):
                 return _LONGEST_OFFLINE

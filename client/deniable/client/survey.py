@@ -227,8 +227,7 @@ class Survey:
 
         Raises:
             InvalidManifest: for questions or answers that no manifest may have.
-            TypeError, InvalidPrivacyParameter: for a ceiling out of its domain, or answers that are
-                not texts.
+            TypeError, InvalidPrivacyParameter: for an invalid ceiling, or non-text answers.
         """
         rows = tuple((label, *_texts(answers)) for label, answers in dimensions.items())
         try:

@@ -5,8 +5,7 @@ Calls. The caller of one waits until a deadline, and holds no lock.
 1. An app's thread can be interrupted at any instruction, can run a signal handler or a finaliser in
    the middle of another call, and is stopped at the interpreter's end. So it holds no lock and has
    no transaction. It waits on a ``SimpleQueue``, whose operations are reentrant by contract.
-2. A call that has not begun when its caller leaves never begins. One that has begun continues
-   unobserved.
+2. A call that has not begun when its caller leaves never begins. One that has begun continues.
 3. While the interpreter shuts down the client's threads no longer run: calls are refused at once.
 
 Forks of the process. No open SQLite connection crosses a fork, and no lock or thread is lost by it.
@@ -72,8 +71,7 @@ class Call(Generic[_T]):
         try:
             self._result.append((work(), None))
         except BaseException as error:  # noqa: BLE001 - it is the caller's
-            # Without this frame, which has not ended: the caller may clear frames that contain
-            # answers.
+            # Without this frame, which is still running: the caller may clear frames with answers.
             error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
             self._result.append((None, error))
 

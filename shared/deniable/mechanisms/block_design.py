@@ -243,8 +243,7 @@ class TurnedDesign(BlockMechanism):
         self.inside, self._blank = divmod(_GRID - (n - s) * outside, s)
         if self.inside <= outside:
             raise GridTooCoarse("2^64 does not resolve this design at this epsilon; raise epsilon")
-        # A response is a turn of n base blocks, or a base that is sent unturned; each has
-        # probability 1/K.
+        # A response is a turn of n base blocks, or an unturned base; each has probability 1/K.
         super().__init__(
             design,
             design.responses * _GRID,

@@ -62,8 +62,7 @@ class Kind(Protocol):
         fields: names of its parameters in a manifest, in order.
         first_round_kept: whether each response adds fresh noise to a response that the device
             keeps; surveys with it are then memoised.
-        numeric: whether its categories are numbers in equal steps; None if that depends on their
-            texts.
+        numeric: whether its categories are numbers in equal steps; None if their texts decide.
         ordered: whether its categories are ordered from least to greatest, and so have quantiles.
         several: whether it has several questions, each with its own answers.
         likeness: how often each of the other responses is sent, for people. It ends the sentence on

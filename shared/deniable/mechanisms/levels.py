@@ -9,8 +9,7 @@ P_j of its own at the full epsilon:
 
 This is one question of several (:mod:`deniable.mechanisms.one_question`) whose answers all follow
 from one. The first answer and the last are in different nodes of every level, so they attain its
-guarantee, the mean of the levels' guarantees. Two answers that share nodes are harder to
-distinguish.
+guarantee, the mean of the levels'. Two answers that share nodes are harder to distinguish.
 
 Shares of ranges are sums of few nodes; sums of single answers would add up all their noise.
 """

@@ -1,8 +1,7 @@
 """A publisher's own solution matrix, certified entry by entry on the 2^64 grid.
 
 Responses may differ in number and meaning from the categories. The manifest carries the weights
-over N = 2^64. Each is at least 1, so there is a pure guarantee, which device and collector compute
-from them.
+over N = 2^64. Each is at least 1, so there is a pure guarantee, which device and collector compute.
 """
 
 from collections.abc import Sequence

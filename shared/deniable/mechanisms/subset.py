@@ -1,8 +1,7 @@
 """Subset designs: a response is a set of d categories (subset selection).
 
 K = C(k, d), r = C(k-1, d-1), t = C(k-2, d-2). At the best d no mechanism estimates frequencies
-better (Ye and Barg 2018). But there are so many subsets that it suits only up to some 20
-categories.
+better (Ye and Barg 2018). But there are so many subsets that it suits only about 20 categories.
 """
 
 from bisect import bisect_right
@@ -74,8 +73,7 @@ class Subset(Design):
         if position < self.size:
             placed = supported[position]
         else:
-            # The other members from the least up: each member that is no greater moves it up by
-            # one.
+            # The other members from the least up: each no greater one moves it up by one.
             placed = position - self.size
             for member in reversed(supported):
                 placed += member <= placed

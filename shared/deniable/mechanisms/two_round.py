@@ -75,8 +75,7 @@ class TwoRound(BlockMechanism):
     Args:
         design: the design of the fresh round; ``Subset(k, 1)`` is randomised response.
         epsilon: the epsilon of one report, positive.
-        kept_epsilon: the epsilon of any number of reports that share one kept response, in
-            (epsilon, 40].
+        kept_epsilon: the epsilon of all reports that share a kept response, in (epsilon, 40].
 
     ``kept`` is the first round, a point of the design, and ``fresh`` the second.
 

@@ -40,8 +40,7 @@ class BlindRequest:
         """Return the verified credential made from an issuer's answer.
 
         Raises:
-            Refusal: malformed, if the answer has the wrong form; not-enrolled, if it is not a
-                token.
+            Refusal: malformed, if the form is wrong; not-enrolled, if it is not a token.
         """
         try:
             credential = privacy_pass.finalise(

@@ -25,8 +25,7 @@ def encode(value: object) -> bytes:
 def decode(data: bytes) -> object:
     """Unpack one canonical value."""
     # Every error of the decoder (truncation, excess lengths, nesting, bad UTF-8, RecursionError)
-    # means the same: these bytes are not a message. unpackb limits every claimed length to
-    # len(data).
+    # means that these bytes are not a message.
     try:
         value: object = msgpack.unpackb(data)
         canonical = msgpack.packb(value) == data

@@ -138,8 +138,7 @@ def check_moduli(moduli: Iterable[bytes]) -> None:
     Raises:
         InvalidModulus: otherwise.
     """
-    # One number is the product of all that the next modulus may not share: small primes, then each
-    # modulus.
+    # The product of all that the next modulus may not share: small primes, then each modulus.
     before = _small_primes()
     for modulus in moduli:
         n = int.from_bytes(modulus)

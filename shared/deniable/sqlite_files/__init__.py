@@ -42,8 +42,7 @@ def create_private(path: Path) -> None:
     """Create the file, empty and private, if it does not exist.
 
     An existing file is not opened: closing it again would drop the locks that SQLite holds on it
-    for another connection of this process. So nobody else may open a new one before it is closed
-    here.
+    for another connection of this process. So nobody may open a new one before it is closed.
     """
     with _CREATING, suppress(FileExistsError):
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
@@ -179,8 +178,7 @@ def run_script(connection: sqlite3.Connection, script: str) -> None:
 def truncate_log(connection: sqlite3.Connection) -> bool:
     """Copy the write-ahead log into the file and empty it; False if it still has a reader.
 
-    Until then the log is a diary: it has the pages that each commit wrote, in order, and data
-    erased afterwards.
+    Until then the log has, in order, the pages that each commit wrote, and data erased since.
     """
     (busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     return not busy

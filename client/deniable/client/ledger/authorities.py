@@ -1,7 +1,6 @@
 """The authority's keys: the pinned key, and its successors through rotations.
 
-1. A key is rotated once. A device never abandons a rotation that it followed, and refuses a fork
-   (D2).
+1. A key is rotated once. A device keeps a rotation that it followed, and refuses a fork (D2).
 2. The remembered sequences belong to the chain, not to one of its keys. Neither a rotation nor an
    app update that pins a later key of the same chain resets them.
 3. If the app pins a log, a rotation after the pinned key is trusted only if the log's witnesses
@@ -12,10 +11,8 @@ The manifests that a device knows, as stored in the state, in four roles.
 4. Sequences belong to an authority, whichever key of its chain signed; its first key identifies it.
 5. ``accepted`` ones may be followed. ``replaced`` ones were. They are deleted once nothing needs
    them: the bytes of their reports, the costs of their kept responses, a proof, or, for the last
-   one, rule 2 of ``following``. Of a name's ``refused`` ones the newest is kept, to give the
-   reason.
-6. A second manifest with the same sequence is ``equivocating``. A few are kept as proof against
-   their signer.
+   one, rule 2 of ``following``. Of a name's ``refused`` ones the newest is kept, as the reason.
+6. A second manifest with the same sequence is ``equivocating``. A few are kept as proof.
 """
 
 import logging
@@ -57,7 +54,7 @@ class ManifestRows(NamedTuple):
 
     def record(self, now: float) -> NameRecord:
         """Return the record of the name, without reservations."""
-        # After an app update to another authority, manifests start afresh. Reservations and
+        # After an app update to another authority, manifests start afresh, unlike Reservations and
         # decisions do not.
         rows = self.connection.execute(
             "SELECT sequence, survey_id, role, starts FROM manifests"
@@ -268,8 +265,7 @@ class Authorities:
                     elif new or self._pin.kept(proof):
                         logged = envelope, self._pin.kept(proof)
                         _store(connection, rotation, logged, "followed", now)
-                # Records under later keys, from an app that pinned one of them, belong to the
-                # chain.
+                # Records under later keys, which an app pinned, belong to the chain.
                 connection.executemany(
                     "UPDATE OR IGNORE manifests SET authority = ? WHERE authority = ?",
                     [(chain[0], key) for key in chain[1:]],

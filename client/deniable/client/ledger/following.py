@@ -3,8 +3,8 @@
 1. At most two manifests are accepted for each name: one that has begun, and the next that begins.
    When a successor begins, it replaces its predecessor permanently.
 2. No manifest is accepted below the highest sequence ever followed, that is, accepted and begun.
-3. Refused manifests are remembered to give the reason. They exclude only another manifest with the
-   same sequence.
+3. Refused manifests are remembered to give the reason. They exclude only others with the same
+   sequence.
 4. A manifest is followed only if the app's issuer, if it has one, can vouch for it.
 5. If the app pins a log, only witnessed manifests count. A manifest accepted before the pin, or
    under another pin, waits for a proof and is not answered until then.
@@ -42,8 +42,7 @@ class Following:
     """The manifests that a device follows; every method raises ``StateUnavailable``.
 
     They belong to the ``surveys`` that the app declares, by name, for ``collector``, and verify
-    under ``authorities``. The log of ``pin`` has shown them to be witnessed, and ``issuer``
-    vouches.
+    under ``authorities``. ``pin`` has shown them to be witnessed, and ``issuer`` vouches.
     """
 
     def __init__(
@@ -249,8 +248,7 @@ class Following:
 
     def _open(self, rows: Iterable[tuple[bytes, bytes, bytes]], chain: Sequence[bytes]) -> None:
         for survey_id, envelope, proof in rows:
-            # The id is added before the manifest is opened, until it is checked: other threads look
-            # too.
+            # The id is added before the manifest is opened and checked: other threads look too.
             if why_not := self._pin.why_not(envelope, proof):
                 self._unwitnessed[survey_id] = why_not
             else:

@@ -22,8 +22,7 @@ a request, and they never come together.
    whole half would leave many without a token. It is requested then, or when the app next runs
    within the half, and kept if it arrives in that half.
 6. A report's time is uniform in the third quarter, so that a later start can send it within the
-   epoch. If the user answers later, it waits for a time that is uniform in half of the rest of the
-   epoch.
+   epoch. If the user answers later, it waits for a uniform time in half of the rest.
 7. Two reports that bear tokens would leave in one session of the app, and so reveal that they come
    from one device. So one of all blind surveys is drawn, and answered.
 """

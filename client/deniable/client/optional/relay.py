@@ -12,8 +12,7 @@ This device seals for gateway keys that came with the app, or for newer ones.
    key of the authority's chain signed it. A signature by a former key of the chain is not enough: a
    thief of that key must not choose the device's gateway key.
 5. The sequence never decreases. If two lists have the same sequence, the second is refused.
-6. The newest key of the newest list is used; requests that the gateway cannot open with it wait for
-   the next list.
+6. The newest key of the newest list is used; requests that it cannot open wait for the next.
 7. An app that pins all its surveys keeps the keys that it came with, whatever an older version
    fetched: those could be for this device alone, as manifests could (RFC 9458, section 7).
 8. An app that pins a log accepts no keys that the log's witnesses have not seen, and does not use

@@ -4,8 +4,7 @@ A request never coincides with a launch. A launch shows that somebody uses the d
 overdue when the thread starts wait for a delay of running time. The delay is drawn once for each
 collector. The remaining delay is kept in the state, so that starts of a few seconds eventually use
 it up. If it were drawn anew at each start, hardly any would send. It is stored at running times
-that double, so that a killed process loses at most half of it. A delay costs at most nine small
-writes.
+that double, so a killed process loses at most half of it. A delay costs at most nine small writes.
 
 A thread that wakes later than intended, by more than the longest delay, was suspended, like
 background apps and closed laptops. That also shows a user, and counts as a start. One moment of the
@@ -83,8 +82,7 @@ class LaunchDelay:
 
     def begin(self) -> float:
         """Begin a round of the thread; return the seconds to wait before it, 0 for none."""
-        # Two clocks are needed: one stands still while the machine sleeps, the other may be set
-        # back.
+        # Two clocks: one stands still while the machine sleeps, the other may be set back.
         resumed: float | None = None
         if max(map(sub, self._instants(), self._back_at)) > LONGEST_DELAY:
             if self._phase is _Phase.WAITING and self._left is not None:

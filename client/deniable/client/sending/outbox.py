@@ -4,8 +4,7 @@
 2. The bytes of a report are the same for every send.
 3. Consent is read in the transaction that picks reports to send, and again once the connection is
    open. Unless it is ON, no report is picked, and no byte of a picked one leaves.
-4. Bytes are erased once they are useless, or exceed the caps; the decision itself is never undone
-   (D4).
+4. Bytes are erased once useless, or over the caps; the decision itself is never undone (D4).
 5. A report ends as delivered or dropped: by an answer in the protocol's table, by the user, by a
    cap, or after its last send. Otherwise it waits, with its bytes (D8). A report dropped during its
    request becomes delivered if the collector then confirms it.
@@ -15,8 +14,8 @@
 7. A report is sent at most ``MOST_SENDS`` times. From the third send on, a day must pass since the
    previous one, across all threads, flushes and processes: ``begin`` counts and sets that time in
    one transaction. The day is measured by the device's clock. If the clock is set back, the wait
-   restarts as soon as that is noticed. If it jumps forward, the wait ends early, but the number of
-   sends does not rise.
+   restarts as soon as that is noticed. If it jumps forward, the wait ends early, without additional
+   sends.
 8. If several processes share a state, their threads send a report one at a time. The thread that
    picks a report claims it for as long as a request may take.
 9. A report that bears a token leaves in the second half of its own epoch, or never.

@@ -26,9 +26,8 @@ class TransportError(Exception):
     """There was no usable answer.
 
     Attributes:
-        unsent: whether nothing left the device for the collector: its name was not resolved, or
-            there was no route. Refused and timed-out connections do not qualify, since the network
-            saw them.
+        unsent: whether nothing left the device for the collector: no name was resolved, or no
+            route. Refused and timed-out connections do not qualify, since the network saw them.
         received: how many bytes of an answer arrived nevertheless.
     """
 
@@ -42,8 +41,8 @@ class Transport(Protocol):
     """The transport from the client to its collector.
 
     It may also have a method ``find_route`` with a timeout. It sends nothing, and raises an unsent
-    ``TransportError`` if nothing could leave the device now. It is cheap compared with counting and
-    uncounting a request.
+    ``TransportError`` if nothing could leave the device now. It is cheaper than a request that is
+    counted in vain.
     """
 
     def request(

@@ -4,8 +4,7 @@ The thread exists only if there is something to send and consent to send it. It 
 killing it at any instant loses nothing, since the outbox is in the state.
 
 If nothing can leave the device, for lack of a route or a resolved name, no send is counted (D8). It
-tries again, eventually every ten minutes. If the transport can check for a route, nothing is
-written.
+tries again, eventually every ten minutes.
 """
 
 import logging

@@ -43,8 +43,7 @@ def look_at_clock(connection: sqlite3.Connection, now: float, boot: Boot | None)
     """Count the time since the last reading; return the seconds of use.
 
     A gap counts as a week at most, and within one boot of the machine as the time on the boot
-    clock, which nobody can set. With a boot clock, a clock that was ahead once and is corrected
-    delays nothing.
+    clock, which nobody can set. With a boot clock, a clock that was once ahead delays nothing.
     """
     (before,) = connection.execute("SELECT lived FROM device").fetchone()
     lived, (name, seconds) = lived_by(connection, now, boot), boot or ("", 0.0)

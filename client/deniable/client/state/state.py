@@ -2,8 +2,7 @@
 
 1. A change that cannot be made durable did not happen: every failure of the disk is
    ``StateUnavailable``.
-2. The exception is a user's refusal. It takes effect in the process that receives it, whatever the
-   disk does.
+2. The exception is a user's refusal. It takes effect in the process that receives it, in any case.
 3. If a newer version wrote the state, a refusal is kept beside it, and that version obeys it.
 """
 
@@ -203,8 +202,7 @@ class State(Transactions):
         """Store a decision of the user; any decision except ON erases all report bytes.
 
         ON covers the declared surveys except names that the user refused, or only the given names.
-        It is added to earlier consent. OFF for some names erases their reports, and keeps the
-        overall decision.
+        It is added to earlier consent. OFF for some names erases their reports only.
 
         It undoes no decision of an epoch (D4). Previews are always discarded. A decision below ON
         takes effect in this process at once. If it cannot be stored, it remains until the next
@@ -315,8 +313,7 @@ class State(Transactions):
             return
         with self.transaction(now) as connection:
             erase_reports(connection, "purged", now)
-            # The issuer that was asked for a token stays recorded for that time: no other may be
-            # asked.
+            # The issuer asked for a token stays recorded for that time: no other may be asked.
             connection.execute(
                 "DELETE FROM credentials WHERE NOT (blind AND asks > 0 AND ends > ?)", (int(now),)
             )

@@ -11,8 +11,7 @@ The mark then determines the device's identity (D5): the same device, a new one,
 4. A state that replaces another, or is a copy or an old backup, decides no epoch that began by the
    latest instant seen. It draws a new device secret and has no memo keys. Spending that is recorded
    only in its mark counts as spent.
-5. It decides nothing before a collector supplies the date, since its own clock may have been set
-   back too.
+5. It decides nothing before a collector gives the date: its own clock may have been set back.
 6. A state that replaces a lost or damaged one keeps the user's last decision from the mark. Copies,
    old backups, and states without their mark have no consent and no reports, since nobody knows
    what the user has withdrawn or had erased since.
@@ -20,9 +19,9 @@ The mark then determines the device's identity (D5): the same device, a new one,
    state keeps the mark's consent, keeps its reports unless that change erased them, and trusts its
    clock. A backup from before the last change looks the same, and need not be distinguished.
 8. If a kill during creation leaves a mark under which nothing was ever stored, the mark is ignored.
-9. If an app claims consent, or the state is in memory, no user is asked for a new state. Such a
-   state is treated like a replacement for a lost one, since a container without a disk creates one
-   at each start.
+9. If an app claims consent, or the state is in memory, no user is asked for a new state. It is
+   treated like a replacement for a lost one, since a container without a disk creates one at each
+   start.
 """
 
 import os

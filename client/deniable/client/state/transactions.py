@@ -253,8 +253,7 @@ class Transactions(Forkable):
 
     def _connect(self, now: float) -> sqlite3.Connection:
         if self._path is not None:
-            # A state and its mark have one name, whatever links to them and wherever the app
-            # changes to.
+            # A state and its mark have one name, whatever links to them or the working directory.
             self._path = Path(os.path.realpath(self._path))
         consent, boot = self._initial_consent.value, self._boot()
         beginning = Beginning(consent, int(now), boot, self._declared, self._user_asked)
