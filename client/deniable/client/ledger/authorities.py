@@ -54,8 +54,7 @@ class ManifestRows(NamedTuple):
 
     def record(self, now: float) -> NameRecord:
         """Return the record of the name, without reservations."""
-        # After an app update to another authority, manifests start afresh, unlike Reservations and
-        # decisions do not.
+        # An app update to another authority resets manifests, but not reservations and decisions.
         rows = self.connection.execute(
             "SELECT sequence, survey_id, role, starts FROM manifests"
             " WHERE authority = ? AND name = ? AND role != 'equivocating' ORDER BY sequence",
