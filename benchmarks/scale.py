@@ -17,18 +17,16 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.load import load
-from benchmarks.postgres import open_filled, own_server
+from benchmarks.postgres import own_server
 from benchmarks.rounds import Rounds, interleave
 from benchmarks.servers import Server, collector, run_command
 from benchmarks.table import Row, show
 from benchmarks.uploads import BATCH, make_collector, sign_uploads
-from deniable.stores import PostgresStore, move
 from tests.support.postgres import PostgresServer
 
 _ROUNDS: Final = 5
 _SINGLES: Final = 4_000
 _BATCHES: Final = 160
-_MOVED: Final = 2_000_000
 
 
 def run() -> None:
@@ -36,7 +34,6 @@ def run() -> None:
     with own_server() as one, own_server() as other:
         if one is not None and other is not None:
             _show_collectors(one, other)
-            asyncio.run(_show_move(one, other))
 
 
 @dataclass
@@ -157,11 +154,12 @@ def _serving(
         for place in range(number):
             directory = scratch / f"collector-{next(numbers)}"
             shutil.copytree(plain, directory)
-            store = stores[place % len(stores)]
-            if place < len(stores):  # an empty store is filled as an operator would
-                run_command("store", "move", store, "--dir", directory)
+            store, backup = stores[place % len(stores)], directory / "backup.sqlite"
+            run_command("store", "backup", backup, "--dir", directory)
             settings = directory / "collector.toml"
             settings.write_text(f'{settings.read_text("utf-8")}store = "{store}"\n', "utf-8")
+            if place < len(stores):  # an empty store is filled as an operator would
+                run_command("store", "restore", backup, "--dir", directory)
             directories.append(directory)
         yield [stack.enter_context(collector(directory)) for directory in directories]
 
@@ -178,15 +176,3 @@ def _load(servers: Sequence[Server], requests: Sequence[bytes]) -> tuple[float, 
 
 def _seconds(servers: Sequence[Server]) -> float:
     return sum(server.cpu_seconds() for server in servers)
-
-
-async def _show_move(one: PostgresServer, other: PostgresServer) -> None:
-    """Move a store from one database to another, as ``deniable store move`` does."""
-    source, _ = await open_filled(one, _MOVED)
-    target = await PostgresStore.open(other.url(await other.create()), create=True)
-    started = time.perf_counter()
-    await move(source, target, "PostgreSQL")
-    seconds = time.perf_counter() - started
-    print(f"\na store of {_MOVED:,} receipts moved to another database: {seconds:.0f} s")
-    await source.close()
-    await target.close()

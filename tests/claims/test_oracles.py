@@ -273,7 +273,7 @@ NO_CLAIMS_OF: dict[str, str] = {
         "directory.* doctor.* enrolment.* logs.* public_log.* server.[!p]* stores.*"
     ),
     "what is there, counted or named, and what went on from where": """
-        presenting.series:* publishing.changes:_[!dg]* publishing.look_alikes:*
+        presenting.series:* publishing.changes:_[!dg]*
         publishing.notice:[N_][wo]* server.pages.handlers:* server.pages.views:*
         terms.sentences:period
     """,

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from deniable.directory import Config, with_store
-from deniable.doctor.machine import start_warnings
 from deniable.stores.sqlite.database import VERSION
 from tests.cli.commands import Workplace
 from tests.stores.second_schema import have_second_schema
@@ -79,59 +78,6 @@ def test_only_migrate_changes_an_older_schema_and_a_backup_comes_first(
     place.succeed("store check")
 
 
-def test_a_moved_store_says_where_to_and_takes_and_shows_nothing(
-    counted: Workplace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    new = tmp_path / "new.sqlite"
-    figures = counted.succeed("hist tea --json")
-    assert counted.succeed("store move", new) == (
-        f"moved     to {new}\n"
-        f"next      name it in {counted.settings}: store; then restart all collectors\n"
-    )
-    assert new.stat().st_mode & 0o777 == 0o600
-    for figures_of in ("hist", "hist --json", "hist --csv", "survey epochs", "ask trend"):
-        assert f"moved to {new}; set `store`" in counted.fail(f"{figures_of} tea")
-    for command in ("list", "list --json", "export tea"):
-        result = counted.run(f"survey {command}")
-        assert (result.exit_code, "tea" in result.stdout) == (0, True)
-        assert result.stderr == (
-            f"the store was moved to {new}; set `store` to that, once deniable store move is done\n"
-        )
-    assert f"moved to {new}" in counted.fail("survey end tea --yes")
-    other = tmp_path / "other"
-    assert f"moved to {new} before" in counted.fail("store move", other)
-    assert other.stat().st_mode & 0o777 == 0o600  # so it is from the first moment on
-    (warning,) = start_warnings(Config.load(counted.directory), {})
-    assert warning.startswith(
-        f"the store was moved to {new} and accepts no reports; set `store` to"
-    )
-    assert f"already at {file_of(counted)}" in counted.fail("store move", file_of(counted))
-    with monkeypatch.context() as changed:
-        changed.setenv("DENIABLE_STORE", str(new))
-        assert counted.succeed("hist tea --json") == figures
-        counted.succeed("store check")
-        assert "was not moved" in counted.fail("store cancel-move --yes")
-    assert counted.succeed("store cancel-move --yes") == (
-        f"store     {file_of(counted)} accepts reports again\n"
-    )
-    counted.succeed("survey end tea --yes")
-
-
-def test_whoever_meets_a_move_that_was_broken_off_is_told_to_finish_it_first(
-    counted: Workplace, tmp_path: Path
-) -> None:
-    new = tmp_path / "new.sqlite"
-    # As after a kill between the mark and the copy.
-    with_store(Config.load(counted.directory), lambda store: store.move_away(str(new)))
-    for words in ("hist tea", "survey end tea --yes"):
-        assert "once deniable store move is done" in counted.fail(words)
-    (warning,) = start_warnings(Config.load(counted.directory), {})
-    assert "once deniable store move is done" in warning
-    assert "If deniable store move was interrupted, run it again first" in " ".join(
-        counted.run("doctor").stdout.split()
-    )
-
-
 def test_a_backup_is_noted_where_the_store_takes_it(counted: Workplace, tmp_path: Path) -> None:
     def noted() -> int | None:
         return with_store(Config.load(counted.directory), lambda store: store.backed_up_at())
@@ -142,6 +88,3 @@ def test_a_backup_is_noted_where_the_store_takes_it(counted: Workplace, tmp_path
     at = noted()
     assert at is not None
     assert before <= at <= time.time()
-    counted.succeed("store move", tmp_path / "elsewhere")
-    counted.succeed("store backup", tmp_path / "second")
-    assert noted() == at

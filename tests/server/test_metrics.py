@@ -205,7 +205,6 @@ async def test_gauges_tell_what_an_operator_alarms_on(
         "disk_free_bytes": 7 << 30,
         "survey_end_timestamp_seconds": MANIFEST.schedule.end,
         "seals_overdue": 0,
-        "store_lagging_standbys": 0,
         "backup_timestamp_seconds": BACKED_UP,
         "workers_wanted": 3,
     }

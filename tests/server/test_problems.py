@@ -96,21 +96,6 @@ async def test_a_store_that_another_process_keeps_from_writing_is_not_ready(
             assert (await waiting).status == 200
 
 
-async def test_a_store_that_was_moved_shows_no_figures_and_why(collector: Collector) -> None:
-    analyst = await collector.token()
-    assert await collector.send(envelope(1)) == UploadAnswer(1, 0)
-    await collector.store.move_away("/a/path/that/is/nobody's/business")
-    survey = f"/v1/surveys/{NAME}"
-    for path in (f"{survey}/histogram", f"{survey}/series", f"{survey}/epochs", "/readyz"):
-        answer = await collector.client.get(path, headers=analyst)
-        assert await problem(answer) == (503, "store-failed")
-        assert "store was moved" in await answer.text()
-        assert "business" not in await answer.text()
-    answer = await collector.client.get(f"/surveys/{NAME}", headers=analyst)
-    assert answer.status == 503
-    assert "store was moved" in await answer.text()
-
-
 async def test_what_fails_beside_the_handlers_is_answered_and_logged_like_them(
     collector: Collector, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from deniable.stores import KEPT_SECONDS, PostgresStore, Store, StoreError, StoreMoved, Verdict
+from deniable.stores import KEPT_SECONDS, PostgresStore, Store, StoreError, Verdict
 from deniable.stores.postgres import postgres_store
 from deniable.stores.rules import FOLDING, LOCK, Rule, Statement, counting
 from deniable.stores.rules.copying import ReceiptRow, SealRow
@@ -330,25 +330,6 @@ async def test_pruning_waits_for_who_reads_all_and_nobody_for_it(collectors: Col
     assert await pruned == 5
     assert set(await stored(collectors.url)) == {(each.epoch, each.key) for each in later}
     assert await pruning.check() == []
-
-
-async def test_s8_a_move_waits_for_writes_and_refuses_the_next(collectors: Collectors) -> None:
-    adding, moving, *_ = collectors.stores
-    group = many(3)
-    await adding.add([group[0]])
-    async with held_up(collectors, group) as (stored, observer):
-        moved = asyncio.create_task(moving.move_away("elsewhere"))
-        await until_somebody_waits(observer, "advisory")
-        refused = asyncio.create_task(moving.seal(ID, 0, NOW))
-        assert not stored.done()
-        assert not moved.done()
-    assert await stored == [D, A, A]
-    await moved
-    with pytest.raises(StoreMoved):
-        await refused
-    copied = [row async for rows in moving.rows() for row in rows if isinstance(row, ReceiptRow)]
-    assert {row.key for row in copied} == {receipt.key for receipt in group}
-    assert await adding.moved_to() == "elsewhere"
 
 
 async def deadlocks(connection: Looking) -> int:

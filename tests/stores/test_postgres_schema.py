@@ -17,7 +17,6 @@ EVERYTHING = COLUMNS | {
     "deltas": {"survey", "epoch", "issuer", "responses", "reports"},
     "counted": {"survey", "epoch", "issuer", "response", "reports"},
     "histories": {"timeline", "since"},
-    "moves": {"one", "moved_to"},
     "state": {"one", "touched", "backed_up_at"},
 }
 

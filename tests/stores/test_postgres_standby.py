@@ -8,7 +8,6 @@ import pytest
 
 from deniable.reading.epochs import cuts
 from deniable.stores import PostgresStore, StoreError
-from deniable.stores.postgres.postgres_store import lagging
 from deniable.stores.values import Receipt
 from tests.stores.databases import many
 from tests.stores.places import NOW, A, D, S, publish
@@ -107,26 +106,6 @@ async def test_a_promotion_is_named_by_the_next_seals(pair: Pair) -> None:
         running = replace(MANIFEST.schedule, start=start - MANIFEST.schedule.epoch_seconds)
         assert cuts(running, after) == {1: cut_at}
         await second.close()
-
-
-@pytest.mark.parametrize(
-    ("setting", "local", "following", "inactive", "lag"),
-    [
-        ("", False, [], 0, 0),
-        ("", False, ["a", "b"], 0, 2),
-        ("*", False, ["a", "b"], 0, 0),
-        ("a", False, ["a", "b"], 0, 1),
-        ("a", True, ["a", "b"], 0, 2),
-        (' ANY 1 (A, "b")', False, ["a", "b"], 0, 0),
-        ("FIRST 2 (a, b)", False, ["a", "c"], 0, 2),
-        ("2 (a, b)", False, [], 1, 2),
-        ("a", False, ["a"], 1, 1),
-    ],
-)
-def test_standbys_that_are_not_waited_for_or_away_are_counted(
-    setting: str, local: bool, following: list[str], inactive: int, lag: int
-) -> None:
-    assert lagging(setting, local, following, inactive) == lag
 
 
 @pytest.mark.long

@@ -18,8 +18,6 @@ from tests.stores.places import COLUMNS
     [
         lambda store: store.distrust(bytes(32), 1),
         lambda store: store.note_backup(1),
-        lambda store: store.move_away("elsewhere"),
-        SqliteStore.cancel_move,
         SqliteStore.ping,
     ],
 )
@@ -48,7 +46,7 @@ def test_s5_the_store_holds_these_columns(made: Path) -> None:
             table: {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
             for (table,) in tables.fetchall()
         }
-    assert found == COLUMNS | {"state": {"state", "touched", "moved_to", "backed_up_at"}}
+    assert found == COLUMNS | {"state": {"state", "touched", "backed_up_at"}}
 
 
 def test_s5_no_table_that_a_report_touches_has_a_rowid(made: Path) -> None:

@@ -117,7 +117,6 @@ HEALTHY = {
     "deniable_certificate_end_timestamp_seconds": "1e9x240",
     "deniable_survey_end_timestamp_seconds": "1e9x240",
     "deniable_seals_overdue": STAYS,
-    "deniable_store_lagging_standbys": STAYS,
     # The tests' time begins at 0.
     "deniable_backup_timestamp_seconds": "0+60x240",
     'deniable_reports_refused_total{code="too-early"}': STAYS,
@@ -147,7 +146,6 @@ BROKEN = [
     ("DeniableCertificateEnds", {"deniable_certificate_end_timestamp_seconds": "1e6x240"}),
     ("DeniableSurveyEnds", {"deniable_survey_end_timestamp_seconds": "1e5x240"}),
     ("DeniableSealsOverdue", {"deniable_seals_overdue": "1x240"}),
-    ("DeniableStandbyLags", {"deniable_store_lagging_standbys": "1x240"}),
     ("DeniableBackupMissing", {"deniable_backup_timestamp_seconds": "-200000x240"}),
     ("DeniableShareAboveLimit", {CRASH: "0.021x240"}),
     ("", {CRASH: "0.021x240", FAKES: "7x240"}),

@@ -22,7 +22,7 @@ from deniable.cli.options import (
 from deniable.directory import Config, signed_surveys
 from deniable.messages import Manifest
 from deniable.reading import find_version, named_epochs
-from deniable.stores import Store, StoreMoved
+from deniable.stores import Store
 
 if TYPE_CHECKING:
     from deniable.estimates import Histogram
@@ -89,11 +89,6 @@ class Place:
         with StoreSource(Config.load(self.directory)) as source:
             warn_of_unsigned(source.unsigned())
             yield source
-            # Whoever asked for figures was refused with the same words.
-            try:
-                source.check_unmoved()
-            except StoreMoved as moved:
-                click.echo(moved, err=True)
 
     def _http(self) -> "Source":
         from deniable.reading import HttpSource, pinned

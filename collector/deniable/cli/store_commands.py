@@ -1,4 +1,4 @@
-"""``deniable store``: whether it is in order, its copies, its place, its schema."""
+"""``deniable store``: whether it is in order, its copies, its schema."""
 
 import asyncio
 import time
@@ -7,23 +7,20 @@ from pathlib import Path
 
 import click
 
-from deniable.cli.options import a_file, confirm, directory_option, yes_option
+from deniable.cli.options import a_file, directory_option
 from deniable.directory import Config, check_store, signed_surveys, store_text, with_store
 from deniable.stores import (
     Store,
     StoreError,
     back_up,
     migrate_store,
-    move,
-    open_store,
-    place_text,
     restore,
 )
 
 
 @click.group()
 def store() -> None:
-    """The store of the collector: check, copy, move or migrate it."""
+    """The store of the collector: check, copy or migrate it."""
 
 
 @store.command(short_help="Recount the receipts, and compare.")
@@ -59,7 +56,7 @@ def backup(file: Path, directory: Path) -> None:
         asyncio.run(back_up(config.store, file))
     else:
         with_store(config, lambda store: back_up(store, file))
-    # Of an older schema, moved away or read-only, a store takes no note; the backup is there.
+    # Of an older schema or read-only, a store takes no note; the backup is there.
     with suppress(StoreError):
         with_store(config, lambda store: store.note_backup(int(time.time())))
     click.echo(f"backup    {file}, {file.stat().st_size:,} bytes")
@@ -72,8 +69,8 @@ def restore_store(file: Path, directory: Path) -> None:
     """Fill the collector's store, which must be empty, from the backup FILE.
 
     Use it after the loss of a store. The backup lacks everything that came after it: reports, which
-    devices will not send again, seals, ends, distrust and revoked tokens. Repeat what must hold. To
-    change to another place or kind of store without loss, use deniable store move.
+    devices will not send again, seals, ends, distrust and revoked tokens. Repeat what must hold. A
+    backup that was made while no collector ran lacks nothing: so a store changes its place or kind.
     """
     config = Config.load(directory)
 
@@ -90,51 +87,6 @@ def restore_store(file: Path, directory: Path) -> None:
             f"warning   {others} surveys are signed by another authority, and not offered: is"
             " `authority` in collector.toml the key that apps pin?"
         )
-
-
-@store.command("move", short_help="Move the store to TARGET.")
-@click.argument("target")
-@directory_option
-def move_store(target: str, directory: Path) -> None:
-    """Move the store to TARGET: the path of a new file, or a postgresql:// URL.
-
-    Collectors may run. From the start they accept nothing and answer 503, so devices send later.
-    When the move is done, restart them with TARGET as their store. If it fails, they continue as
-    before; if it was killed, run it again.
-    """
-    config = Config.load(directory)
-    to = place_text(target)
-    if to == place_text(config.store):
-        raise click.ClickException(f"the store is already at {to}")
-
-    async def work(source: Store) -> None:
-        new = await open_store(target, create=True)
-        try:
-            await move(source, new, to)
-        finally:
-            await new.close()
-
-    with_store(config, work)
-    click.echo(f"moved     to {to}")
-    click.echo(f"next      name it in {config.place('store')}; then restart all collectors")
-
-
-@store.command("cancel-move", short_help="Cancel a move.")
-@directory_option
-@yes_option
-def cancel_move(directory: Path, yes: bool) -> None:
-    """Let a store that was moved away accept reports again, without any that the other took."""
-    config = Config.load(directory)
-
-    async def work(store: Store) -> None:
-        to = await store.moved_to()
-        if to is None:
-            raise click.ClickException("the store was not moved away")
-        confirm(yes, f"Is no collector using {to}? Reports counted there would be missing here.")
-        await store.cancel_move()
-
-    with_store(config, work)
-    click.echo(f"store     {store_text(config)} accepts reports again")
 
 
 @store.command(short_help="Bring the schema to this version.")

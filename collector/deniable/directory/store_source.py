@@ -224,10 +224,6 @@ class StoreSource(Source):
             gateway_proof=b"" if gateway is None else log.proof(gateway),
         )
 
-    def check_unmoved(self) -> None:
-        """Raise StoreMoved if the store was moved away: its content may be out of date."""
-        self._done(self._store.check_unmoved())
-
     def close(self) -> None:
         """Close the store."""
         try:

@@ -38,7 +38,6 @@ CHECKS: Final[Checks[Collector]] = {
     "workers": lambda it: machine.check_workers(it.config),
     "open files": lambda it: machine.check_open_files(it.config, MOST_CONNECTIONS),
     "clock": lambda it: machine.check_clock(it.directory, it.now),
-    "libraries": lambda _: machine.check_libraries(),
     "disk space": lambda it: machine.check_disk(it.config),
     "unused store": lambda it: machine.check_leftover(it.directory, it.config),
 }
@@ -46,7 +45,6 @@ CHECKS: Final[Checks[Collector]] = {
 STORE_CHECKS: Final[Checks[store_checks.Stored]] = {
     "store": lambda it: store_checks.describe(it.config),
     "store's clock": lambda it: store_checks.judge_store_clock(it.ahead),
-    "standbys": lambda it: store_checks.judge_standbys(it.lagging),
     "recount": lambda it: store_checks.judge_order(it.faults),
     "authority": lambda it: survey_checks.judge_signatures(it.others, it.others + len(it.surveys)),
     "gateway": lambda it: survey_checks.check_gateway(it.config, it.chain),

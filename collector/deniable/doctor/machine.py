@@ -1,19 +1,16 @@
 """Checks of the serving machine and the collector's files, and warnings at its start."""
 
-import ctypes
 import ipaddress
 import os
 import pwd
 import resource
 import shlex
 import shutil
-import sqlite3
 import stat
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from difflib import get_close_matches
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
 
@@ -54,12 +51,6 @@ def start_warnings(config: Config, environment: Mapping[str, str]) -> list[str]:
 
     async def look(store: Store) -> list[str]:
         warnings = list(_about_variables(environment))
-        to = await store.moved_to()
-        if to is not None:
-            warnings.append(
-                f"the store was moved to {to} and accepts no reports; set `store` to that once "
-                f"deniable store move is done"
-            )
         try:
             surveys, _ = await signed_surveys(store, config)
         except Refusal:  # rotations that are not sound: the server logs them, and offers the rest
@@ -289,10 +280,6 @@ def _is_loopback(host: str) -> bool:
 
 _OTHER_FILES = 64
 """Files that a worker opens besides connections: store, logs, pipes, sockets."""
-_UNSYNCHRONISED = 5
-"""The state that adjtimex(2) returns for a clock that nothing sets: TIME_ERROR."""
-_TIMEX_BYTES = 512
-"""More bytes than its structure has on any Linux."""
 _ONE_SECOND = 1.0
 
 
@@ -325,47 +312,15 @@ def check_clock(directory: Path, now: float) -> Diagnosis:
     """Check the clock: epochs open and close by it."""
     written = ((file.stat().st_mtime, file) for file in directory.iterdir())
     newest, file = max(written, default=(now, directory))
-    return judge_clock(file, newest, now, synchronised=_synchronised())
+    return judge_clock(file, newest, now)
 
 
-def judge_clock(file: Path, newest: float, now: float, *, synchronised: bool | None) -> Diagnosis:
-    """Judge the clock; ``synchronised`` is None where the kernel does not say."""
+def judge_clock(file: Path, newest: float, now: float) -> Diagnosis:
+    """Judge the clock by the time at which the newest file was written."""
     if newest > now + _ONE_SECOND:
         return bad(
             f"{newest - now:,.0f} s behind the newest file, {file}",
             "set the clock before serving, or reports of open epochs are refused. If the clock is "
             f"right now, it was wrong when the file was written: touch {shlex.quote(str(file))}",
         )
-    time_text = instant_text(now, "%Y-%m-%d %H:%M:%S UTC")
-    if synchronised is False:
-        return doubtful(
-            f"{time_text}, not synchronised",
-            "run a time service, such as chrony or systemd-timesyncd",
-        )
-    return good(time_text + (", synchronised" if synchronised else ""))
-
-
-def _synchronised() -> bool | None:
-    """Return whether the kernel calls the clock synchronised; None where it cannot be asked."""
-    try:
-        state = ctypes.CDLL(None).adjtimex(ctypes.create_string_buffer(_TIMEX_BYTES))
-    except (AttributeError, OSError):
-        return None
-    return None if state < 0 else state != _UNSYNCHRONISED
-
-
-def check_libraries() -> Diagnosis:
-    """Report the libraries that the server uses, and whether the faster event loop is installed."""
-    versions = {name: _version(name) for name in ("aiohttp", "PyNaCl", "uvloop")}
-    installed = [f"{name} {number}" for name, number in versions.items() if number]
-    text = ", ".join([*installed, f"SQLite {sqlite3.sqlite_version}"])
-    if versions["uvloop"] is None:
-        return doubtful(text, "pip install uvloop: it handles more reports a second")
-    return good(text)
-
-
-def _version(name: str) -> str | None:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None
+    return good(instant_text(now, "%Y-%m-%d %H:%M:%S UTC"))

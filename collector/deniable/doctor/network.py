@@ -11,7 +11,7 @@ from cryptography import x509
 from deniable.directory import Config, InvalidConfig
 from deniable.directory.log_publishing import witnesses_of
 from deniable.doctor.diagnosis import Diagnosis, bad, doubtful, good
-from deniable.doctor.readiness import listening_ports, server_finding
+from deniable.doctor.readiness import server_finding
 from deniable.logs import SignedCheckpoint, TransparencyLogError
 from deniable.messages import day_text
 from deniable.public_log.audit.entries import Replies
@@ -61,13 +61,6 @@ def _is_for(certificate: x509.Certificate, host: str) -> bool:
 
 def check_server(config: Config) -> Diagnosis | None:
     """Check that the collector of these settings is ready, if one runs on this machine."""
-    others = listening_ports(config.store)
-    if config.port and others and config.port not in others:
-        return doubtful(
-            f"a server with this store listens on port {', '.join(map(str, others))}, but "
-            f"`port` is {config.port}",
-            "restart it, or restore `port`",
-        )
     try:
         return server_finding(config)
     except (OSError, http.client.HTTPException):

@@ -6,9 +6,7 @@ import json
 import ssl
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import Any, Final
 
 from deniable.directory import Config
@@ -63,30 +61,6 @@ def _ask(config: Config) -> tuple[int, dict[str, Any]]:
         finally:
             connection.close()
     raise TimeoutError
-
-
-def listening_ports(store: Path | str) -> list[int]:
-    """Return the TCP ports of processes that have a SQLite store open, as far as Linux shows them.
-
-    A socket is a link among a process's descriptors, ``socket:[INODE]``; proc(5) lists by inode
-    what is bound to which port, in hexadecimal, and 0A is the state of one that listens.
-    """
-    listening = {}
-    for table in ("tcp", "tcp6"):
-        with suppress(OSError):
-            for row in Path("/proc/net", table).read_text().splitlines()[1:]:
-                _, local, _, state, *_, inode = row.split()[:10]
-                if state == "0A":
-                    listening[f"socket:[{inode}]"] = int(local.rpartition(":")[2], 16)
-    ports: set[int] = set()
-    if isinstance(store, Path):
-        file = str(store.resolve())
-        for process in Path("/proc").glob("[0-9]*/fd"):
-            with suppress(OSError):  # it ended, or is another user's
-                opened = {str(descriptor.readlink()) for descriptor in process.iterdir()}
-                if file in opened:
-                    ports |= {port for link, port in listening.items() if link in opened}
-    return sorted(ports)
 
 
 def local_address(config: Config) -> str:

@@ -26,7 +26,6 @@ from deniable.stores import (
     StoreError,
     StoreFull,
     StoreLocked,
-    StoreMoved,
     UnknownSchema,
     Unreachable,
 )
@@ -43,7 +42,6 @@ class Stored:
     config: Config
     now: float
     ahead: float  # seconds by which its clock differs from this machine's
-    lagging: int  # standbys for which no acknowledgement waits, or that are away
     faults: list[str] | None  # None if it is too long to recount
     chain: tuple[bytes, ...]  # the authority's keys; the last signs now
     surveys: list[Manifest]
@@ -106,7 +104,6 @@ def read_store(directory: Path, config: Config, now: float) -> Stored | Diagnosi
             config=config,
             now=now,
             ahead=ahead,
-            lagging=await store.lagging_standbys(),
             faults=faults,
             chain=chain,
             surveys=surveys,
@@ -157,12 +154,6 @@ def _remedy(config: Config, error: Exception) -> str:
     match error:
         case StoreFull():
             return "make room on the store's disk: reports are refused until then (HTTP 507)"
-        case StoreMoved():
-            return (
-                "set `store` to its new place, and restart all collectors. If deniable store move "
-                "was interrupted, run it again first; if no collector has used that place, and "
-                "none will: deniable store cancel-move"
-            )
         case StoreLocked():
             file = shlex.quote(str(config.store))
             return f"find the program (fuser -v {file}), and end it if it hangs"
@@ -206,19 +197,6 @@ def judge_store_clock(ahead: float) -> Diagnosis:
     return bad(
         f"{abs(ahead):,.0f} s {'ahead of' if ahead > 0 else 'behind'} this machine's",
         "correct the wrong one: nothing is sealed, erased or ended until then",
-    )
-
-
-def judge_standbys(lagging: int) -> Diagnosis | None:
-    """Judge how many PostgreSQL standbys lack what is acknowledged; None without standbys."""
-    if not lagging:
-        return None
-    follow = "1 standby follows" if lagging == 1 else f"{lagging} standbys follow"
-    return doubtful(
-        f"{follow} asynchronously, or not at all: after a promotion the last reports would be "
-        f"missing",
-        "connect it again, or drop its slot; set synchronous_standby_names to all, and"
-        " synchronous_commit to on (docs/postgres.md); then restart all collectors",
     )
 
 

@@ -18,7 +18,6 @@ from deniable.planning.words import promise_text, strength_fact, strength_warnin
 from deniable.publishing.blind_keys import blind_surveys
 from deniable.publishing.changes import changes
 from deniable.publishing.following import CEILING, epochs_left, left_behind, reserved
-from deniable.publishing.look_alikes import look_alike_warnings
 from deniable.reading import duration_text, instant_text
 from deniable.reading.epochs import cut_text, cuts, ranges_text, unit_text
 from deniable.stores import Seal
@@ -310,7 +309,6 @@ def _warnings(manifest: Manifest, together: int, now: float) -> Iterator[str]:
             f"app sets {setting}: they will refuse what comes last of all"
         )
     yield from strength_warnings(manifest)
-    yield from look_alike_warnings(manifest.categories)
     if Fraction(manifest.delta) >= _MUCH:
         yield (
             f"delta {manifest.delta} lets a report be worth more than epsilon {manifest.epsilon}; "

@@ -37,7 +37,6 @@ from deniable.planning.specification import (
 )
 from deniable.planning.words import KIND_WORDS
 from deniable.publishing.blind_keys import BlindKeys
-from deniable.publishing.look_alikes import check_words
 from deniable.publishing.survey_matrix import labels_of, read_dimensions, read_survey_matrix
 from deniable.reading.epochs import UNITS
 
@@ -203,12 +202,9 @@ class SurveyFile:
             numeric = _is_numeric(kind, table)
             categories = _values(table) if numeric else _texts(table, "categories")
             settings = _settings(table, kind, categories, folder)
-        check_words("question", question := _text(table, "question"))
-        for category in categories:
-            check_words("categories", category)
         return cls(
             name=name,
-            question=question,
+            question=_text(table, "question"),
             categories=categories,
             epsilon=epsilon,
             delta=delta,

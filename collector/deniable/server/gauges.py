@@ -42,9 +42,6 @@ _MOST_LOOKS: Final = 400
 
 MEASURED: Final = {
     "store_up": "1 if the store takes durable writes, else 0",
-    "store_lagging_standbys": (
-        "PostgreSQL standbys that are not connected, or that acknowledgements do not wait for"
-    ),
     "disk_free_bytes": "free space where the SQLite store is",
     "certificate_end_timestamp_seconds": (
         "when the certificate in use expires, if the collector terminates TLS"
@@ -247,7 +244,6 @@ class Gauges:
         await catalogue.reread()
         values: dict[str, float] = {
             "backup_timestamp_seconds": await store.backed_up_at() or 0,
-            "store_lagging_standbys": await store.lagging_standbys(),
         }
         running = [catalogue.running(newest.name, now) for newest in catalogue.newest()]
         ends = [surveys[0].schedule.end for surveys in running if surveys]

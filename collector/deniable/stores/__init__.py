@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from deniable.mechanisms import on_demand
 from deniable.stores.opening import migrate_store as migrate_store
 from deniable.stores.opening import open_store as open_store
-from deniable.stores.opening import place_text as place_text
 from deniable.stores.sqlite import SqliteStore as SqliteStore
 from deniable.stores.store import Store as Store
 from deniable.stores.values import KEPT_SECONDS as KEPT_SECONDS
@@ -24,7 +23,6 @@ from deniable.stores.values import StoredLog as StoredLog
 from deniable.stores.values import StoreError as StoreError
 from deniable.stores.values import StoreFull as StoreFull
 from deniable.stores.values import StoreLocked as StoreLocked
-from deniable.stores.values import StoreMoved as StoreMoved
 from deniable.stores.values import SurveyConflict as SurveyConflict
 from deniable.stores.values import Token as Token
 from deniable.stores.values import UnknownSchema as UnknownSchema
@@ -35,9 +33,8 @@ from deniable.stores.values import counts_digest as counts_digest
 
 if TYPE_CHECKING:
     from deniable.stores.backups import back_up as back_up
-    from deniable.stores.backups import move as move
     from deniable.stores.backups import restore as restore
     from deniable.stores.postgres import PostgresStore as PostgresStore
-else:  # asyncpg is imported only for a database, and copying only when a store is copied
-    _COPYING = dict.fromkeys(("back_up", "move", "restore"), "backups")
+else:  # asyncpg is imported by who has a database, and what copies a store by who copies one
+    _COPYING = dict.fromkeys(("back_up", "restore"), "backups")
     __getattr__ = on_demand(__name__, _COPYING | {"PostgresStore": "postgres"})

@@ -1,22 +1,21 @@
-"""Backups and moves: whole copies of a store of any kind."""
+"""Backups: whole copies of a store, of whatever kind."""
 
 import asyncio
 import fcntl
 import os
 import shutil
 import tempfile
-from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
-from contextlib import aclosing, closing, contextmanager, suppress
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from deniable.stores.rules.copying import CountRow, StoredRow, SurveyRow
+from deniable.stores.rules.copying import StoredRow, SurveyRow
 from deniable.stores.sqlite import SqliteStore
 from deniable.stores.sqlite.database import VERSION, SqliteDatabase, faults, read_only, version
 from deniable.stores.sqlite.sqlite_store import read_rows
 from deniable.stores.store import Store
-from deniable.stores.values import NotEmpty, StoreError
+from deniable.stores.values import StoreError
 
 _OWNER_ONLY: Final = 0o600
 
@@ -155,63 +154,3 @@ def _synchronise(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-async def move(source: Store, target: Store, to: str) -> None:
-    """Move all rows of a store into an empty one; the old one accepts no more reports.
-
-    Users of the old store learn the new place, ``to``. The old store is fenced before it is copied
-    (S8), and the copy is one transaction. If the move fails, the fence is lifted if the new store
-    is confirmed to be empty. Otherwise, or if this process is killed, it remains, and repeating the
-    move continues it.
-
-    Raises:
-        NotEmpty: if the new store contains rows that are not from an earlier such move.
-        StoreMoved: if the old one was moved to another place.
-        StoreError: if it failed. The old store accepts reports again, unless it is unknown whether
-            the new one was filled.
-    """
-    try:
-        async with aclosing(_fenced(source, to)) as chunks:
-            await target.fill(chunks)
-    except NotEmpty:
-        if await source.moved_to() != to:
-            raise
-        if not await _counted(source) <= await _counted(target):
-            raise StoreError("the new store differs from the old one") from None
-    except BaseException:
-        if await source.moved_to() == to:
-            # A commit whose answer was lost may have succeeded. This waits for a commit in
-            # progress.
-            with suppress(NotEmpty):
-                await target.fill(_lifted(source))
-        raise
-
-
-# Both run while nobody else can fill the new store: of two simultaneous moves, neither lifts the
-# fence under which the other copies.
-async def _fenced(source: Store, to: str) -> AsyncGenerator[Sequence[StoredRow], None]:
-    await source.move_away(to)
-    async with aclosing(source.rows()) as chunks:
-        async for chunk in chunks:
-            yield chunk
-    if await source.moved_to() != to:  # later rows would be missing
-        raise StoreError("the move was cancelled while the old store was copied")
-
-
-async def _lifted(source: Store) -> AsyncGenerator[Sequence[StoredRow], None]:
-    await source.cancel_move()
-    for nothing in list[Sequence[StoredRow]]():
-        yield nothing
-
-
-async def _counted(store: Store) -> Counter[object]:
-    """Return the counts that never decrease: surveys, and reports of each response."""
-    held: Counter[object] = Counter()
-    async for chunk in store.rows():
-        for row in chunk:
-            if isinstance(row, SurveyRow):
-                held[row.survey_id] = 1
-            elif isinstance(row, CountRow):
-                held[row[:-1]] = row.reports
-    return held

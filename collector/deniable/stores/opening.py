@@ -4,7 +4,6 @@ import asyncio
 from contextlib import closing
 from pathlib import Path
 from typing import Final
-from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from deniable.stores.sqlite import SqliteStore
 from deniable.stores.sqlite.database import VERSION, SqliteDatabase
@@ -16,20 +15,6 @@ _SCHEMES: Final = ("postgresql://", "postgres://")
 def is_postgresql(target: Path | str) -> bool:
     """Return whether a target is the address of a PostgreSQL database rather than a file's path."""
     return isinstance(target, str) and target.startswith(_SCHEMES)
-
-
-def place_text(target: Path | str) -> str:
-    """Return the place of a store without its secrets: a file's full path, or host and name."""
-    if is_postgresql(target):
-        address = urlsplit(str(target))
-        parameters = [
-            parameter
-            for parameter in parse_qsl(address.query)
-            if parameter[0] in ("host", "port", "dbname")
-        ]
-        where = f"postgresql://{address.netloc.rpartition('@')[2]}{address.path}"
-        return f"{where}?{urlencode(parameters, safe='/')}" if parameters else where
-    return str(Path(target).absolute())
 
 
 async def open_store(

@@ -13,11 +13,8 @@ S4. A sealed epoch accepts nothing, not even duplicates: the seal is read in the
 S5. No column orders the receipts by arrival or links those of one device. Any such trace in a
     database's own files is kept short, and documented (operations/storage.md, postgres.md).
 S6. Receipts are pruned only after their epoch's seal; counts stay.
-S7. An ended survey accepts nothing, and no survey accepts reports that a distrusted issuer vouches
-    for: both are read in the transaction of the insert.
-S8. A store that was moved away accepts nothing: every write reads that in its own transaction. Only
-    data that was committed before needs to be copied. It shows no figures either, since they
-    continue elsewhere: StoreMoved names the place.
+S7. An ended survey accepts nothing, nor what a distrusted issuer vouches for: both are
+    read in the transaction of the insert.
 """
 
 from abc import ABC, abstractmethod
@@ -63,23 +60,17 @@ class Store(ABC):
         begin: Callable[[], Rule[Result]],
         *,
         repeatable: bool = True,
-        though_moved: bool = False,
     ) -> Result:
         """Follow a rule in a writing transaction, durable even if nothing changes (S1).
 
         The rule starts again with each attempt of the transaction; a rule that is not repeatable is
-        not retried once it may have been committed. A store that was moved away is written to only
-        ``though_moved`` (S8).
+        not retried once it may have been committed.
         """
 
     @property
     def connections(self) -> tuple[int, int, int] | None:
         """Return the connections to a server that are allowed, open and in use; None for a file."""
         return None
-
-    async def lagging_standbys(self) -> int:
-        """Return the number of the store's standbys that no acknowledgement waits for."""
-        return 0
 
     async def add(self, receipts: Sequence[Receipt]) -> list[Verdict]:
         """Store verified reports durably; return one verdict for each, in their order."""
@@ -186,13 +177,8 @@ class Store(ABC):
     async def _figures(
         self, view: Callable[..., Rule[Result]], survey_id: bytes, *epoch: int
     ) -> Result:
-        """Follow a rule that reads counts, unless the store was moved away (S8)."""
-
-        def unless_moved() -> Rule[Result]:
-            yield from operating.check_unmoved()
-            return (yield from view(survey_id, *epoch))
-
-        return await self._read(unless_moved)
+        """Follow a rule that reads what was counted."""
+        return await self._read(lambda: view(survey_id, *epoch))
 
     async def newest_epoch(self, survey_id: bytes) -> int | None:
         """Return the newest epoch with max(1, minimum_reports) counted reports, or None."""
@@ -297,30 +283,6 @@ class Store(ABC):
     @abstractmethod
     async def time(self) -> float:
         """Return Unix seconds by the store's own clock: the database's, or the file system's."""
-
-    async def move_away(self, to: str) -> None:
-        """Mark the store as moved; from this commit on every write raises StoreMoved.
-
-        That includes ``ping``; reading figures raises it, too. Rows that were committed before are
-        in ``rows()``. Operators learn the new place, ``to``; repeating it for the same place
-        changes nothing.
-
-        Raises:
-            StoreMoved: if it was moved to another place before.
-        """
-        await self._write(lambda: operating.move_away(to), though_moved=True)
-
-    async def cancel_move(self) -> None:
-        """Lift the mark of :meth:`move_away`; without a mark this changes nothing."""
-        await self._write(operating.cancel_move, though_moved=True)
-
-    async def check_unmoved(self) -> None:
-        """Raise StoreMoved, with the new place, if the store was moved away."""
-        await self._read(operating.check_unmoved)
-
-    async def moved_to(self) -> str | None:
-        """Return the place to which the store was moved; None while it accepts reports."""
-        return await self._read(operating.moved_to)
 
     async def note_backup(self, now: int) -> None:
         """Note that a backup was made at this time, in Unix seconds."""

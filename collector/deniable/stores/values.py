@@ -84,10 +84,6 @@ class StoreLocked(StoreError):
     """Another program kept the store's file locked during the whole patience."""
 
 
-class StoreMoved(StoreError):
-    """The store was moved to another place, and accepts nothing more."""
-
-
 class Overloaded(StoreError):
     """More reports wait for their commit than the store allows."""
 

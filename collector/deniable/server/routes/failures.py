@@ -10,7 +10,7 @@ from deniable.server.logging_setup import LogThrottle
 from deniable.server.metrics import Meters
 from deniable.server.problems import code_of_request, plain_problem, problem
 from deniable.server.routes.routing import MethodNotAllowed
-from deniable.stores import Overloaded, StoreError, StoreFull, StoreLocked, StoreMoved, Unreachable
+from deniable.stores import Overloaded, StoreError, StoreFull, StoreLocked, Unreachable
 
 _LOG = logging.getLogger("deniable.collector")
 _TooLarge: Final = web.HTTPRequestEntityTooLarge
@@ -52,11 +52,6 @@ _REFUSALS: Final = (
     (TimeoutError, RefusalCode.TIMEOUT, "the body took too long to arrive"),
     (StoreFull, RefusalCode.STORAGE_FULL, "the collector's disk is full; send it later"),
     (Overloaded, RefusalCode.OVERLOADED, "the collector cannot accept it now; send it later"),
-    (
-        StoreMoved,
-        RefusalCode.STORE_FAILED,
-        "the collector's store was moved, and it must be restarted with the new one; try later",
-    ),
     (
         StoreLocked,
         RefusalCode.STORE_FAILED,

@@ -9,7 +9,7 @@ from deniable.stores.postgres.pool import Connection
 from deniable.stores.rules import (
     LOCK,
     MIGRATION,
-    MOVE,
+    WRITING,
     Insertion,
     ManyTimes,
     Request,
@@ -143,8 +143,8 @@ async def migrate(connection: Connection) -> int:
     await connection.execute(LOCK, *MIGRATION)
     stored_version = await version(connection)
     if stored_version < VERSION:
-        # After all current writes are committed; later ones read the new version.
-        await connection.execute(LOCK, *MOVE)
+        # Once all that is being written is committed; what comes later reads the new version.
+        await connection.execute(LOCK, *WRITING)
     await connection.execute(f"SET LOCAL statement_timeout = '{LONG_SECONDS}s'")
     for number, script in enumerate(_MIGRATIONS[stored_version:], start=stored_version + 1):
         await connection.execute(script, timeout=LONG_SECONDS)

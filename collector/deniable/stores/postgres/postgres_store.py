@@ -2,7 +2,6 @@
 
 import asyncio
 import math
-import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from typing import Final
 
@@ -76,22 +75,7 @@ _REST: Final = 10.0
 """Folding takes at most this fraction (one in so many) of the time, under any load."""
 _LAST_FOLD_SECONDS: Final = 5.0
 _UNABLE_SECONDS: Final = 60.0
-"""Seconds after a failure in which figures do not try to fold, as they might wait in vain."""
-_BEGIN_THOUGH_MOVED: Final = "SELECT pg_logical_emit_message(true, 'deniable', '')"
-"""Makes the commit durable, without checking whether the store was moved."""
-
-_SYNCHRONOUS: Final = re.compile(r"\s*(?:(?:first|any)?\s*(\d+)\s*\()?([^)]*)")
-"""As in synchronous_standby_names: the number of standbys to wait for, if any, and their names."""
-
-# A role without pg_read_all_stats cannot see which standbys are synchronous, only their names.
-_STANDBYS: Final = """
-    SELECT current_setting('synchronous_standby_names'),
-           current_setting('synchronous_commit') = 'local',
-           ARRAY(SELECT lower(application_name) FROM pg_stat_replication
-                  WHERE state IS DISTINCT FROM 'backup' AND application_name <> 'pg_basebackup'),
-           (SELECT count(*) FROM pg_replication_slots
-             WHERE slot_type = 'physical' AND NOT active AND wal_status IS NOT NULL)
-"""
+"""Seconds after a failure in which figures do not try to fold: each might wait in vain."""
 
 
 class PostgresStore(Store):
@@ -203,10 +187,6 @@ class PostgresStore(Store):
 
         return await self._connections.run(clock)
 
-    async def lagging_standbys(self) -> int:
-        (row,) = await self._connections.run(lambda it: it.fetch(_STANDBYS))
-        return lagging(*row)
-
     async def close(self) -> None:
         await self._group.finish()
         if self._folding is not None:
@@ -273,10 +253,9 @@ class PostgresStore(Store):
         begin: Callable[[], Rule[Result]],
         *,
         repeatable: bool = True,
-        though_moved: bool = False,
     ) -> Result:
         async def work(connection: Connection) -> Result:
-            await connection.execute(_BEGIN_THOUGH_MOVED if though_moved else _begin_write())
+            await connection.execute(_begin_write())
             return await follow(connection, begin())
 
         return await self._connections.transaction(work, repeatable=repeatable)
@@ -285,8 +264,7 @@ class PostgresStore(Store):
 def _begin_write() -> str:
     """Return the statement that makes the commit durable, even if nothing else is written (S1).
 
-    It raises StoreMoved once the store has moved (S8), and UnknownSchema once it is migrated. The
-    store is neither moved nor migrated until the transaction ends.
+    It raises UnknownSchema once the store is migrated, which waits until the transaction ends.
     """
     return f"SELECT deniable.begin_write({VERSION})"
 
@@ -301,19 +279,6 @@ async def _see_one_moment(connection: Connection) -> None:
     await connection.execute("LOCK TABLE deniable.receipts IN ACCESS SHARE MODE")
     for limit in ("statement_timeout", "idle_in_transaction_session_timeout"):
         await connection.execute(f"SET LOCAL {limit} = '{LONG_SECONDS}s'")
-
-
-def lagging(setting: str, local: bool, following: Sequence[str], inactive: int) -> int:
-    """Return the number of standbys that no commit waits for, or that are not connected.
-
-    ``setting`` is synchronous_standby_names. Names in ``following`` are in lower case. A slot is
-    inactive while its standby is disconnected.
-    """
-    number, listed = _SYNCHRONOUS.findall(setting.lower())[0]
-    names = {name.strip(' "') for name in listed.split(",")}
-    waited_for = sum("*" in names or name in names for name in following)
-    away = max(int(number or bool(listed)) - waited_for, inactive)
-    return len(following) - (0 if local else waited_for) + max(0, away)
 
 
 def _prune(survey_id: bytes, epoch: int, now: int) -> Rule[int]:

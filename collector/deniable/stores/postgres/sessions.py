@@ -21,7 +21,6 @@ from deniable.stores.values import (
     Overloaded,
     StoreError,
     StoreFull,
-    StoreMoved,
     UnknownSchema,
     Unreachable,
 )
@@ -195,8 +194,7 @@ DATABASE_ERRORS: Final = (
 )
 """Errors that a failing or missing database can raise."""
 
-# Custom codes, raised by ``deniable.begin_write``.
-_MOVED: Final = "DNMVD"
+# DNFGT and DNVER are our own: ``deniable.begin_write`` raises them.
 _WORDS: Final[dict[str, tuple[type[StoreError], str]]] = {
     "DNFGT": (StoreError, FORGETFUL),
     "DNVER": (UnknownSchema, MIGRATED),
@@ -285,9 +283,6 @@ def _of_postgres(error: asyncpg.PostgresError) -> Failure:
     if state in _WORDS:
         kind, words = _WORDS[state]
         return Failure(kind(words), again=False, lost=False)
-    if state == _MOVED:
-        moved = StoreMoved(f"{error.args[0]}, once deniable store move is done")
-        return Failure(moved, again=False, lost=False)
     message = f"the database failed: {error.args[0] if error.args else state}"
     kind, again, lost = _MEANINGS.get(state) or _MEANINGS.get(state[:2], (StoreError, False, False))
     return Failure(kind(message), again=again, lost=lost)

@@ -1,4 +1,4 @@
-"""Records: surveys, key rotations, the public log, tokens, notes, the last backup, a move."""
+"""Records: surveys, key rotations, the public log, tokens, notes, the last backup."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -6,7 +6,6 @@ from typing import Any, Final
 from deniable.messages import MAX_ROTATIONS, Manifest, Rotation
 from deniable.stores.rules import (
     CATALOGUE,
-    MOVE,
     Insertion,
     ManyTimes,
     Rule,
@@ -23,7 +22,6 @@ from deniable.stores.values import (
     RotationConflict,
     StoredLog,
     StoreError,
-    StoreMoved,
     SurveyConflict,
     Token,
 )
@@ -155,12 +153,6 @@ def cosign(add: Callable[[str], tuple[str, bool]]) -> Rule[None]:
 
 
 TOUCH: Final = "UPDATE deniable.state SET touched = NOT touched"
-MARK_MOVED: Final = """
-    INSERT INTO deniable.moves AS m (moved_to) VALUES ($1)
-    ON CONFLICT (one) DO UPDATE SET moved_to = m.moved_to RETURNING moved_to
-"""
-LIFT_MARK: Final = "DELETE FROM deniable.moves"
-MOVED_TO: Final = "SELECT moved_to FROM deniable.moves"
 _COLUMNS: Final = "digest, role, label, created_at, survey, ends_at"
 
 
@@ -244,35 +236,6 @@ def remove_note(name: str, note: Note) -> Rule[bool]:
         (name, *note),
     )
     return len(rows) > 0
-
-
-def move_away(to: str) -> Rule[None]:
-    """Mark the store as moved, once all current writes are committed.
-
-    It writes even if the mark exists, which may not be durable yet.
-    """
-    yield from lock(MOVE)
-    ((stands,),) = yield Statement(MARK_MOVED, (to,))
-    if stands != to:
-        raise StoreMoved(f"the store was moved to {stands} before; see deniable store cancel-move")
-
-
-def cancel_move() -> Rule[None]:
-    yield from lock(MOVE)
-    yield Statement(LIFT_MARK)
-
-
-def moved_to() -> Rule[str | None]:
-    row = yield from first(MOVED_TO)
-    return None if row is None or row[0] is None else str(row[0])
-
-
-def check_unmoved() -> Rule[None]:
-    """Raise StoreMoved if the store was moved away."""
-    if (to := (yield from moved_to())) is not None:
-        raise StoreMoved(
-            f"the store was moved to {to}; set `store` to that, once deniable store move is done"
-        )
 
 
 def note_backup(now: int) -> Rule[None]:

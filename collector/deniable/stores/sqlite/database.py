@@ -1,7 +1,7 @@
 """A collector's SQLite file, opened by one thread: transactions, migrations, errors, its log.
 
-``store.py`` has the rules S1 to S8. A commit that changed nothing would synchronise nothing, so
-each writing transaction changes something (S1).
+The rules S1 to S7 stand in ``store.py``. A commit that changed nothing would synchronise nothing,
+so that each writing transaction changes something (S1).
 """
 
 import asyncio
@@ -34,9 +34,6 @@ from deniable.stores.values import MIGRATED, StoreError, StoreFull, StoreLocked,
 _NOTHING: Final = {LOCK, counting.FOLD, operating.TOUCH}
 """The one writer adds to the counts directly, and always touches the state."""
 _FORMS: Final = {
-    operating.MARK_MOVED: "UPDATE state SET moved_to = coalesce(moved_to, $1) RETURNING moved_to",
-    operating.LIFT_MARK: "UPDATE state SET moved_to = NULL",
-    operating.MOVED_TO: "SELECT moved_to FROM state",
     # Counted here: SQLite would sort all receipts to group them.
     counting.KEPT: "SELECT issuer, response FROM receipts WHERE survey = $1 AND epoch = $2",
     # Forces the order of the receipts, regardless of the planner's estimate of their number.
@@ -252,13 +249,12 @@ class SqliteDatabase:
         return known
 
     @contextmanager
-    def transaction(self, *, though_moved: bool = False) -> Iterator[sqlite3.Connection]:
-        """Hold the store's only writing transaction; commit it at the end, or undo it.
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """Hold the store's one writing transaction; it is committed at the end, or has no effect.
 
         It makes a durable write even if it changes nothing (S1).
 
         Raises:
-            StoreMoved: if the store was moved away (S8), unless ``though_moved``.
             UnknownSchema: if another version of deniable migrated it meanwhile.
         """
         with self.reading() as connection:
@@ -268,8 +264,6 @@ class SqliteDatabase:
                     raise UnknownSchema(MIGRATED)
                 # Always: SQLite writes no page for an update that changes nothing.
                 connection.execute("UPDATE state SET touched = 1 - touched")
-                if not though_moved:
-                    follow(connection, operating.check_unmoved())
                 yield connection
 
     def truncate_log(self) -> bool:

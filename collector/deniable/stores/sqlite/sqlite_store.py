@@ -321,10 +321,9 @@ class SqliteStore(Store):
         begin: Callable[[], Rule[Result]],
         *,
         repeatable: bool = True,  # noqa: ARG002 - what a file answers is known
-        though_moved: bool = False,
     ) -> Result:
         def work() -> Result:
-            with self._writer.transaction(though_moved=though_moved) as connection:
+            with self._writer.transaction() as connection:
                 return follow(connection, begin())
 
         return await self._in_writer(work)

@@ -181,14 +181,6 @@ CREATE TABLE deniable.notes (
     PRIMARY KEY (name, at, text)
 );
 
--- Where the store has moved to, if it has: a row of its own, which every write looks for.
-CREATE TABLE deniable.moves (
-    one           boolean  PRIMARY KEY DEFAULT true CHECK (one),
-    moved_to      text     NOT NULL
-);
-
--- Not in one table with the above: of a row that changes often, old versions pile up while somebody
--- holds a snapshot, and whoever looks for the new one passes them all.
 CREATE TABLE deniable.state (
     one           boolean  PRIMARY KEY DEFAULT true CHECK (one),
     touched       boolean  NOT NULL DEFAULT false,  -- changes when somebody tries if it can be written
@@ -196,8 +188,8 @@ CREATE TABLE deniable.state (
 );
 INSERT INTO deniable.state DEFAULT VALUES;
 
--- Begins every transaction that writes. Its lock is shared: whoever moves the store, or brings it to
--- another version, takes it alone, and so waits for whatever is being written (S8). What the server
+-- Begins every transaction that writes. Its lock is shared: whoever brings the store to
+-- another version takes it alone, and so waits for whatever is being written. What the server
 -- would lose, and what a collector of another version would write, is refused here, so that nothing
 -- is refused to reports alone. The message makes the commit one that is written to the log, and
 -- waits for disk and standby, whatever else the transaction does: what an answer rests on may have
@@ -205,7 +197,6 @@ INSERT INTO deniable.state DEFAULT VALUES;
 -- meanwhile (S1).
 CREATE FUNCTION deniable.begin_write(the_version integer) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-    place         text;
     history       text;
 BEGIN
     PERFORM pg_advisory_xact_lock_shared(-1, 3);
@@ -215,10 +206,6 @@ BEGIN
     -- Unlike synchronous_commit it can be switched off below a connection.
     IF current_setting('fsync') = 'off' THEN
         RAISE EXCEPTION 'fsync is off' USING ERRCODE = 'DNFGT';
-    END IF;
-    SELECT moved_to INTO place FROM deniable.moves;
-    IF FOUND THEN
-        RAISE EXCEPTION 'the store was moved to %; set `store` to that', place USING ERRCODE = 'DNMVD';
     END IF;
     PERFORM pg_logical_emit_message(true, 'deniable', '');
     history := substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8);
