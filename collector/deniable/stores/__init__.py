@@ -35,6 +35,6 @@ if TYPE_CHECKING:
     from deniable.stores.backups import back_up as back_up
     from deniable.stores.backups import restore as restore
     from deniable.stores.postgres import PostgresStore as PostgresStore
-else:  # asyncpg is imported by who has a database, and what copies a store by who copies one
+else:  # asyncpg is imported only for a database, and copying only when a store is copied
     _COPYING = dict.fromkeys(("back_up", "restore"), "backups")
     __getattr__ = on_demand(__name__, _COPYING | {"PostgresStore": "postgres"})

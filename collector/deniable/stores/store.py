@@ -13,8 +13,8 @@ S4. A sealed epoch accepts nothing, not even duplicates: the seal is read in the
 S5. No column orders the receipts by arrival or links those of one device. Any such trace in a
     database's own files is kept short, and documented (operations/storage.md, postgres.md).
 S6. Receipts are pruned only after their epoch's seal; counts stay.
-S7. An ended survey accepts nothing, nor what a distrusted issuer vouches for: both are
-    read in the transaction of the insert.
+S7. An ended survey accepts nothing, and no survey accepts reports that a distrusted issuer vouches
+    for: both are read in the transaction of the insert.
 """
 
 from abc import ABC, abstractmethod
@@ -177,7 +177,7 @@ class Store(ABC):
     async def _figures(
         self, view: Callable[..., Rule[Result]], survey_id: bytes, *epoch: int
     ) -> Result:
-        """Follow a rule that reads what was counted."""
+        """Follow a rule that reads counts."""
         return await self._read(lambda: view(survey_id, *epoch))
 
     async def newest_epoch(self, survey_id: bytes) -> int | None:

@@ -143,7 +143,7 @@ async def migrate(connection: Connection) -> int:
     await connection.execute(LOCK, *MIGRATION)
     stored_version = await version(connection)
     if stored_version < VERSION:
-        # Once all that is being written is committed; what comes later reads the new version.
+        # After all current writes are committed; later ones read the new version.
         await connection.execute(LOCK, *WRITING)
     await connection.execute(f"SET LOCAL statement_timeout = '{LONG_SECONDS}s'")
     for number, script in enumerate(_MIGRATIONS[stored_version:], start=stored_version + 1):

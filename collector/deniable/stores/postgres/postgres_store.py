@@ -75,7 +75,7 @@ _REST: Final = 10.0
 """Folding takes at most this fraction (one in so many) of the time, under any load."""
 _LAST_FOLD_SECONDS: Final = 5.0
 _UNABLE_SECONDS: Final = 60.0
-"""Seconds after a failure in which figures do not try to fold: each might wait in vain."""
+"""Seconds after a failure in which figures do not try to fold, as they might wait in vain."""
 
 
 class PostgresStore(Store):

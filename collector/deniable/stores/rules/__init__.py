@@ -61,18 +61,18 @@ def first(sql: str, *values: object) -> Rule[Row | None]:
     return rows[0] if rows else None
 
 
-# The locks by which collectors that share a PostgreSQL database wait for each other. (A SQLite file
-# has one writer at a time.) They are held to the end of the transaction, and taken in the order in
-# which they stand here. The function ``deniable.add_receipts`` takes those of writing, issuers,
-# ends and epochs, shared; whoever changes what it reads takes them alone. After a lock the next
-# statement sees what its former holders committed.
+# The locks with which collectors that share a PostgreSQL database wait for each other. (A SQLite
+# file has one writer at a time.) They are kept to the end of the transaction, and taken in the
+# order in which they are listed here. The function ``deniable.add_receipts`` shares those for
+# writing, issuers, ends and epochs; a rule that changes what it reads takes them exclusively. After
+# a lock the next statement sees what its former owners committed.
 LOCK: Final = "SELECT pg_advisory_xact_lock($1, $2)"
-MIGRATION: Final = (-1, 0)  # whoever changes the schema
-# Whoever migrates the store; every transaction that writes takes it shared.
+MIGRATION: Final = (-1, 0)  # for changing the schema
+# For migrating the store; every writing transaction shares it.
 WRITING: Final = (-1, 3)
-CATALOGUE: Final = (-1, 1)  # whoever publishes a survey or a rotation
-ISSUERS: Final = (-1, 2)  # whoever names an issuer for the first time, or distrusts one
-FOLDING: Final = (-1, 4)  # whoever adds up what was counted, or seals
+CATALOGUE: Final = (-1, 1)  # for publishing a survey or a rotation
+ISSUERS: Final = (-1, 2)  # for naming an issuer for the first time, or distrusting one
+FOLDING: Final = (-1, 4)  # for folding counts, or sealing
 
 
 def of_end(survey: int) -> tuple[int, int]:

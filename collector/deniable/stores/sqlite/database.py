@@ -1,7 +1,7 @@
 """A collector's SQLite file, opened by one thread: transactions, migrations, errors, its log.
 
-The rules S1 to S7 stand in ``store.py``. A commit that changed nothing would synchronise nothing,
-so that each writing transaction changes something (S1).
+``store.py`` has the rules S1 to S7. A commit that changed nothing would synchronise nothing, so
+each writing transaction changes something (S1).
 """
 
 import asyncio
@@ -250,7 +250,7 @@ class SqliteDatabase:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Hold the store's one writing transaction; it is committed at the end, or has no effect.
+        """Hold the store's only writing transaction; commit it at the end, or undo it.
 
         It makes a durable write even if it changes nothing (S1).
 
