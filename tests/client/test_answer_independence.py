@@ -19,7 +19,7 @@ from unittest.mock import Mock
 import pytest
 
 import deniable.client
-from deniable.client import AppError, Client, HttpAnswer, NotRecorded, OutboxCaps, Outcome
+from deniable.client import AppError, Client, HttpAnswer, NotRecorded, Outcome
 from deniable.client.client import engine_of
 from deniable.client.state import mark
 from deniable.messages import RefusalCode, Repeat
@@ -363,11 +363,9 @@ def warned_of_below_report() -> set[str]:
 
 def about_to_warn(bench: Bench, trouble: str) -> Client:
     """Return a client whose next report is warned of."""
-    client = bench.reported(caps=OutboxCaps(reports=1))
+    client = bench.reported()
     bench.clock.time += DAY
     match trouble:
-        case "over caps":
-            return client
         case "no disk":
             bench.path.unlink()
             return client
@@ -382,7 +380,7 @@ def about_to_warn(bench: Bench, trouble: str) -> Client:
 
 def test_at_a_warning_no_frame_of_ours_holds_answers(tmp_path: Path, collected: Collected) -> None:
     messages = set()
-    for trouble in ("over caps", "no disk", "copied", "damaged"):
+    for trouble in ("no disk", "copied", "damaged"):
         frames: list[list[str]] = []
         for category in ANSWERS:
             folder = tmp_path / f"{trouble}, {category}"

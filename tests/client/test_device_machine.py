@@ -25,7 +25,7 @@ from tests.support.surveys import DAY, MANIFEST
 RANDOMISED = MANIFEST.specification
 OWN_WORDS = {
     *("consent-withdrawn", "state-doubted", "purged", "unanswered"),
-    *("cap-number", "cap-bytes", "cap-age"),
+    "too-old",
 }
 
 
@@ -150,10 +150,8 @@ class Device(DeviceMachine):
     def an_honest_collector_gets_all_that_waits(self, who: int) -> None:
         due = self.waiting() if self.consent is Consent.ON else set()
         self.flush(who, "honest", FLUSH_SECONDS)
-        query = (
-            "SELECT survey_id, epoch FROM decisions WHERE status = 'delivered' OR verdict IN"
-            " ('cap-number', 'cap-bytes', 'cap-age')"
-        )
+        ended = "status = 'delivered' OR verdict = 'too-old'"
+        query = f"SELECT survey_id, epoch FROM decisions WHERE {ended}"
         assert due <= set(self.rows(query))
 
 

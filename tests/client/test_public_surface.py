@@ -21,9 +21,9 @@ SURFACE = [
     *("EnrolmentRequest", "EpochUndecidable", "EventEntry", "Explanation", "HttpAnswer"),
     *("HttpTransport", "IN_MEMORY", "Journal", "JournalEntry", "ManifestEntry", "ManifestFault"),
     *("ManifestRefused", "MemoEntry", "NotChosen", "NotCovered", "NotEnrolled", "NotReady"),
-    *("NotRecorded", "NotRunning", "OutboxCaps", "Outcome", "OutcomeStatus"),
+    *("NotRecorded", "NotRunning", "Outcome", "OutcomeStatus"),
     *("PreviewEntry", "Promise", "Refresh", "ReportDropped", "ReportEntry"),
-    *("RotationEntry", "SentField", "SlidingCeiling", "StateUnavailable", "Survey"),
+    *("RotationEntry", "SlidingCeiling", "StateUnavailable", "Survey"),
     *("SurveyExplanation", "Terms", "Transport", "TransportError", "UndeclaredAnswer"),
     *("UndeclaredSurvey", "catalogue", "device_commands"),
 ]

@@ -28,7 +28,6 @@ from deniable.client import (
     ConsentMissing,
     EnrolmentRequest,
     NotRecorded,
-    OutboxCaps,
     Outcome,
     OutcomeStatus,
     ReportDropped,
@@ -149,7 +148,6 @@ class DeviceMachine(RuleBasedStateMachine):
         self.initial = Consent.UNSET
         self.lifetime, self.total = "9999", "9999"
         self.sliding: SlidingCeiling | None = None
-        self.caps = OutboxCaps()
         self.memory = Memory()  # what the present state must know
         self.ever: list[Decided] = []  # all that was ever decided, by lost states too
         self.previews: set[bytes] = set()  # payloads of what was only shown
@@ -243,7 +241,6 @@ class DeviceMachine(RuleBasedStateMachine):
             enrol=self.vouch,
             settings=ClientSettings(
                 first_epoch="now",
-                caps=self.caps,
                 clock=self.clock,
                 transport=self.relay if self.relayed else self.collector,
                 environment=self.environment,
@@ -440,8 +437,6 @@ class DeviceMachine(RuleBasedStateMachine):
         assert now >= self.memory.decided_until(name)
         self.remember(name, epoch, answer)
         assert self.rows("SELECT * FROM previews") == []
-        ((waiting,),) = self.rows("SELECT count(*) FROM decisions WHERE status = 'pending'")
-        assert waiting <= self.caps.reports
         # Rule 1 of allowance.py: what was ever spent was within some ceiling, except that nobody
         # can know of a life that ended when its state was put back with its mark.
         lifetime, total = (epsilon_to_nano("ceiling", each) for each in (self.lifetime, self.total))
@@ -639,7 +634,6 @@ class DeviceMachine(RuleBasedStateMachine):
         closed=st.booleans(),
         lifetime=st.sampled_from(["9999", "9999", "120", "53", "3"]),
         total=st.sampled_from(["9999", "9999", "53", "3", "2"]),
-        caps=st.sampled_from([OutboxCaps(), OutboxCaps(reports=2), OutboxCaps(days=3)]),
         sliding=_slides,
     )
     def restart(
@@ -648,12 +642,10 @@ class DeviceMachine(RuleBasedStateMachine):
         closed: bool,
         lifetime: str,
         total: str,
-        caps: OutboxCaps,
         sliding: SlidingCeiling | None,
     ) -> None:
         before = self.clients
         self.lifetime, self.total, self.sliding = lifetime, total, sliding
-        self.caps = caps
         self.clients = [self.start(), self.start()]
         for each in before:
             if closed or each is before[who]:

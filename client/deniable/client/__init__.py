@@ -31,7 +31,6 @@ from deniable.client.outcome import Delivery, Outcome, OutcomeStatus, Refresh
 from deniable.client.sending.http_transport import HttpTransport
 from deniable.client.sending.reply import Backoff
 from deniable.client.sending.transport import HttpAnswer, Transport, TransportError
-from deniable.client.state.erasing import OutboxCaps
 from deniable.client.survey import DAY, Answer, Survey
 from deniable.mechanisms import on_demand
 
@@ -53,7 +52,7 @@ if TYPE_CHECKING:
         ReportEntry,
         RotationEntry,
     )
-    from deniable.client.explaining.promise import Promise, SentField, Terms
+    from deniable.client.explaining.promise import Promise, Terms
     from deniable.client.explaining.prompt import catalogue
     from deniable.client.optional.credentials import Enrol, EnrolmentRequest
 else:
@@ -66,7 +65,7 @@ else:
         ],
         "optional.credentials": ["Enrol", "EnrolmentRequest"],
         "explaining.prompt": ["catalogue"],
-        "explaining.promise": ["Promise", "SentField", "Terms"],
+        "explaining.promise": ["Promise", "Terms"],
     }
     __getattr__ = on_demand(
         __name__, {name: module for module, names in _LATER.items() for name in names}
@@ -108,7 +107,6 @@ __all__ = [
     "NotReady",
     "NotRecorded",
     "NotRunning",
-    "OutboxCaps",
     "Outcome",
     "OutcomeStatus",
     "PreviewEntry",
@@ -117,7 +115,6 @@ __all__ = [
     "ReportDropped",
     "ReportEntry",
     "RotationEntry",
-    "SentField",
     "SlidingCeiling",
     "StateUnavailable",
     "Survey",

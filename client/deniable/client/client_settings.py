@@ -25,7 +25,6 @@ from deniable.client.sending.delays import DELIVERY_SECONDS
 from deniable.client.sending.http_transport import HttpTransport
 from deniable.client.sending.reply import Backoff
 from deniable.client.sending.transport import Direct, Transport
-from deniable.client.state.erasing import OutboxCaps
 from deniable.client.survey import Survey
 from deniable.mechanisms import Draw, os_random_word
 from deniable.messages import (
@@ -66,7 +65,6 @@ class ClientSettings:
         delivery_seconds: the seconds within which a report is sent, at a random time (D7); an hour
             by default. Reports overdue when the thread starts wait for a random time of running: at
             most as long, and at most 30 seconds. The rest of that time is kept across starts.
-        caps: the most reports, bytes and days that may wait; above that, the oldest are dropped.
         backoff: the seconds to wait before a report's second send; later ones are a day apart, and
             after six it is dropped (D8).
         transport: the transport for all requests to the collector, or to the relay if there is one,
@@ -90,7 +88,6 @@ class ClientSettings:
     """
 
     delivery_seconds: float = DELIVERY_SECONDS
-    caps: OutboxCaps = field(default_factory=OutboxCaps)
     backoff: Backoff = field(default_factory=Backoff)
     transport: Transport | None = None
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
@@ -102,9 +99,8 @@ class ClientSettings:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "manifests", tuple(self.manifests))
-        for name, kind in (("caps", OutboxCaps), ("backoff", Backoff)):
-            if not isinstance(getattr(self, name), kind):
-                raise TypeError(f"{name} must be {kind.__name__}(...)")
+        if not isinstance(self.backoff, Backoff):
+            raise TypeError("backoff must be Backoff(...)")
         if not isinstance(self.environment, Mapping):
             raise TypeError("environment must be a mapping from names to values")
         if not callable(getattr(self.clock, "now", None)):

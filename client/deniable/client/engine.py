@@ -96,7 +96,6 @@ class Engine:
         )
         self.ledger = Ledger(
             following,
-            settings.caps,
             delay,
             settings.unsafe_draw,
             arguments.noise,
@@ -119,7 +118,6 @@ class Engine:
         self.outbox = Outbox(
             self.state,
             arguments.collector,
-            settings.caps,
             max(longest, settings.backoff.most, LONGEST_REST),
             self.issuer,
             relayed=relayed,

@@ -65,8 +65,8 @@ class Delivery:
         pending: reports that still wait and may be sent; None if the state could not be read.
         error: why the state could not be used; the counts until then are valid.
         reasons: how many reports this device ever dropped, not only now, by reason: the collector's
-            code, ``cap-number``, ``cap-bytes``, ``cap-age``, ``epoch-over`` (for a blind survey: it
-            could not be sent in its own epoch), or the user's action. A total count, not compared.
+            code, ``too-old``, ``epoch-over`` (for a blind survey: it could not be sent in its own
+            epoch), or the user's action. A total count, not compared.
         waiting: how many pending reports still wait, by reason; not compared either. After a try to
             send: ``unreachable: …`` with the kind of error, ``unrecognised-answer`` (from a captive
             portal, for example), or the collector's code, such as ``overloaded``, or ``forbidden``

@@ -1,4 +1,4 @@
-"""The terms of a survey in figures: its cost, what it reveals, and a report's content.
+"""The terms of a survey in figures: its cost, and what it reveals.
 
 Sentences about them, and plain text, are loaded on request.
 """
@@ -9,11 +9,8 @@ from typing import Final
 
 from deniable.budget import NANO
 from deniable.mechanisms import MatrixPrivacy, SurveyMechanism, odds_ceiling
-from deniable.messages import Manifest, Report, SignedReport, sign_report
-from deniable.messages.ed25519 import SIGNATURE_BYTES
-from deniable.privacy_pass import MODULUS_BYTES
+from deniable.messages import Manifest
 
-_CREDENTIAL_BYTES: Final = {"open": 0, "certificate": SIGNATURE_BYTES, "blind": MODULUS_BYTES}
 _MOST_EPSILON: Final = 14 * NANO
 """e^14 exceeds a million, which suffices to show that nothing is protected."""
 _MOST_COMPARED: Final = 64
@@ -41,38 +38,6 @@ def change_shows(mechanism: SurveyMechanism) -> Fraction:
         for first, second in combinations(rows, 2)
     )
     return 1 - Fraction(alike, mechanism.grid**2)
-
-
-def report_parts(manifest: Manifest) -> tuple[dict[str, tuple[int, int]], tuple[int, int]]:
-    """Return the fewest and most bytes of each part of a report, and of the whole."""
-    envelopes = _example(manifest, 0, 0), _example(manifest, -1, -1)
-    least, most = len(envelopes[0]), len(envelopes[1])
-    small, large = (SignedReport.from_envelope(envelope).report for envelope in envelopes)
-    vouched = _CREDENTIAL_BYTES[manifest.enrolment.mode] or 1
-    parts = {
-        "survey id": (32, 32),
-        "epoch": (_uint_bytes(small.epoch), _uint_bytes(large.epoch)),
-        "response": (_uint_bytes(small.response), _uint_bytes(large.response)),
-        "public key": (32, 32),
-        "signature": (64, 64),
-        "credential": (vouched, vouched),
-    }
-    shortest, longest = map(sum, zip(*parts.values(), strict=True))
-    parts["framing"] = least - shortest, most - longest
-    return parts, (least, most)
-
-
-def _example(manifest: Manifest, epoch: int, response: int) -> bytes:
-    """Return a report as it will be sent, with an arbitrary key; -1 is the last response."""
-    epochs, responses = manifest.schedule.epochs, manifest.mechanism.responses
-    report = Report(manifest.survey_id, epoch % epochs, response % responses)
-    size = _CREDENTIAL_BYTES[manifest.enrolment.mode]
-    return sign_report(bytes(32), report, bytes(size) if size else None)
-
-
-def _uint_bytes(value: int) -> int:
-    """Return how many bytes msgpack needs for an unsigned integer below 2^32."""
-    return 1 if value < 1 << 7 else 2 if value < 1 << 8 else 3 if value < 1 << 16 else 5
 
 
 def guess_of(mechanism: SurveyMechanism) -> Fraction:

@@ -288,7 +288,6 @@ def _survey(
         terms,
         standing,
         *account,
-        relayed=app.arguments.relay is not None,
         summary=prompt.in_short(*said),
         limits=tuple(prompt.limits(*said)),
         vouched=tuple(prompt.vouched(*said)),

@@ -10,7 +10,7 @@ from deniable.client.explaining import prompt
 from deniable.client.explaining.promise import Promise, Terms
 from deniable.client.sending.delays import LONGEST_DELAY
 from deniable.mechanisms import is_vast, odds_text
-from deniable.messages import ENCAPSULATED_REQUEST_BYTES, instant_text
+from deniable.messages import instant_text
 from deniable.terms import odds_of
 from deniable.terms.sentences import Translate, duration, guess, leaves
 from deniable.terms.text import Disclosure, Row, listed, printable, text_of, wrapped
@@ -98,8 +98,6 @@ class SurveyExplanation(Disclosure):
     news: tuple[str, ...] = ()  # changes since consent was given
     limits: tuple[str, ...] = ()  # limits on all later surveys
     vouched: tuple[str, ...] = ()  # about an issuer; empty if none may be asked
-    # Reports are sealed, in requests of one size; False also if only the app knows.
-    relayed: bool = False
     translate: Translate = field(default=str, repr=False, compare=False)
 
     @property
@@ -134,27 +132,11 @@ class SurveyExplanation(Disclosure):
             learnt = (*terms.learnt, *([] if promise else [guess(terms.guess, _)]))
             joined = (f"{what}: {who}." for what, who in terms.coalitions)
             rows += [
-                (_("What is sent"), (*terms.leaves, self._size(terms))),
+                (_("What is sent"), terms.leaves),
                 (_("Who sees it"), (*terms.seen, *joined, terms.apart)),
                 (_("What it reveals"), learnt),
             ]
         return [*rows, (_("Limits"), more), (_("Spent"), tuple(self._spent()))]
-
-    def _size(self, terms: Terms) -> str:
-        """Return how many bytes a report and its parts have, by the protocol's names."""
-        size, *parts = (
-            f"{least:,}" if least == most else f"{least:,}–{most:,}"
-            for least, most in (terms.sent_bytes, *((part.least, part.most) for part in terms.sent))
-        )
-        listed = ", ".join(
-            f"{part.name} {size}" for part, size in zip(terms.sent, parts, strict=True)
-        )
-        text = self.translate("A report has {size} bytes: {parts}. Its request is one byte longer.")
-        if self.relayed:
-            text = self.translate(
-                "A report has {size} bytes: {parts}. Its sealed request has {most}."
-            )
-        return text.format(size=size, parts=listed, most=f"{ENCAPSULATED_REQUEST_BYTES:,}")
 
     def _spent(self) -> Iterator[str]:
         _ = self.translate

@@ -24,9 +24,7 @@ _DRAWN: Final = "drawn at random: each may or may not stand for the answer, whic
 _VERDICTS: Final = {
     "accepted": "the collector has counted it",
     "duplicate": "the collector had counted it before",
-    "cap-age": "it waited too long on this device",
-    "cap-bytes": "too much waited on this device",
-    "cap-number": "too many reports waited on this device",
+    "too-old": "it waited too long on this device",
     "consent-withdrawn": "consent ended before it was delivered",
     "state-doubted": "the state may have been a copy or an old backup",
     "not-enrolled": "nobody vouched for this device",

@@ -10,7 +10,7 @@ from deniable.client.ledger.allowance import Allowance
 from deniable.client.survey import Survey
 from deniable.mechanisms import odds_ceiling
 from deniable.messages import Manifest
-from deniable.terms import change_shows, guess_of, guess_within, pure_odds, report_parts
+from deniable.terms import change_shows, guess_of, guess_within, pure_odds
 from deniable.terms.sentences import (
     Coalitions,
     Mode,
@@ -74,15 +74,6 @@ class Promise(Disclosure):
 
 
 @dataclass(frozen=True, slots=True)
-class SentField(Disclosure):
-    """One part of a request; its size may depend on the epoch's number and the response."""
-
-    name: str  # its name in the protocol
-    least: int  # bytes
-    most: int
-
-
-@dataclass(frozen=True, slots=True)
 class Terms(Disclosure):
     """The terms of a manifest for its respondents, in figures and in plain words.
 
@@ -108,8 +99,6 @@ class Terms(Disclosure):
     most: int  # the most that all reports may cost; for kept ones see SurveyExplanation.spent
     most_any: int | None  # the same against any other answers; None if there is no bound
     enrolment: Mode  # who vouches for a device: nobody ("open"), or an issuer
-    sent: tuple[SentField, ...]  # the parts of one report
-    sent_bytes: tuple[int, int]  # least and most for one report; one more for a request
     period: str  # the days on which it is asked
     leaves: tuple[str, ...]  # what leaves the device, and what stays on it meanwhile
     seen: tuple[str, ...]  # who sees figures, and what an issuer sees
@@ -139,7 +128,6 @@ class Terms(Disclosure):
         most_any: int | None = most
         if manifest.repeat.epochs is not None:
             most_any = changing_cost(mechanism, schedule.epochs)
-        parts, sent_bytes = report_parts(manifest)
         enrolment, mode = manifest.enrolment, manifest.enrolment.mode
         issuers = (enrolment.issuer,) if enrolment.issuer else map(bytes.hex, enrolment.issuers)
         learners = Coalitions.of(
@@ -163,8 +151,6 @@ class Terms(Disclosure):
             most=most,
             most_any=most_any,
             enrolment=mode,
-            sent=tuple(SentField(name, *parts[name]) for name in parts),
-            sent_bytes=sent_bytes,
             period=period(manifest, translate),
             leaves=tuple(leaves(manifest, translate)),
             seen=tuple(seen(manifest, translate)),

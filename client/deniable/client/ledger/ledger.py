@@ -37,7 +37,6 @@ from deniable.client.ledger.allowance import check_allowance
 from deniable.client.ledger.following import Following
 from deniable.client.outcome import OutcomeStatus
 from deniable.client.parts import FreshNoise
-from deniable.client.state.erasing import OutboxCaps, drop_over_caps
 from deniable.client.state.mark import NEVER, whole_days
 from deniable.client.state.transactions import kept
 from deniable.client.survey import Survey
@@ -86,7 +85,6 @@ class Ledger:
     def __init__(
         self,
         following: Following,
-        caps: OutboxCaps,
         delay: Callable[[float], float],
         draw: Draw,
         noise: FreshNoise,
@@ -95,7 +93,6 @@ class Ledger:
     ) -> None:
         self.state = following.state
         self.following = following
-        self._caps = caps
         self._delay = delay
         self._draw = draw
         self._noise = noise
@@ -152,7 +149,6 @@ class Ledger:
             decision = terms = self._terms(connection, survey, now, slot_seconds)
             if isinstance(terms, _Terms):
                 self._record(connection, terms, answer, now)
-                drop_over_caps(connection, self._caps, terms.lived, now)
                 decision = Decision(terms.open.epoch, OutcomeStatus.RECORDED)
             (remains,) = connection.execute("SELECT remains FROM device").fetchone()
         if remains:

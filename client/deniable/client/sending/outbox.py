@@ -4,9 +4,9 @@
 2. The bytes of a report are the same for every send.
 3. Consent is read in the transaction that picks reports to send, and again once the connection is
    open. Unless it is ON, no report is picked, and no byte of a picked one leaves.
-4. Bytes are erased once useless, or over the caps; the decision itself is never undone (D4).
-5. A report ends as delivered or dropped: by an answer in the protocol's table, by the user, by a
-   cap, or after its last send. Otherwise it waits, with its bytes (D8). A report dropped during its
+4. Bytes are erased once useless or too old; the decision itself is never undone (D4).
+5. A report ends as delivered or dropped: by an answer in the protocol's table, by the user, by
+   age, or after its last send. Otherwise it waits, with its bytes (D8). A report dropped during its
    request becomes delivered if the collector then confirms it.
 6. A send is counted before it happens, as unanswered until an answer comes. Whatever ends the
    process meanwhile, the journal contains the send. A send is uncounted only if the transport knows
@@ -44,11 +44,15 @@ from deniable.client.sending.reply import (
     earliest_after,
 )
 from deniable.client.sending.transport import REQUEST_SECONDS
-from deniable.client.state.erasing import OutboxCaps, drop_over_caps, erase_ended
+from deniable.client.state.erasing import erase_ended
 from deniable.client.state.state import State
 from deniable.client.state.transactions import kept
+from deniable.client.survey import DAY
+from deniable.client.threads import warn
 
 _LOOK_SECONDS: Final = 3600
+_MOST_DAYS: Final = 180
+"""Days of use for which a report waits: a clock that jumps drops nothing."""
 _CLAIM_SECONDS: Final = 2 * REQUEST_SECONDS
 Others = Iterable[tuple[PendingReport, float]]
 """Other due reports, each with its new time."""
@@ -82,7 +86,6 @@ class Outbox:
         self,
         state: State,
         collector: str,
-        caps: OutboxCaps,
         longest: float,
         issuer: NoIssuer,
         *,
@@ -92,7 +95,6 @@ class Outbox:
         self._issuer = issuer
         self._relayed = relayed
         self._collector = collector
-        self._caps = caps
         self._longest = longest
 
     @kept
@@ -110,7 +112,7 @@ class Outbox:
         """Return the reports that may be sent, and how many others were dropped here."""
         if self.state.effective_consent(connection) is not Consent.ON:
             return [], 0
-        dropped = drop_over_caps(connection, self._caps, self._lived(connection, now), now)
+        dropped = _drop_overdue(connection, self._lived(connection, now), now)
         dropped += connection.execute(  # last sent by a process that was then killed
             "UPDATE decisions SET status = 'dropped', verdict = ?, settled = ?, envelope = NULL"
             " WHERE status = 'pending' AND attempts >= ? AND due <= ?",
@@ -257,6 +259,18 @@ class Outbox:
         # Not at each send, since it writes to the disk.
         due = now - looked_at >= _LOOK_SECONDS
         return self.state.look_at_clock(connection, now) if due else int(lived)
+
+
+def _drop_overdue(connection: sqlite3.Connection, lived: int, now: float) -> int:
+    """Drop the reports of closed epochs that waited half a year of use; return how many."""
+    dropped = connection.execute(
+        "UPDATE decisions SET status = 'dropped', verdict = 'too-old', settled = ?, envelope = NULL"
+        " WHERE status = 'pending' AND closes <= ? AND lived < ? AND typeof(lived) = 'integer'",
+        (int(now), int(now), lived - _MOST_DAYS * DAY),
+    ).rowcount
+    if dropped:
+        warn("reports that waited too long were dropped: %d", dropped)
+    return dropped
 
 
 def _deliver(

@@ -1,24 +1,17 @@
 """Erasing bytes from the state, its file, its log and damaged states.
 
 It also keeps notes on events of the device other than reports; the oldest are deleted.
-
-Caps of the outbox limit how much may wait. Excess reports are dropped, the oldest first. A drop
-removes bytes, but undoes no decision (D4). The choice of dropped reports depends on no response,
-let alone an answer: otherwise the remaining reports would be a biased sample.
 """
 
 import glob
 import re
 import sqlite3
-from collections import Counter
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 from deniable.client.survey import DAY
-from deniable.client.threads import warn
 from deniable.sqlite_files import once_free, truncate_log
 
 _ASIDE: Final = re.compile(r"\.damaged-(-?[0-9]+)(-wal|-shm)?", re.ASCII)
@@ -112,51 +105,3 @@ def erase_damaged(path: Path, now: float | None = None) -> None:
         if now is None or (aside is not None and now - int(aside[1]) >= _ASIDE_SECONDS):
             with suppress(OSError):
                 damaged.unlink()
-
-
-_BLOCK: Final = 64
-"""Reports are measured in blocks, since a response above 127 takes one byte more."""
-
-
-@dataclass(frozen=True, slots=True)
-class OutboxCaps:
-    """The most that may wait to be sent, for all collectors of a state together.
-
-    Envelope bytes are counted, each envelope rounded up to 64. Days are days of use: a period of
-    more than a week without use, or a jump of the clock, counts as a week.
-    """
-
-    reports: int = 1000
-    bytes: int = 1 << 20
-    days: int = 180
-
-    def __post_init__(self) -> None:
-        if self.reports < 1 or self.bytes < 1024 or self.days < 1:
-            raise ValueError("an outbox holds at least one report of 1024 bytes for one day")
-
-
-def drop_over_caps(connection: sqlite3.Connection, caps: OutboxCaps, lived: int, now: float) -> int:
-    """Drop the reports over the caps; return how many. If any, the caller erases the remains."""
-    over = connection.execute(
-        "SELECT * FROM (SELECT name, epoch, CASE WHEN lived < :oldest THEN 'cap-age'"
-        " WHEN row_number() OVER newest > :reports THEN 'cap-number'"
-        " WHEN sum((length(envelope) + :block - 1) / :block * :block) OVER newest > :bytes"
-        " THEN 'cap-bytes' END AS verdict FROM decisions"
-        " WHERE status = 'pending' AND typeof(envelope) = 'blob' AND typeof(lived) = 'integer'"
-        " WINDOW newest AS (ORDER BY lived DESC, decided DESC, name DESC, epoch DESC))"
-        " WHERE verdict IS NOT NULL",
-        {"oldest": lived - caps.days * DAY, "block": _BLOCK, **asdict(caps)},
-    ).fetchall()
-    if over:
-        _drop(connection, over, now)
-    return len(over)
-
-
-def _drop(connection: sqlite3.Connection, over: list[tuple[str, int, str]], now: float) -> None:
-    connection.executemany(
-        "UPDATE decisions SET status = 'dropped', verdict = ?, settled = ?, envelope = NULL"
-        " WHERE name = ? AND epoch = ?",
-        [(verdict, int(now), name, epoch) for name, epoch, verdict in over],
-    )
-    for verdict, count in sorted(Counter(verdict for _, _, verdict in over).items()):
-        warn("the oldest reports were dropped: %d by %s", count, verdict)
