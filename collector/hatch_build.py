@@ -4,7 +4,7 @@ from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 
 class CustomMetadataHook(MetadataHookInterface):
-    """The requirement of ``deniable``: both are of one tag, and each uses what the other has."""
+    """The requirement of ``deniable`` in the same version, since each uses the other's content."""
 
     def update(self, metadata: dict[str, object]) -> None:
         """Require the same version of the device's half."""

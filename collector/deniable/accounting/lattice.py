@@ -1,14 +1,15 @@
-"""Lattices of likelihood ratios: with every ratio a power of one base, composing is convolving.
+"""Lattices of likelihood ratios: if every ratio is a power of one base, composing is convolving.
 
-A pair of laws is a list of atoms ``(p, q)``: the masses, over a common grid, that the two laws give
-to all responses of one likelihood ratio p/q. Randomised response and block designs have the ratios
-r, 1 and 1/r, so they lie on a lattice as they are. Any other atoms are spread onto one:
+A pair of distributions is a list of atoms ``(p, q)``: the masses, over a common grid, that the two
+distributions give to all responses of one likelihood ratio p/q. Randomised response and block
+designs have the ratios r, 1 and 1/r, so they are on a lattice already. Any other atoms are spread
+onto one:
 
 1. An atom between two lattice points is split in two, one on either side, with the same p and the
    same q in total. Merging the two gives the atom again, so they distinguish the answers at least
    as well (post-processing).
-2. Masses are rounded to 2^-128 by rounding the cumulative masses down: no mass is lost, and what
-   moves goes to a larger ratio.
+2. Masses are rounded to 2^-128 by rounding the cumulative masses down: no mass is lost, and moved
+   mass goes to a larger ratio.
 
 Both can only overstate delta and epsilon, whatever the base; floats merely choose a good one.
 """
@@ -50,8 +51,8 @@ def power(factor: Factor, times: int, multiply: Callable[[Factor, Factor], Facto
 
 def convolve(one: list[int], other: list[int]) -> list[int]:
     """Return sum_i one_i other_{j-i} for every j, by a single product of two long integers."""
-    # Kronecker's substitution: polynomials evaluated at 2^(8 slot), where no coefficient of the
-    # product, a sum of at most min(len) products, runs over into the next.
+    # Kronecker's substitution: polynomials are evaluated at 2^(8 slot), where no coefficient of the
+    # product, a sum of at most min(len) products, overflows into the next.
     length = len(one) + len(other) - 1
     largest = max(*one, 1) * max(*other, 1) * min(len(one), len(other))
     slot = ceil_div(largest.bit_length(), 8)
@@ -66,17 +67,17 @@ def _packed(weights: list[int], slot: int) -> int:
 
 
 def _log(atom: Atom) -> float:
-    """Return approximately ln(p/q): good enough to start a search, never to decide one."""
+    """Return ln(p/q) approximately: accurate enough to start a search, but not to decide."""
     p, q = atom
     if p < q:
         return -_log((q, p))
-    if p.bit_length() - q.bit_length() > 1000:  # beyond floats
+    if p.bit_length() - q.bit_length() > 1000:  # out of range for floats
         return math.log(p) - math.log(q)
     return math.log1p((p - q) / q)
 
 
 def common_base(atoms: Iterable[Atom]) -> Fraction | None:
-    """Return a base > 1 of which every atom's ratio is an integer power; None if none is found.
+    """Return a base > 1 such that every atom's ratio is an integer power, or None.
 
     Only the ratio nearest to 1 is tried, which is the base of every lattice without a gap there.
     """
@@ -95,7 +96,7 @@ def _exponent(atom: Atom, base: Fraction) -> int | None:
     step = _log(base.as_integer_ratio())
     j = round(_log(atom) / step)
     high, low = atom if j >= 0 else atom[::-1]
-    # base^j is in lowest terms, so its numerator cannot exceed the atom's; tell that beforehand.
+    # base^j is in lowest terms, so its numerator cannot exceed the atom's; check that first.
     if abs(j) * (base.numerator.bit_length() - 1) > high.bit_length():
         return None
     equal = high * base.denominator ** abs(j) == low * base.numerator ** abs(j)
@@ -103,7 +104,7 @@ def _exponent(atom: Atom, base: Fraction) -> int | None:
 
 
 def placed(atoms: Iterable[Atom], base: Fraction) -> tuple[list[int], list[int]]:
-    """Return both laws' masses at consecutive powers of the base, on which the atoms must lie."""
+    """Return both distributions' masses at consecutive powers of the base that have all atoms."""
     exponents: dict[int, Atom] = {}
     for atom in atoms:
         j = _exponent(atom, base)
@@ -115,7 +116,7 @@ def placed(atoms: Iterable[Atom], base: Fraction) -> tuple[list[int], list[int]]
 
 
 def fitting_base(losses: Sequence[tuple[Sequence[Atom], int]], steps: int) -> Fraction:
-    """Return a base on which the repeated losses span about this many lattice points.
+    """Return a base for which the repeated losses span about this many lattice points.
 
     They take at least two points for each report.
     """
@@ -125,7 +126,7 @@ def fitting_base(losses: Sequence[tuple[Sequence[Atom], int]], steps: int) -> Fr
         logs = [_log(atom) for atom in atoms]
         width += times * (max(logs) - min(logs))
         top = max(top, *logs)
-    # The largest ratio becomes a lattice point (but for 2^-50 of its logarithm) if it is more than
+    # The largest ratio becomes a lattice point (up to 2^-50 of its logarithm) if it is more than
     # one step away from 1, so that the pure level hardly grows.
     step = width / points
     if top > step:
@@ -136,9 +137,9 @@ def fitting_base(losses: Sequence[tuple[Sequence[Atom], int]], steps: int) -> Fr
 
 @dataclass(frozen=True, slots=True)
 class Lattice:
-    """A distribution of the ratios base^j, certified to dominate what was put onto it.
+    """A distribution of the ratios base^j, certified to dominate the atoms from which it was made.
 
-    Weights are masses over 2^128 at the exponents low, low + 1, …; what they lack of 1 has an
+    Weights are masses over 2^128 at the exponents low, low + 1, …; their deficit from 1 has an
     infinite ratio.
     """
 
@@ -150,13 +151,13 @@ class Lattice:
     def spread(cls, grid: int, atoms: Sequence[Atom], base: Fraction) -> "Lattice":
         """Return atoms over ``grid``, each on its lattice point or split between the two around it.
 
-        Nothing but masses is rounded of atoms that lie on the lattice.
+        For atoms on the lattice only masses are rounded.
         """
         step = _log(base.as_integer_ratio())
         logs = [_log(atom) / step for atom in atoms]
         low, high = math.floor(min(logs)), math.floor(max(logs)) + 2
         bits, powers = _lower_powers(base, low, high)
-        # One slot more than is kept: what lies beyond the lattice would count as infinite.
+        # One slot more than is kept: values beyond the lattice would count as infinite.
         weights = [0] * (len(powers) + 1)
         for p, q in atoms:
             mass = p << _PRECISION
@@ -183,7 +184,7 @@ class Lattice:
         # g_j = (1 - E/ratio_j)_+ rising within [0, 1], so by summation by parts it grows by
         # sum (F_j - F'_j)(g_{j+1} - g_j) < 2^-128, and never falls.
         cumulative = [(total << _PRECISION) // grid for total in accumulate(weights)]
-        # What is 0 at the low end stays so in every power.
+        # Zeros at the low end remain zeros in every power.
         empty = bisect_right(cumulative, 0)
         kept = cumulative[empty:]
         before = [0, *kept]
@@ -207,7 +208,7 @@ class Lattice:
 def _lower_powers(base: Fraction, low: int, high: int) -> tuple[int, list[int]]:
     """Return ``(bits, powers)``: lower bounds of base^low, …, base^high over 2^bits, rising."""
     up, down = base.as_integer_ratio()
-    # 1.5 > log2(e): the smallest power still has 128 bits behind its leading zeros.
+    # 1.5 > log2(e): the smallest power still has 128 bits after its leading zeros.
     bits = _PRECISION + math.ceil(1.5 * max(0, -low) * _log((up, down)))
     falling, rising = [1 << bits], [1 << bits]
     for _ in range(-low):
@@ -220,9 +221,9 @@ def _lower_powers(base: Fraction, low: int, high: int) -> tuple[int, list[int]]:
 
 
 Pair = tuple[int, tuple[Atom, ...]]
-"""Two laws P and Q by likelihood ratios: the grid, and by falling ratio the masses that they give
-to the responses. If Q never gives a response, the ratio is infinite: that mass is the part of the
-grid that the p lack."""
+"""Two distributions P and Q by likelihood ratios: the grid, and in order of falling ratio the
+masses that they give to the responses. If Q never gives a response, the ratio is infinite: that
+mass is the part of the grid missing from the p."""
 
 _EXACT_BITS: Final = 1 << 22
 
@@ -233,12 +234,12 @@ def merged(grid: int, atoms: Iterable[Atom]) -> Pair:
     Merging loses nothing: (p - E q)_+ + (p' - E q')_+ = (p + p' - E (q + q'))_+ if the ratios are
     equal.
     """
-    # Different ratios of integers up to N are at least 1/N^2 apart, so these binary places tell
-    # them apart, and order them.
+    # Different ratios of integers up to N are at least 1/N^2 apart, so these binary places
+    # distinguish and order them.
     places = 2 * grid.bit_length()
     sums: dict[int, Atom] = {}
     for p, q in atoms:
-        # Without p there is nothing to see; without q it is part of the infinite rest.
+        # Without p the atom is unobservable; without q it is part of the infinite rest.
         if p and q:
             w, z = sums.get(key := (p << places) // q, (0, 0))
             sums[key] = (p + w, q + z)
@@ -248,7 +249,7 @@ def merged(grid: int, atoms: Iterable[Atom]) -> Pair:
 
 
 def pair_apart(apart: Iterable[Apart]) -> Pair:
-    """Return the pair of two rows with these differences, in both directions."""
+    """Return the pair for two rows with these differences, in both directions."""
     grid = math.lcm(*(mass.denominator for more, less, _ in apart for mass in (more, less)))
     masses = [(int(more * grid), int(less * grid)) for more, less, _ in apart]
     rest = grid - sum(map(sum, masses))
@@ -256,16 +257,16 @@ def pair_apart(apart: Iterable[Apart]) -> Pair:
 
 
 def dominating_pair(mechanism: Mechanism) -> Pair:
-    """Return the least pair of laws whose curve lies nowhere below that of any two rows.
+    """Return the least pair of distributions whose curve is nowhere below that of any two rows.
 
     Source: Zhu, Dong and Wang 2022 (dominating pairs); docs/mathematics.md, section 12.
     """
     if (apart := mechanism.privacy.apart) is not None:
         return pair_apart(apart)
-    # delta(E) = max over sets S of P(S) - E Q(S), so the largest delta of all pairs of rows is read
-    # off the upper hull of all points (Q(S), P(S)); sets of the largest ratios suffice (Neyman and
-    # Pearson). The hull is itself the curve of one pair of laws: its edges are the atoms (q, p),
-    # already in the grid's integers.
+    # delta(E) = max over sets S of P(S) - E Q(S), so the largest delta of all pairs of rows follows
+    # from the upper hull of all points (Q(S), P(S)); sets of the largest ratios suffice (Neyman and
+    # Pearson). The hull is itself the curve of one pair of distributions: its edges are the atoms
+    # (q, p), already in the grid's integers.
     grid = mechanism.grid
     hull = [(0, 0), (grid, grid)]
     for other, one in combinations(map(mechanism.row, range(mechanism.categories)), 2):
@@ -280,7 +281,7 @@ def _frontier(one: Sequence[int], other: Sequence[int], grid: int) -> Iterator[t
     """Yield (other(S), one(S)) for the sets S of the largest ratios, from none to all."""
     places = 2 * grid.bit_length()
     beyond = grid << places + 1
-    # Responses that are alike to both rows join at once.
+    # Responses with equal ratios in both rows join at once.
     columns = [
         ((p << places) // q if q else beyond, q * count, p * count)
         for (p, q), count in Counter(zip(one, other, strict=True)).items()
@@ -296,7 +297,7 @@ def _upper_hull(points: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return the corners of the least concave curve above all points, from left to right."""
     hull: list[tuple[int, int]] = []
     for x, y in sorted(points):
-        # Andrew's monotone chain: a corner on or below the line that passes it by is none.
+        # Andrew's monotone chain: a corner on or below the line that passes it is removed.
         while len(hull) > 1:
             (a, b), (c, d) = hull[-2:]
             if (c - a) * (y - b) < (d - b) * (x - a):
@@ -307,9 +308,9 @@ def _upper_hull(points: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def composed_pairs(parts: Sequence[tuple[Pair, int]], steps: int) -> Pair:
-    """Return the pair of independent responses together, each part this many times (at least once).
+    """Return the pair of independent responses together, with the repetitions of each part (>= 1).
 
-    Exact while it fits 2^22 bits, else on a lattice of about so many steps, and certified to
+    It is exact up to 2^22 bits, otherwise on a lattice of about ``steps`` steps, and certified to
     dominate the exact one.
     """
     if not all(atoms for (_, atoms), _ in parts):
@@ -318,7 +319,7 @@ def composed_pairs(parts: Sequence[tuple[Pair, int]], steps: int) -> Pair:
     bits = sum(n * grid.bit_length() for (grid, _), n in parts)
     base = common_base(chain.from_iterable(atoms for (_, atoms), _ in parts))
     if base is None:
-        # As many atoms as there are ways to draw one for each response, in no order.
+        # As many atoms as there are unordered ways to draw one for each response.
         size = math.prod(math.comb(n + len(atoms) - 1, n) for (_, atoms), n in parts)
         if size * bits <= _EXACT_BITS:
             return reduce(_product, (power(pair, n, _product) for pair, n in parts))
@@ -335,7 +336,7 @@ def composed_pairs(parts: Sequence[tuple[Pair, int]], steps: int) -> Pair:
     if base is None or size > max(steps, 1 + 2 * sum(times)):
         # Not on a lattice, or on a needlessly fine one; three points per response are the least.
         if len(parts) > 1:
-            # Each part is best served by a lattice of its own first.
+            # Each part first uses a lattice of its own.
             parts = [
                 (composed_pairs([part], steps) if part[1] > 1 else part[0], 1) for part in parts
             ]
@@ -347,7 +348,7 @@ def composed_pairs(parts: Sequence[tuple[Pair, int]], steps: int) -> Pair:
 
 
 def _product(one: Pair, other: Pair) -> Pair:
-    # P(y) P'(y') and Q(y) Q'(y'): masses multiply, and so do ratios. What either Q excludes both
-    # together exclude, and it is again what the masses lack.
+    # P(y) P'(y') and Q(y) Q'(y'): masses multiply, and so do ratios. Responses that either Q
+    # excludes are excluded by both together, and are again the masses' deficit.
     (grid, atoms), (factor, others) = one, other
     return merged(grid * factor, ((p * w, q * z) for p, q in atoms for w, z in others))

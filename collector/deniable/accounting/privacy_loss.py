@@ -1,17 +1,17 @@
-"""Privacy loss: how far responses can shift the odds between two answers, as an exact distribution.
+"""Privacy loss: the exact distribution of how far responses shift the odds between two answers.
 
-Under one answer the responses have the law P, under another Q. All that they tell about the two is
-the likelihood ratio P(y)/Q(y), so a loss keeps, for each ratio, the masses of both laws: its atoms.
-The curve delta(E) = sum_y (P(y) - E Q(y))_+ is read off them, and the atoms of reports randomised
-independently multiply. A loss *dominates* another if its curve lies nowhere below, and then the
-compositions do too; so a loss that dominates every pair of rows also covers answers that change
-from report to report.
+With one answer the responses have the distribution P, with another Q. The likelihood ratio
+P(y)/Q(y) is all that they reveal about the two, so a loss keeps, for each ratio, the masses of both
+distributions: its atoms. The curve delta(E) = sum_y (P(y) - E Q(y))_+ is computed from them, and
+the atoms of independently randomised reports multiply. A loss *dominates* another if its curve is
+nowhere below; then its compositions dominate too. So a loss that dominates every pair of rows also
+covers answers that change from report to report.
 
-Rules that always hold:
+Invariants:
 
-1. The masses of P sum to at most 1, and so do those of Q. What P lacks has an infinite ratio.
-2. A result that fits 2^22 bits is exact. A larger one dominates the exact one: no delta and no
-   epsilon is ever too small.
+1. The masses of P sum to at most 1, and so do those of Q. The deficit of P has an infinite ratio.
+2. A result that fits 2^22 bits is exact. A larger one dominates the exact one: delta and epsilon
+   are never too small.
 
 Source: Kairouz, Oh and Viswanath 2015; Zhu, Dong and Wang 2022 (dominating pairs);
 docs/mathematics.md, section 12.
@@ -61,9 +61,9 @@ def odds_of_masses(
 
     The masses are pairs (p, q) of positive integers, by falling ratio p/q.
     """
-    # The sum is convex, decreasing and piecewise linear in E. Down from infinity, masses join it at
-    # their ratios: A - E B with A, B the sums over those above E. The first piece that exceeds the
-    # slack at its lower end contains the solution E = (A - slack)/B.
+    # The sum is convex, decreasing and piecewise linear in E. From infinity downwards, masses join
+    # it at their ratios: A - E B, where A and B are the sums over those above E. The first piece
+    # that exceeds the slack at its lower end contains the solution E = (A - slack)/B.
     above, below = certain, 0
     if above > slack:
         return None
@@ -76,17 +76,17 @@ def odds_of_masses(
 
 def epsilon_ceiling(epsilon: Fraction) -> Decimal:
     """Return an epsilon rounded up to 12 decimal places."""
-    # Put together from digits: arithmetic would round by the app's decimal context, even down.
+    # Assembled from digits: arithmetic would round in the app's decimal context, even down.
     units = ceil_div(epsilon.numerator * 10**_PLACES, epsilon.denominator)
     return Decimal((0, tuple(map(int, str(units))), -_PLACES))
 
 
 @dataclass(frozen=True)
 class PrivacyLoss(Privacy):
-    """The privacy loss of a pair of laws, or of anything that the pair dominates.
+    """The privacy loss of a pair of distributions, or of anything that the pair dominates.
 
-    Atoms are pairs (p, q) of positive integers, by falling ratio p/q: the masses, over the grid,
-    that the first and the second law give to the responses of that likelihood ratio.
+    Atoms are pairs (p, q) of positive integers, in order of falling ratio p/q: the masses, over the
+    grid, that the two distributions give to the responses with that likelihood ratio.
     """
 
     grid: int
@@ -104,15 +104,16 @@ class PrivacyLoss(Privacy):
     def of_mechanism(cls, mechanism: Mechanism) -> "PrivacyLoss":
         """Return the least loss that dominates every pair of a mechanism's rows.
 
-        One report's curve is exact. So is that of several if one pair of rows dominates all others,
-        as in randomised response and block designs, of which none are compared; otherwise it is an
-        upper bound, for which all pairs are: about a second for a hundred categories.
+        One report's curve is exact. For several reports it is exact if one pair of rows dominates
+        all others, as in randomised response and block designs, where no pairs are compared.
+        Otherwise it is an upper bound, for which all pairs are compared: about a second for a
+        hundred categories.
         """
         return cls(*dominating_pair(mechanism))
 
     @classmethod
     def of_randomised_response(cls, categories: int, odds: Fraction) -> "PrivacyLoss":
-        """Return the loss of any two rows of randomised response of these pure odds, d/q."""
+        """Return the loss of any two rows of randomised response with these pure odds, d/q."""
         if categories < 2 or odds < 1:
             raise ValueError(
                 "randomised response must have at least 2 categories, and odds of 1 or more"
@@ -123,10 +124,10 @@ class PrivacyLoss(Privacy):
     def of_design(
         cls, responses: int, supporting: int, separating: int, odds: Fraction
     ) -> "PrivacyLoss":
-        """Return the loss of any two rows of a block design, all of whose pairs are alike.
+        """Return the loss of any two rows of a block design, in which all pairs are alike.
 
-        So many of the responses support an answer, and ``separating`` of them not the other one; a
-        response that supports the answer is sent at these odds to one that does not.
+        ``supporting`` of the responses support an answer, and ``separating`` of them not the other
+        one; a response that supports the answer is sent at these odds to one that does not.
         """
         lie = 1 / (supporting * odds + responses - supporting)
         return cls(*pair_apart(TwoValuedPrivacy(odds * lie, lie, separating).apart))
@@ -142,8 +143,8 @@ class PrivacyLoss(Privacy):
     def of_guarantee(cls, odds: Fraction, delta: Number) -> "PrivacyLoss":
         """Return the loss that dominates every (ln odds, delta)-private mechanism.
 
-        It is that of revealing the answer with probability delta and else giving randomised
-        response on two categories. Kairouz, Oh and Viswanath 2015, section 3.
+        It is the loss of revealing the answer with probability delta, and otherwise using
+        randomised response on two categories. Kairouz, Oh and Viswanath 2015, section 3.
         """
         if odds < 1:
             raise ValueError("odds must be at least 1")
@@ -160,13 +161,13 @@ class PrivacyLoss(Privacy):
     ) -> "PrivacyLoss":
         """Return the loss of several reports together, each randomised independently.
 
-        Exact while it fits 2^22 bits, as some 180 reports of randomised response do. Beyond, masses
-        are rounded, and ratios that do not lie on a lattice are spread onto one. The result then
-        dominates the exact one: it overstates epsilon by at most one lattice step for each report
-        and each kind (in practice by the order of its square), with at most 2^-64 of delta.
+        It is exact up to 2^22 bits, enough for some 180 reports of randomised response. Above that,
+        masses are rounded, and ratios that are not on a lattice are spread onto one. The result
+        then dominates the exact one. It overstates epsilon by at most one lattice step for each
+        report and each kind (in practice by the order of its square), with at most 2^-64 of delta.
 
-        The lattice spans about so many steps, but for two per report, its least. Twice as many take
-        some three times as long.
+        The lattice spans about ``steps`` steps, but at least two per report. Twice as many take
+        about three times as long.
         """
         parts = [((loss.grid, loss.atoms), times) for loss, times in losses if times]
         if steps < 1 or any(times < 0 for _, times in parts):
@@ -184,7 +185,7 @@ class PrivacyLoss(Privacy):
         return None if self.infinite else max(Fraction(1), Fraction(*self.atoms[0]))
 
     def odds_at(self, delta: Number) -> Fraction | None:
-        """Return the smallest e^epsilon that holds with this delta; None if none does."""
+        """Return the smallest e^epsilon that holds with this delta; None if there is none."""
         infinite = self.grid - sum(p for p, _ in self.atoms)
         return odds_of_masses(infinite, self.atoms, exact_delta(delta) * self.grid)
 
@@ -196,7 +197,7 @@ class PrivacyLoss(Privacy):
         """Return the smallest delta that holds with e^epsilon = ``odds``, any odds >= 0."""
         if odds < 0:
             raise ValueError("odds must not be negative")
-        # sum (p - E q)_+ with E = u/v, over v N, of the atoms above E and of the infinite mass.
+        # sum (p - E q)_+ with E = u/v, over v N, for the atoms above E and the infinite mass.
         u, v = odds.as_integer_ratio()
         above, below = self.grid, 0
         for p, q in self.atoms:

@@ -1,22 +1,24 @@
 """Shuffled reports: what their histogram reveals about one of them, by the privacy blanket.
 
-Whatever the answer, a response is drawn with probability gamma = sum_y w(y) from one and the same
-law, w(y)/gamma with w(y) = min_x P(x, y): so many of n honest reports say nothing, and each of the
-others hides among them. With U = P(x, Y)/w(Y), V = P(x', Y)/w(Y) for Y of that law, and E = e^eps,
+With probability gamma = sum_y w(y) a response is drawn from the same distribution for all answers,
+w(y)/gamma with w(y) = min_x P(x, y). So that many of n honest reports reveal nothing, and each of
+the others is hidden among them. With U = P(x, Y)/w(Y), V = P(x', Y)/w(Y) for Y from that
+distribution, and E = e^eps,
 
     delta(eps) <= (1/n) max over x, x' of E[(sum of L_1 .. L_M)_+],  L = U - E V,  M ~ Bin(n, gamma)
 
-(Balle, Bell, Gascon and Nissim 2019). It bounds whatever is a function of the histogram alone.
+(Balle, Bell, Gascon and Nissim 2019). It bounds every function of the histogram alone.
 
-The sum is one of n independent X, each L with probability gamma and else 0. Its law is computed on
-a lattice, and no step makes the result smaller:
+The sum is one of n independent X, each L with probability gamma and otherwise 0. Its distribution
+is computed on a lattice, and no step makes the result smaller:
 
-1. A value between two lattice points is split onto both, mean kept; so is the law of all pairs of
-   answers together, which is above each in convex order: E(X - c)_+ is the greatest of theirs.
-2. Masses grow by more than their rounding. Their sum exceeds 1 by that much.
+1. A value between two lattice points is split onto both, preserving the mean. The joint
+   distribution of all pairs of answers is also used, which is above each in convex order: E(X -
+   c)_+ is the greatest of theirs.
+2. Masses grow by more than their rounding. Their sum exceeds 1 by that amount.
 3. The masses are tilted, p e^(theta x)/M(theta), so that the sum is centred where it begins to
-   count; n-fold by a Fourier transform, whose error is bounded and added, as is the probability
-   (Chernoff's bound) of what lies beyond its period.
+   count. The n-fold sum is a Fourier transform, whose error is bounded and added, and so is the
+   probability (Chernoff's bound) of values beyond its period.
 
 Source: docs/mathematics.md, section 21.
 """
@@ -76,7 +78,7 @@ def shuffled_delta(mechanism: Mechanism, reports: int, epsilon: Number) -> Fract
 def shuffled_epsilon(mechanism: Mechanism, reports: int, delta: Number) -> Decimal:
     """Return an epsilon that holds with this delta, about 0.1 % above the least.
 
-    Never above the mechanism's own. ValueError as of :func:`shuffled_delta`.
+    It never exceeds the mechanism's own. ValueError as for :func:`shuffled_delta`.
     """
     level, _, _ = _parameters(mechanism)
     if (slack := exact_delta(delta)) == 0:
@@ -85,15 +87,15 @@ def shuffled_epsilon(mechanism: Mechanism, reports: int, delta: Number) -> Decim
 
 
 def shuffled_level(mechanism: Mechanism, reports: int, chance: Number) -> Decimal:
-    """Return a level that the loss of one report exceeds with this chance at most.
+    """Return a level that the loss of one report exceeds with at most this chance.
 
-    Its histogram is e^level times as likely with the report's answer as with *any* other, or less.
-    Never above the mechanism's own epsilon. ValueError as of :func:`shuffled_delta`.
+    Its histogram is at most e^level times as likely with the report's answer as with *any* other.
+    It never exceeds the mechanism's own epsilon. ValueError as for :func:`shuffled_delta`.
     """
     level, _, _ = _parameters(mechanism)
     # delta(e) is E[(1 - exp(e - L))+], at least 1/m of Pr[L > e - ln(1 - 1/m)], for any m; against
-    # some of k - 1 other answers L is above with k - 1 times that chance at most. The best m is
-    # about that of a Gaussian loss.
+    # some of k - 1 other answers the probability that L is above is at most k - 1 times that. The
+    # best m is about that of a Gaussian loss.
     one = exact_delta(chance) / (mechanism.categories - 1)
     if one == 0:
         return epsilon_ceiling(level)
@@ -110,12 +112,12 @@ def _epsilon(mechanism: Mechanism, n: int, target: float) -> Decimal:
     most = float(level)
 
     def excess(epsilon: float) -> float:
-        """Return ln(delta/target), cut off where it is no longer useful."""
+        """Return ln(delta/target), clipped where it is no longer useful."""
         return math.log(max(_delta(laws, n, epsilon), target * 1e-9) / target)
 
     if excess(0.0) <= 0:
         return Decimal(0)
-    # About Gaussian: delta(eps) is of the order of exp(-eps^2/2 s^2), s = spread/sqrt(n).
+    # Approximately Gaussian: delta(eps) is of the order of exp(-eps^2/2 s^2), s = spread/sqrt(n).
     low, above = 0.0, math.inf
     high = spread * math.sqrt(2 * math.log(1 / target) / n) / 2
     while high < most and (below := excess(high)) > 0:
@@ -171,8 +173,8 @@ def _pairs(mechanism: Mechanism) -> Iterator[tuple[Floats, Floats, Floats]]:
         counts = (separating, separating, both, size - 2 * separating - both)
         yield _four([float(count * privacy.lie) for count in counts], float(privacy.odds))
     elif isinstance(mechanism, OneQuestion):
-        # Answers that differ in every question: where they agree, U and V do, and L is the nearest
-        # to its mean that it can be.
+        # Answers that differ in every question: where they agree, U and V agree, and L is as near
+        # as possible to its mean.
         parts = [next(_pairs(part)) for part in mechanism.parts]
         masses, one, other = (np.concatenate(column) for column in zip(*parts, strict=True))
         yield masses / len(parts), one, other
@@ -183,8 +185,8 @@ def _pairs(mechanism: Mechanism) -> Iterator[tuple[Floats, Floats, Floats]]:
         for one, other in permutations(rows / least, 2):
             yield least, one, other
     else:
-        # Of all U, V within [1, E] that have the mean 1/gamma, E(U - E V - c)_+ is greatest where
-        # each is 1 or E, and the two as seldom E at once as that allows.
+        # Of all U, V within [1, E] with the mean 1/gamma, E(U - E V - c)_+ is greatest where each
+        # is 1 or E, and the two are simultaneously E as seldom as that allows.
         most = float(privacy.odds or 1)
         gamma = sum(column_extremes(mechanism)[1]) / mechanism.grid
         high = (1 / gamma - 1) / (most - 1) if most > 1 else 0.0
@@ -194,7 +196,7 @@ def _pairs(mechanism: Mechanism) -> Iterator[tuple[Floats, Floats, Floats]]:
 
 
 def _four(masses: list[float], odds: float) -> tuple[Floats, Floats, Floats]:
-    """Return the law of blocks that hold x only, x' only, both, and neither."""
+    """Return the distribution of blocks that contain x only, x' only, both, and neither."""
     one, other = [odds, 1.0, odds, 1.0], [1.0, odds, odds, 1.0]
     return np.array(masses), np.array(one), np.array(other)
 
@@ -209,7 +211,7 @@ def _delta(laws: Laws, n: int, epsilon: float) -> float:
     deviation = math.sqrt(float((masses * values**2).sum(axis=1).max()))
     width = max(top, 0.0 - float(values.min()))
     reach = min(n * 2 * width, 2 * _DEVIATIONS * deviation * math.sqrt(n))
-    # The greatest value is a point, unless others are further below 0 by far.
+    # The greatest value is a point, unless others are much further below 0.
     step = top / min(max(int(_POINTS * top / reach), 1), _FINEST)
     step = max(step, width / _WIDEST)
     low, law = _lattice(masses, values, step)
@@ -217,7 +219,7 @@ def _delta(laws: Laws, n: int, epsilon: float) -> float:
 
 
 def _lattice(masses: Floats, values: Floats, step: float) -> tuple[int, Floats]:
-    """Return the law of X at consecutive multiples of the step, from the first of them on."""
+    """Return X's distribution at consecutive multiples of the step, from the first on."""
     places = values / step
     floors = np.floor(places)
     low = min(int(floors.min()), 0)
@@ -234,21 +236,21 @@ def _lattice(masses: Floats, values: Floats, step: float) -> tuple[int, Floats]:
     scale = 1 + float(np.abs(places).max())
     if pairs > 1:
         # sum_(i > j) (i - j) p_i at each point j, the greatest of all pairs: its second differences
-        # are the masses of a law that is above each pair's.
+        # are the masses of a distribution that is above each pair's.
         beyond = np.cumsum(laws[:, ::-1], axis=1)[:, ::-1]
         stop = np.zeros((pairs, size + 2))
         stop[:, 1:size] = np.cumsum(beyond[:, :0:-1], axis=1)[:, ::-1]
-        stop[:, 0] = stop[:, 1] + 1  # below the least point it falls by all the mass
+        stop[:, 0] = stop[:, 1] + 1  # below the least point its slope is the total mass
         greatest = stop.max(axis=0)
         law = np.maximum(np.diff(greatest, 2), 0.0)
         scale *= size
-    # Also beside those, where a value lies on a point but for its rounding.
+    # Also beside those, where a value is on a point up to its rounding.
     kept = np.convolve(law > 0, np.ones(3), "same") > 0
     return low, np.where(kept, law + _ROUNDING * scale, 0.0)
 
 
 def _positive_part(low: int, law: Floats, step: float, n: int) -> float:
-    """Return an upper bound of E(S)_+ for the sum S of n independent X of this law."""
+    """Return an upper bound of E(S)_+ for the sum S of n independent X with this distribution."""
     points, law = np.flatnonzero(law) + low, law[law > 0]
     values = np.multiply(step, points, dtype=np.float64)
     theta = _tilt(law, values)
@@ -261,8 +263,9 @@ def _positive_part(low: int, law: Floats, step: float, n: int) -> float:
     transform = np.fft.rfft(wrapped)
     powered = np.exp(n * np.log(np.where(transform == 0, 1e-300, transform)))
     sums = np.maximum(np.fft.irfft(powered, period)[1 : period // 2], 0.0)
-    # A transform of length N is off by less than 4 u log2(N) of its norm (Higham 2002, theorem
-    # 24.2), at most sqrt(N) in any place; its n-th power by n times that; and the inverse again.
+    # The error of a transform of length N is below 4 u log2(N) of its norm (Higham 2002, theorem
+    # 24.2), at most sqrt(N) in any place; that of its n-th power is n times that; and the inverse
+    # adds the same again.
     rounding = 2.0**-51 * math.log2(period)
     error = rounding * math.sqrt(period)
     size = np.abs(transform)
@@ -273,8 +276,8 @@ def _positive_part(low: int, law: Floats, step: float, n: int) -> float:
     weights = places * np.exp(-theta * places)
     beyond = 0.0
     if whole >= period // 2:
-        # P(S >= b) <= exp(n (K(theta + s) - K(theta)) - s b) under the tilted law, for any s; and
-        # x e^(-theta x) is at most 1/(e theta).
+        # P(S >= b) <= exp(n (K(theta + s) - K(theta)) - s b) under the tilted distribution, for any
+        # s; and x e^(-theta x) is at most 1/(e theta).
         s = _DEVIATIONS / deviation
         shift = n * (_growth(law, values, theta + s) - growth) - s * step * (period // 2)
         beyond = math.exp(min(shift, 0.0)) / (math.e * theta)
@@ -283,14 +286,14 @@ def _positive_part(low: int, law: Floats, step: float, n: int) -> float:
 
 
 def _growth(law: Floats, values: Floats, theta: float) -> float:
-    """Return ln M(theta) = ln sum p e^(theta x), exactly enough to be taken n times."""
-    with np.errstate(over="ignore"):  # a bound of infinity is one
+    """Return ln M(theta) = ln sum p e^(theta x), accurate enough to be multiplied by n."""
+    with np.errstate(over="ignore"):  # infinity is a valid bound
         above = float((law * np.expm1(theta * values)).sum())
     return math.log1p(above + (float(law.sum()) - 1))
 
 
 def _tilt(law: Floats, values: Floats) -> float:
-    """Return about the theta at which M(theta) is least: there the tilted law has mean 0."""
+    """Return about the theta with the least M(theta), at which the tilted mean is 0."""
     low, high = 0.0, 1 / float(values[-1])
 
     def mean(theta: float) -> float:

@@ -1,22 +1,22 @@
 """All pairs, compared in numpy: of rows, of a design's categories, and of kept responses.
 
-Floats only rule pairs out: they give an upper bound with a proof, and integers judge every pair
-that it does not rule out. Work is k^2 |Y|, in blocks that stay in the cache.
+Floats only exclude pairs: they give a proven upper bound, and integers judge every pair that it
+does not exclude. The work is k^2 |Y|, in blocks that fit the cache.
 
 The bound. Let u = 2^-53 and p, p' two probabilities, correctly rounded to floats; T the true term
-(p - E p')_+. The odds are lowered to E (1 - 8u), so that after two roundings of them, one of p' and
-one of the product at most E p' (1 - 3u) is taken off p; p itself is at least p (1 - u). So the
-computed term is at least (1 - u)^2 T, up to what underflows. A sum of n non-negative floats, in
-whatever order, is at least 1 - n u of the true one. Hence
+(p - E p')_+. The odds are lowered to E (1 - 8u). After two roundings, one of p' and one of the
+product, at most E p' (1 - 3u) is subtracted from p; p itself is at least p (1 - u). So the computed
+term is at least (1 - u)^2 T, up to underflow. A sum of n non-negative floats, in whatever order, is
+at least 1 - n u of the true one. Hence
 
     true sum  <=  computed sum * (1 + 2 (n + 4) u)  +  n 2^-1000
 
-where 2 (n + 4) u pays for all factors, and the last term for probabilities below 2^-1022.
+where 2 (n + 4) u covers all factors, and the last term probabilities below 2^-1022.
 
-Incidences. The guarantee of a design rests on its responses supporting each category, and each
-pair, equally often. A small one has its rows listed, as a device computes them, entry by entry. Of
-a larger one the blocks that support a category are counted by the transforms of its decoder, and so
-are those that support it and any other, in integers.
+Incidences. The guarantee of a design requires that its responses support each category, and each
+pair, equally often. For a small one the rows are listed, as a device computes them, entry by entry.
+For a larger one, the transforms of its decoder count the blocks that support a category, and those
+that support it and any other, in integers.
 """
 
 import math
@@ -53,7 +53,7 @@ class PairBounds:
             raise MatrixTooLarge(f"at most {_MOST_CELLS:,} entries can be compared in pairs")
         self._rows = np.empty((k, n))
         for x in range(k):
-            # int / int is correctly rounded in Python, however long the integers are.
+            # Python's int / int is correctly rounded, however long the integers are.
             self._rows[x] = [weight / grid for weight in matrix.row(x)]
         self._step = max(1, _BLOCK // n)
         self._factor = 1 + 2 * (n + 4) * _UNIT
@@ -98,7 +98,7 @@ class PairBounds:
 
 
 class BoundsAtOdds:
-    """The largest bound of each row at some odds, and the pairs that it leaves."""
+    """The largest bound of each row at some odds, and the remaining pairs."""
 
     def __init__(self, bounds: PairBounds, odds: Fraction, rows: Indices, largest: Floats) -> None:
         self._bounds, self._odds, self._rows, self._largest = bounds, odds, rows, largest
@@ -113,7 +113,7 @@ class BoundsAtOdds:
         return self._rows[self._largest >= _rounded_down(needed)]
 
     def likely(self) -> Pair:
-        """Return a pair of the largest bound."""
+        """Return a pair with the largest bound."""
         row = int(self._rows[self._largest.argmax()])
         return row, int(self._bounds.of_row(self._odds, row).argmax())
 
@@ -126,8 +126,8 @@ class BoundsAtOdds:
 
 
 def _lowered(odds: Fraction) -> float:
-    # Smaller odds only raise the bound; the cap keeps E p' from overflowing, and what underflows in
-    # p' from growing.
+    # Smaller odds only raise the bound; the cap prevents E p' from overflowing, and underflow in p'
+    # from growing.
     return float(min(odds, _MOST_ODDS)) * (1 - 8 * _UNIT)
 
 
@@ -138,28 +138,28 @@ def _rounded_down(value: Fraction) -> float:
 _MOST_LISTED: Final = 1 << 18
 """The most entries of rows that are listed, at about a microsecond each."""
 _MOST_COUNTED: Final = 1 << 25
-"""Entries of the rows that are counted through, those of their counts taken 16 times."""
+"""The most entries of rows that are counted; those of their counts count 16 times."""
 _TRIED: Final = 1 << 12
-"""Entries of each of these that are compared with what a device computes."""
+"""Entries of each of these that are compared with a device's computation."""
 
 Held = NDArray[np.int64]
 
 
 class NoDesign(ValueError):
-    """The responses do not support the categories as often as a design of these numbers does."""
+    """The responses do not support the categories as often as a design with these numbers does."""
 
 
 @dataclass(frozen=True, slots=True)
 class Incidences:
-    """Incidences of a design, counted and found as stated.
+    """Incidences of a design, counted and confirmed.
 
     Attributes:
         responses: K, of which each supports a set of categories.
         replication: r, the number of responses that support each category.
         together: t, the number that support any two.
         listed: whether all rows were listed, entry by entry.
-        counted: how many categories were counted, each with all others; all if it was possible.
-        pairs: the number of pairs of categories that these are.
+        counted: the number of categories that were counted, each with all others; all if possible.
+        pairs: the number of their pairs.
     """
 
     responses: int
@@ -171,10 +171,10 @@ class Incidences:
 
 
 def incidences(mechanism: BlockMechanism) -> Incidences:
-    """Count the responses that support each category and each two, for as many as takes seconds.
+    """Count the responses that support each category and each two, as many as seconds allow.
 
-    All rows are listed up to 2^18 entries. Above, categories at equal distances are counted with
-    all others. NoDesign if a count is not as it should be.
+    Up to 2^18 entries, all rows are listed. Above that, categories at equal distances are counted
+    with all others. NoDesign if a count is wrong.
     """
     k, design = mechanism.categories, mechanism.design
     listed = k * mechanism.responses <= _MOST_LISTED
@@ -211,7 +211,7 @@ def _listed(mechanism: BlockMechanism, chosen: NDArray[np.int_]) -> Counts:
 
 
 def _counted(mechanism: BlockMechanism, chosen: NDArray[np.int_]) -> Counts:
-    # Whoever compares rows of a matrix waits for no decoder.
+    # Comparing rows of a matrix needs no decoder.
     from deniable.estimates.decoders.designs import design_decoder
 
     decoder, design = design_decoder(mechanism), mechanism.design
@@ -229,21 +229,21 @@ def _counted(mechanism: BlockMechanism, chosen: NDArray[np.int_]) -> Counts:
 
 
 _FIRST_BLOCKS: Final = 16
-"""So many blocks stand for all. Of most designs one would do: symmetries take any to any other. Of
-affine ones whose blocks are not closed under x -> -x they differ in the third digit."""
+"""So many blocks represent all. For most designs one would suffice: symmetries map any block to any
+other. In affine ones whose blocks are not closed under x -> -x they differ in the third digit."""
 
 
 def linking_probability(mechanism: TwoRound) -> float:
-    """Return the probability of distinguishing two reports of one kept response from two of two.
+    """Return the probability of distinguishing two reports of one kept response from any two.
 
-    It is that of the best guess, if both are equally likely and each point is kept as often; 1/2 is
-    chance.
+    It is that of the best guess, if both are equally likely and each point is kept equally often;
+    1/2 is chance.
     """
     from deniable.estimates.decoders.designs import design_decoder
 
-    # Two of two are any two blocks. Of two of one the first is any block y, and the second is y'
-    # with the probability K/v sum_u D(u, y) D(u, y'), where u is in both of them for their i common
-    # points, in one only for 2 (b - i), and in none for v - 2 b + i.
+    # Two reports of two are any two blocks. For two reports of one, the first is any block y, and
+    # the second is y' with the probability K/v sum_u D(u, y) D(u, y'), where u is in both of them
+    # for their i common points, in one only for 2 (b - i), and in none for v - 2 b + i.
     fresh, design = mechanism.fresh, mechanism.fresh.design
     decoder, b, blocks = design_decoder(fresh), design.block, fresh.responses
     inside, outside = fresh.supporting, fresh.other

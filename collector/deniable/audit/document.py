@@ -23,7 +23,7 @@ _WIDEST_NAME: Final = 24
 
 @dataclass(frozen=True, slots=True)
 class AuditSubject:
-    """The subject of an audit: the matrix of a file, or of a survey that has several reports."""
+    """The subject of an audit: the matrix of a file, or of a survey with several reports."""
 
     title: str
     matrix: Mechanism
@@ -31,7 +31,7 @@ class AuditSubject:
     responses: Sequence[str]
     note: str
     terms: Sequence[Fact] = ()
-    design: "Incidences | None" = None  # what was counted of it, if it is a design
+    design: "Incidences | None" = None  # its counts, if it is a design
 
     def facts(self) -> list[Fact]:
         """Return the name of the subject."""
@@ -58,7 +58,7 @@ def audit_document(subject: AuditSubject, epsilon: str | None, delta: str | None
     pure = pure_level(matrix)
     at_delta = None if delta is None else tight_epsilon(matrix, delta)
     at_epsilon = None if epsilon is None else tight_delta(matrix, epsilon)
-    # Each finding is a point of the matrix's own privacy curve: any will do.
+    # Each finding is a point of the matrix's own privacy curve, so any will do.
     points: list[tuple[Fraction | None, Fraction]] = [
         (finding.odds, finding.delta)
         for finding in (at_delta, at_epsilon, pure)

@@ -1,7 +1,7 @@
 """Any mechanism: a solution matrix given entry by entry, exactly.
 
-The algebra is exact, so that what holds for matrices holds here: products and mixtures have the
-very entries that they have on paper, over whatever common denominator that takes. Only
+The algebra is exact, so theorems about matrices apply here: products and mixtures have exactly
+their theoretical entries, over a common denominator as large as needed. Only
 :meth:`SolutionMatrix.certified` rounds, onto a grid from which one 64-bit word samples, and it
 proves that the guarantee is kept.
 """
@@ -33,9 +33,9 @@ _TOLERANCE: Final = Fraction(1, 10**9)
 
 
 class InvalidMatrix(ValueError):
-    """The matrix that was given is not stochastic.
+    """The given matrix is not stochastic.
 
-    ``row`` is the index of the first row at fault, or None if the matrix as a whole is.
+    ``row`` is the index of the first invalid row, or None if the whole matrix is invalid.
     """
 
     def __init__(self, row: int | None, reason: str) -> None:
@@ -55,8 +55,7 @@ class SolutionMatrix:
     """A stochastic matrix of integers over a common denominator, its grid.
 
     There is a row for each category, whose integers sum to the grid; at most 4,096 rows and 4,096
-    columns. InvalidMatrix names the first row that has another length, a negative entry or another
-    sum.
+    columns. InvalidMatrix names the first row with another length, a negative entry or another sum.
 
     Source: Holohan, Leith and Mason, section 2; docs/mathematics.md, section 8.
     """
@@ -67,7 +66,7 @@ class SolutionMatrix:
     def __init__(self, weights: Iterable[Iterable[int]], grid: int) -> None:
         if grid < 1:
             raise InvalidMatrix(None, "the grid must be positive")
-        # Ints of Python's own: numpy's wrap around when they are summed.
+        # Python's own ints: numpy's overflow when they are summed.
         rows = [list(map(operator.index, row)) for row in weights]
         grid = operator.index(grid)
         if not 1 <= len(rows) <= MAX_DENSE:
@@ -85,12 +84,12 @@ class SolutionMatrix:
             if (total := sum(row)) != grid:
                 share = _about(Fraction(total, grid))
                 raise InvalidMatrix(x, f"does not sum to 1 exactly, but to {share}")
-        # Eight bytes an entry instead of some forty, wherever the weights allow it.
+        # Eight bytes per entry instead of some forty, wherever the weights allow it.
         self._rows = [array("Q", row) if max(row) < 1 << _WORD else tuple(row) for row in rows]
 
     @classmethod
     def exact(cls, rows: Iterable[Iterable[Number]]) -> Self:
-        """Return the matrix of exact probabilities; floats are for :meth:`approximate`."""
+        """Return the matrix of exact probabilities; for floats use :meth:`approximate`."""
         fractions = [[exact_number("a probability", entry) for entry in row] for row in rows]
         grid = common_denominator((e.denominator for row in fractions for e in row), _MOST_BITS)
         if grid is None:
@@ -103,8 +102,8 @@ class SolutionMatrix:
     def approximate(cls, rows: Iterable[Iterable[float]], *, bits: int = _WORD) -> Self:
         """Return the matrix on the grid of 2^bits that is nearest to probabilities in floats.
 
-        Its guarantee is that of the integers it holds, not of the numbers given: read it off
-        ``privacy``, or ask for one with :meth:`certified`. Sums may be 1e-9 away from 1.
+        Its guarantee is that of its integers, not of the given numbers: read it from ``privacy``,
+        or request one with :meth:`certified`. Sums may differ from 1 by 1e-9.
         """
         grid = _grid_of(bits)
         rounded = []
@@ -133,10 +132,10 @@ class SolutionMatrix:
     def certified(self, epsilon: Number, delta: Number = "0", *, bits: int = _WORD) -> Self:
         """Return this matrix rounded onto 2^bits, provably (epsilon, delta)-private.
 
-        If rounding alone would break the guarantee, as little uniform noise is mixed in as pays
-        for it, about ``|Y| 2^-bits``; and a share of up to 1e-9 for what the matrix itself is over,
-        as an optimal one written in floats is. So the guarantee is the one that was asked for. The
-        pure check looks at each entry once; with delta > 0 all pairs of rows are compared.
+        If rounding alone would break the guarantee, the least uniform noise that compensates is
+        mixed in, about ``|Y| 2^-bits``. A share of up to 1e-9 is added for an excess of the matrix
+        itself, such as that of an optimal one written in floats. So the guarantee is the requested
+        one. The pure check looks at each entry once; with delta > 0 all pairs of rows are compared.
 
         Raises:
             InvalidPrivacyParameter: if that noise does not make it private.
@@ -148,7 +147,7 @@ class SolutionMatrix:
 
     @property
     def privacy(self) -> Privacy:
-        """Return the tight guarantee, read off the entries."""
+        """Return the tight guarantee, computed from the entries."""
         return MatrixPrivacy(self)
 
     def row(self, category: int) -> Sequence[int]:
@@ -173,13 +172,13 @@ class SolutionMatrix:
                 "certified(epsilon, delta) for such a matrix"
             )
         word = draw() & (self.grid - 1)
-        # Every boundary is compared, so that the work says nothing about answer or response.
+        # Every boundary is compared, so the running time is independent of answer and response.
         return sum(word >= boundary for boundary in accumulate(row[:-1]))
 
     def __matmul__(self, processing: "SolutionMatrix") -> "SolutionMatrix":
         """Return the matrix of randomising the response once more (post-processing).
 
-        Theorem 1: no less private than this one, at every epsilon.
+        By Theorem 1 it is no less private than this one, at every epsilon.
         """
         if not isinstance(processing, SolutionMatrix):
             return NotImplemented
@@ -194,7 +193,7 @@ class SolutionMatrix:
         )
 
     def mixed(self, other: "SolutionMatrix", share: Number) -> "SolutionMatrix":
-        """Return the matrix that uses ``other`` with probability ``share``, else this one."""
+        """Return the matrix that uses ``other`` with probability ``share``, otherwise this one."""
         part = exact_number("share", share)
         if not 0 <= part <= 1:
             raise InvalidMatrix(None, "the share must be in [0, 1]")
@@ -235,7 +234,7 @@ class SolutionMatrix:
 
 
 def _reduced(rows: Sequence[Sequence[int]], grid: int) -> SolutionMatrix:
-    """Return the matrix over the smallest grid that holds it."""
+    """Return the matrix over the smallest possible grid."""
     common = gcd(grid, *(weight for row in rows for weight in row))
     return SolutionMatrix(([weight // common for weight in row] for row in rows), grid // common)
 
@@ -253,19 +252,18 @@ def _grid_of(bits: int) -> int:
     return 1 << bits
 
 
-# Putting probabilities onto a grid of integers, without losing the guarantee.
-#
-# Rounding moves each probability by less than 1/N and delta at any epsilon by at most (1 +
-# e^epsilon) |Y| / (4N), but it usually destroys delta = 0. Then a little uniform noise, mixed in
-# beforehand, pays for it, and an inequality between integers proves the result. So it does for
-# what floats have destroyed: an optimal matrix has no room, and half of those written in floats
-# are over their epsilon in the sixteenth place.
+# Probabilities are put onto a grid of integers without losing the guarantee. Rounding moves each
+# probability by less than 1/N and delta at any epsilon by at most (1 + e^epsilon) |Y| / (4N), but
+# it usually destroys delta = 0. Then a little uniform noise, mixed in beforehand, compensates, and
+# an inequality between integers proves the result. It also compensates errors of floats: an optimal
+# matrix has no margin, and half of those written in floats exceed their epsilon in the sixteenth
+# place.
 
 Weights = Sequence[int]
 
 _PRECISION = 160
 _MOST_NOISE = Fraction(1, 10**9)
-"""The share that may pay for the rows themselves: too small for any estimate to show."""
+"""The share of noise for the rows themselves: too small to show in any estimate."""
 
 
 def common_denominator(denominators: Iterable[int], most_bits: int) -> int | None:
@@ -281,7 +279,7 @@ def common_denominator(denominators: Iterable[int], most_bits: int) -> int | Non
 def largest_remainder(weights: Weights, grid: int) -> list[int]:
     """Return integers in proportion to the weights that sum to ``grid``, each within 1 of it.
 
-    The units that rounding down leaves over go to the largest remainders, one each; of equal ones,
+    The units left over by rounding down go to the largest remainders, one each; among equal ones,
     to the first.
     """
     total = sum(weights)
@@ -297,9 +295,9 @@ def certified_rows(
 ) -> list[list[int]]:
     """Return the rows over ``grid``, provably (epsilon, delta)-private.
 
-    Rounded as they are if that already is; else with as little uniform noise mixed in beforehand as
-    pays for rounding, and for rows that are over epsilon or delta by no more than floats are. The
-    rows given all have the same sum.
+    They are rounded directly if that suffices. Otherwise the least uniform noise is mixed in
+    beforehand that compensates for rounding, and for rows that exceed epsilon or delta by a float's
+    error. The given rows all have the same sum.
 
     Raises:
         InvalidPrivacyParameter: if a share of 1e-9 of noise does not make the rows themselves
@@ -308,15 +306,15 @@ def certified_rows(
 
     Source: docs/mathematics.md, section 8.
     """
-    # What is private at the lower bound of e^epsilon is private at epsilon; what is not at the
-    # upper one is not.
+    # A matrix that is private at the lower bound of e^epsilon is private at epsilon; one that is
+    # not at the upper bound is not.
     lower, upper = odds_floor(epsilon, _PRECISION), odds_ceiling(epsilon, _PRECISION)
     rounded = [largest_remainder(row, grid) for row in rows]
     if _excess(rounded, lower, delta) <= 0:
         return rounded
     # A positive excess a = w - E z over the common sum becomes (1 - share) a - share c if a share
-    # of noise is mixed in, c = (E - 1)/|Y|; and one such column there is at least, so that the sum
-    # H of all, which is to be delta at most, becomes no more than (1 - share) H - share c.
+    # of noise is mixed in, c = (E - 1)/|Y|. There is at least one such column, so the sum H of all,
+    # which must be at most delta, becomes at most (1 - share) H - share c.
     responses, over = len(rows[0]), max(Fraction(0), _excess(rows, upper, delta))
     per_share = over + delta + (lower - 1) / responses
     if over > _MOST_NOISE * per_share:
@@ -324,7 +322,8 @@ def certified_rows(
             "the matrix is not private at this epsilon and delta; raise them, or mix it with the "
             "uniform matrix first"
         )
-    # Rounding puts at most 1/N on w and takes E/N off E z, and at most (1 + E)|Y|/(4N) onto H.
+    # Rounding adds at most 1/N to w and subtracts E/N from E z, and adds at most (1 + E)|Y|/(4N) to
+    # H.
     cost = (1 + upper) * (Fraction(responses, 4) if delta else 1) / grid
     if over + cost < per_share:
         # (1 - a/b) w/G + (a/b)/|Y| over the common denominator b |Y| G.
@@ -341,9 +340,10 @@ def certified_rows(
 
 
 def _excess(rows: Sequence[Weights], odds: Fraction, delta: Fraction) -> Fraction:
-    """Return the distance of integer rows of one sum from privacy; at most 0 if they are private.
+    """Return the distance of integer rows with one sum from privacy; at most 0 if they are private.
 
-    The largest w - E z, or at delta > 0 the largest sum of these, less delta; odds = E = u/v.
+    It is the largest w - E z, or with delta > 0 the largest sum of these, minus delta; odds = E =
+    u/v.
     """
     u, v = odds.numerator, odds.denominator
     if delta == 0:

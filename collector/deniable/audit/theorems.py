@@ -1,4 +1,4 @@
-"""The paper's theorems as exact functions between privacy, the exponent, the lie and the error.
+"""The paper's theorems as exact functions of privacy, the exponent, the lie and the error.
 
 Everything is rational in four numbers, so everything here is exact:
 
@@ -8,9 +8,9 @@ Everything is rational in four numbers, so everything here is exact:
 - error: the probability that one row's response is wrong. For n rows, n times as many errors are
   expected.
 
-k = m + 1 >= 2 is the number of categories. No statement depends on the number of rows (Theorem 6).
-Epsilon itself is irrational in them; it enters and leaves through :func:`odds_below`,
-:func:`odds_above` and :func:`epsilon_above`, which are certified.
+k = m + 1 >= 2 is the number of categories. No theorem depends on the number of rows (Theorem 6).
+Epsilon itself is irrational in them; it is converted by :func:`odds_below`, :func:`odds_above` and
+:func:`epsilon_above`, which are certified.
 
 Source: Holohan, Leith and Mason (2016); docs/mathematics.md, sections 13 and 15.
 """
@@ -40,7 +40,7 @@ class TheoremDoesNotApply(ValueError):
 
 
 def odds_below(epsilon: Number) -> Fraction:
-    """Return e^epsilon, too small by less than 2^-126 of it, exact at 0; for a *demand*."""
+    """Return e^epsilon, too small by less than 2^-126 of it, exact at 0; for a *requirement*."""
     return odds_floor(exact_epsilon(epsilon))
 
 
@@ -55,10 +55,10 @@ def epsilon_above(odds: Number) -> Fraction:
 
 
 def pure_odds(categories: int, odds: Number, delta: Number) -> Fraction:
-    """Return (E + m delta)/(1 - delta): what (epsilon, delta) is worth without the delta.
+    """Return (E + m delta)/(1 - delta): the pure equivalent of (epsilon, delta).
 
     It is the greatest e^theta at which the exponential mechanism is (epsilon, delta)-private, and
-    the e^epsilon' of the pure guarantee that the optimal mechanism has anyway. Theorem 4.
+    the e^epsilon' of the optimal mechanism's actual pure guarantee. Theorem 4.
     """
     # d/q = (1 - mq)/q at q = (1 - delta)/(E + m).
     m, slack = _others(categories), exact_delta(delta)
@@ -166,7 +166,7 @@ def odds_of_lie(categories: int, lie: Number, delta: Number) -> Fraction:
     m = _others(categories)
     q, slack = _lie(lie, m), exact_delta(delta)
     more, less = max(1 - m * q, q), min(1 - m * q, q)
-    # more <= E less + delta, solved for E; and E is never below 1.
+    # more <= E less + delta, solved for E; E is never below 1.
     if more <= less + slack:
         return Fraction(1)
     if less == 0:
@@ -175,7 +175,7 @@ def odds_of_lie(categories: int, lie: Number, delta: Number) -> Fraction:
 
 
 def least_error(categories: int, odds: Number, delta: Number) -> Fraction:
-    """Return m (1 - delta)/(E + m): no (epsilon, delta)-private mechanism errs less per row.
+    """Return m (1 - delta)/(E + m): no (epsilon, delta)-private mechanism has fewer errors per row.
 
     It bounds the largest error over the databases, and also the average with all databases equally
     likely, for *every* mechanism D^n -> D^n, not only for products. For the largest error only the
@@ -185,7 +185,7 @@ def least_error(categories: int, odds: Number, delta: Number) -> Fraction:
 
 
 def greatest_trace(categories: int, odds: Number, delta: Number) -> Fraction:
-    """Return k (E + m delta)/(E + m): the most that truths can sum to over all categories."""
+    """Return k (E + m delta)/(E + m): the largest sum of the truths over all categories."""
     # P_ii <= E P_ji + delta. Sum over j != i: m P_ii <= E (sum_j P_ji - P_ii) + m delta.
     # Sum over i, with sum_ij P_ij = k:        (m + E) trace <= k (E + m delta).
     m = _others(categories)
@@ -194,14 +194,14 @@ def greatest_trace(categories: int, odds: Number, delta: Number) -> Fraction:
 
 
 def odds_of_error(categories: int, error: Number, delta: Number) -> Fraction:
-    """Return the smallest odds at which some mechanism errs no more than this (above 0) per row."""
+    """Return the smallest odds at which a mechanism has at most this error (above 0) per row."""
     m = _others(categories)
     most = exact_number("error", error)
     if not 0 <= most <= 1:
         raise InvalidPrivacyParameter("error must be in [0, 1]")
     if most == 0:
         raise TheoremDoesNotApply("without any error no finite epsilon holds; allow some")
-    # m (1 - delta)/(E + m) <= error, solved for E; and E is never below 1.
+    # m (1 - delta)/(E + m) <= error, solved for E; E is never below 1.
     return max(Fraction(1), m * (1 - exact_delta(delta)) / most - m)
 
 
@@ -231,7 +231,7 @@ class Lie:
 def largest_lie(matrix: Mechanism, odds: Fraction | None, delta: Fraction) -> Lie:
     """Compare the largest probability of a lie over the categories (Theorem 10)."""
     k = matrix.categories
-    # A matrix with responses of its own has no truth to tell, even if they are as many.
+    # A matrix with responses of its own has no truthful ones, even if there are as many.
     if k != matrix.responses or getattr(matrix, "truth", k) is None:
         return Lie(None, None, _NOT_SQUARE)
     truth = min(matrix.row(x)[x] for x in range(1 if matrix.privacy.apart else k))

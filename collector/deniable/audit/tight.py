@@ -1,20 +1,20 @@
 """Tight privacy of any matrix, exactly, with a witness, and its curve of delta by epsilon.
 
 A matrix is (epsilon, delta)-private if P(x, S) <= E P(x', S) + delta for all categories x, x' and
-all sets S of responses, E = e^epsilon. Theorem 2 leaves one set a pair: with
+all sets S of responses, E = e^epsilon. Theorem 2 leaves one set per pair: with
 
     phi(E) = sum_y (P_xy - E P_x'y)_+          (convex, decreasing, piecewise linear in E),
 
 the tight delta at E is the largest phi(E) over all ordered pairs, and the tight E at delta is the
 smallest at which no phi exceeds delta. The witness is that pair, with the set of responses that x
-makes more than E times as likely as x' does: one subtraction shows that nothing smaller holds.
+makes more than E times as likely as x' does: one subtraction shows that no smaller value holds.
 
-Which pair is the worst is decided in integers. Floats (:mod:`deniable.audit.all_pairs`) only
-rule out pairs that provably are not. If more pairs come as close to the worst as floats can tell
-than integers can look at (2^22 entries; never while k^2 |Y| is below that), the result is an upper
-bound, larger by some 10^-12 of itself, and says so. Of equally bad pairs the first is reported.
+Integers decide which pair is the worst. Floats (:mod:`deniable.audit.all_pairs`) only exclude pairs
+that provably are not. If too many pairs are equally bad within float accuracy for integers to
+compare (2^22 entries; never while k^2 |Y| is below that), the result is an upper bound, larger by
+some 10^-12 of itself, and is marked as such. Of equally bad pairs the first is reported.
 
-Where all pairs are alike, as in randomised response and block designs, none is compared.
+If all pairs are alike, as in randomised response and block designs, none is compared.
 
 Source: Holohan, Leith and Mason (2016), Theorem 2; docs/mathematics.md, section 7.
 """
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 class Witness:
     """A category x that favours the responses S over another, x', with P(x, S) and P(x', S).
 
-    S may be large: where all pairs of rows are alike, it is listed only when it is read.
+    S may be large: if all pairs of rows are alike, it is listed only when it is read.
     """
 
     category: int
@@ -69,13 +69,13 @@ class Witness:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A guarantee of a matrix, and the reason why it gives no better one.
+    """A guarantee of a matrix, and the reason why it is not better.
 
     Attributes:
         odds: e^epsilon; None if no finite one holds with this delta (or, if not exact, is shown).
-        witness: shows that nothing smaller holds; None where nothing can be, at odds 1 or delta 0.
-        exact: whether the guarantee is tight. Otherwise it holds all the same, and the witness
-            bounds from below how much smaller it might be.
+        witness: shows that no smaller value holds; None at odds 1 or delta 0, the smallest values.
+        exact: whether the guarantee is tight. Otherwise it still holds, and the witness limits how
+            much smaller it might be.
     """
 
     odds: Fraction | None
@@ -94,8 +94,8 @@ def witness_of(
 ) -> Witness:
     """Return the set of responses on which x exceeds E times x', with both its probabilities.
 
-    With ``ties`` those that x makes exactly E times as likely belong to it: they change nothing at
-    these odds, and show that smaller ones do not hold.
+    With ``ties`` it includes responses that x makes exactly E times as likely: they change nothing
+    at these odds, and show that smaller ones do not hold.
     """
     one, two = matrix.row(category), matrix.row(other)
     responses = _favoured(one, two, odds, ties=ties)
@@ -106,7 +106,7 @@ def witness_of(
 def telling_witness(matrix: Mechanism, odds: Fraction) -> Witness:
     """Return the responses that are at least E times as likely in the one row as in the other.
 
-    For mechanisms whose guarantee says how any two rows differ.
+    It is for mechanisms whose guarantee includes how any two rows differ.
     """
     apart = matrix.privacy.apart or ()
     parts = [part for part in apart if part.more > part.less and part.more >= odds * part.less]
@@ -167,8 +167,8 @@ _MOST_EXACT_POINTS: Final = 1 << 20
 class PrivacyCurve:
     """Delta as a function of e^epsilon, linear between its points (odds, delta), odds from 1 on.
 
-    They are all the breakpoints if it is exact, else some; the true curve is convex, so that it
-    lies nowhere above the lines between them. After the last, delta no longer falls.
+    The points are all the breakpoints if it is exact, otherwise some; the true curve is convex, so
+    it is nowhere above the lines between them. After the last, delta no longer falls.
     """
 
     points: tuple[tuple[Fraction, Fraction], ...]
@@ -188,8 +188,8 @@ class PrivacyCurve:
 def privacy_curve(matrix: Mechanism, epsilons: Iterable[Number] | None = None) -> PrivacyCurve:
     """Return the whole privacy curve, or for larger matrices its points at 0 and these epsilons.
 
-    Without epsilons it has all its breakpoints, exactly; ``k^2 |Y|`` above 2^20 is MatrixTooLarge
-    then, where the rows have to be compared.
+    Without epsilons it has all its breakpoints, exactly; then ``k^2 |Y|`` above 2^20 raises
+    MatrixTooLarge if the rows have to be compared.
     """
     if epsilons is not None:
         levels = map(odds_below, sorted({Fraction(0), *map(exact_epsilon, epsilons)}))
@@ -202,8 +202,8 @@ def privacy_curve(matrix: Mechanism, epsilons: Iterable[Number] | None = None) -
         raise MatrixTooLarge(
             "there is no exact curve for so many pairs; give the epsilons of interest"
         )
-    # The loss that dominates those of all pairs has this very curve, and its atoms' ratios are
-    # where it bends.
+    # The loss that dominates those of all pairs has this very curve, and its breakpoints are the
+    # atoms' ratios.
     loss = PrivacyLoss.of_mechanism(matrix)
     bends = {odds for p, q in loss.atoms if (odds := Fraction(p, q)) > 1} | {Fraction(1)}
     points = tuple((odds, loss.delta_at_odds(odds)) for odds in sorted(bends))
@@ -217,9 +217,9 @@ _MOST_EXACT: Final = 1 << 22
 
 
 def pure_level(matrix: Mechanism) -> Finding:
-    """Return the tight epsilon at delta = 0, with two categories and a response that show it.
+    """Return the tight epsilon at delta = 0, with two categories and a response that prove it.
 
-    One pass over the entries, in integers; none where all pairs of rows are alike.
+    It needs one pass over the entries, in integers; none if all pairs of rows are alike.
     """
     if matrix.privacy.apart is not None:
         return _told_epsilon(matrix, Fraction(0))
@@ -246,8 +246,8 @@ def tight_delta(matrix: Mechanism, epsilon: Number) -> Finding:
 def tight_delta_at_odds(matrix: Mechanism, odds: Number) -> Finding:
     """Return the smallest delta that holds with e^epsilon = ``odds`` (Theorem 2).
 
-    Its witness is the set S = {y: P_xy > E P_x'y} with P(x, S) = E P(x', S) + delta. More than
-    2^26 entries are MatrixTooLarge, here and below.
+    Its witness is the set S = {y: P_xy > E P_x'y} with P(x, S) = E P(x', S) + delta. More than 2^26
+    entries raise MatrixTooLarge, here and below.
     """
     exact = exact_number("odds", odds)
     if exact < 1:
@@ -264,8 +264,8 @@ def tight_delta_at_odds(matrix: Mechanism, odds: Number) -> Finding:
 def tight_epsilon(matrix: Mechanism, delta: Number) -> Finding:
     """Return the smallest epsilon that holds with this delta.
 
-    Its witness is the set S = {y: P_xy >= E P_x'y} with P(x, S) = E P(x', S) + delta, so that no
-    smaller E will do; or, if no E will do, a set with P(x, S) > delta and P(x', S) = 0.
+    Its witness is the set S = {y: P_xy >= E P_x'y} with P(x, S) = E P(x', S) + delta, which
+    excludes smaller E; or, if no E suffices, a set with P(x, S) > delta and P(x', S) = 0.
     """
     slack = exact_delta(delta)
     pure = pure_level(matrix)
@@ -285,13 +285,13 @@ def tight_epsilon(matrix: Mechanism, delta: Number) -> Finding:
 
 
 def _told_epsilon(matrix: Mechanism, slack: Fraction) -> Finding:
-    """Return the smallest odds where any two rows show all, by the parts in which they differ."""
+    """Return the smallest odds if all pairs of rows are alike, from their differing parts."""
     apart = matrix.privacy.apart or ()
     falling = sorted(apart, key=lambda part: part.more / part.less, reverse=True)
     grid = lcm(*(mass.denominator for part in falling for mass in part[:2]))
     masses = ((int(part.more * grid), int(part.less * grid)) for part in falling)
     odds = odds_of_masses(0, masses, slack * grid)
-    assert odds is not None  # some factor lies between any two rows
+    assert odds is not None  # any two rows have some factor between them
     return Finding(odds, slack, telling_witness(matrix, odds) if odds > 1 else None)
 
 
@@ -317,7 +317,7 @@ def _first_pair(
 
 
 def _bounds(matrix: Rows) -> "PairBounds":
-    from deniable.audit.all_pairs import PairBounds  # numpy only where pairs are compared
+    from deniable.audit.all_pairs import PairBounds  # numpy is needed only to compare pairs
 
     return PairBounds(matrix)
 
@@ -325,7 +325,7 @@ def _bounds(matrix: Rows) -> "PairBounds":
 def _delta_above_zero(matrix: Rows, odds: Fraction, bad: _Pair) -> Finding:
     """Return the tight delta at odds at which the pair ``bad`` needs some."""
     bounds = _bounds(matrix).at(odds)
-    # What a likely pair needs rules others out; those that it does not are judged in order.
+    # The need of a likely pair excludes others; the remaining ones are judged in order.
     known = max((_excess(matrix, pair, odds), pair) for pair in (bad, bounds.likely()))
     best: tuple[Fraction, _Pair] | None = None
     judged = 0
@@ -345,9 +345,9 @@ def _delta_above_zero(matrix: Rows, odds: Fraction, bad: _Pair) -> Finding:
 def _odds_above_one(matrix: Mechanism, slack: Fraction, bad: _Pair) -> Finding:
     """Return the tight odds at a delta > 0 with which finite ones hold."""
     bounds = _bounds(matrix)
-    # Up from below: solve phi = delta for one bad pair, look for a pair that is bad there, and so
-    # on until there is none. Every pair is solved at most once, since phi decreases; a row without
-    # a bad pair never has one again.
+    # From below: solve phi = delta for one bad pair, find a pair that is bad there, and so on until
+    # there is none. Every pair is solved at most once, since phi decreases; a row without a bad
+    # pair never has one again.
     pair, odds, judged, rows = bad, Fraction(1), 0, None
     while True:
         odds = _pair_odds(matrix, pair, slack)
@@ -369,7 +369,7 @@ def _odds_above_one(matrix: Mechanism, slack: Fraction, bad: _Pair) -> Finding:
                 break
             if excess == slack and witness is None and odds > 1:
                 tie = witness_of(matrix, *candidate, odds, ties=True)
-                # If x' never gives these responses, then smaller odds do as well.
+                # If x' never gives these responses, smaller odds also hold.
                 witness = tie if tie.other_probability else None
         else:
             return Finding(odds, slack, witness)
@@ -378,10 +378,10 @@ def _odds_above_one(matrix: Mechanism, slack: Fraction, bad: _Pair) -> Finding:
 def _odds_enough(
     matrix: Mechanism, bounds: "PairBounds", odds: Fraction, slack: Fraction, pair: _Pair
 ) -> Finding:
-    """Return odds just above these that certainly hold, where too many pairs are near the worst."""
+    """Return slightly larger odds that certainly hold, if too many pairs are near the worst."""
     witness = witness_of(matrix, *pair, odds, ties=True)
     for bits in range(36, 0, -4):
-        # Where this pair needs a little less than delta, floats may see that no other needs more.
+        # If this pair needs slightly less than delta, floats may show that no other needs more.
         less = slack - slack / (1 << bits)
         if _excess(matrix, pair, Fraction(matrix.grid + 1)) >= less:
             break
@@ -392,10 +392,10 @@ def _odds_enough(
 
 
 def _pair_odds(matrix: Rows, pair: _Pair, slack: Fraction) -> Fraction:
-    """Return the smallest odds at which this pair needs no more than the slack; None if none do."""
+    """Return the smallest odds at which this pair needs at most the slack, or None."""
     one, other = map(matrix.row, pair)
     certain = sum(w for w, z in zip(one, other, strict=True) if z == 0)
-    # Ratios of 1 and less never enter: E >= 1.
+    # Ratios of 1 and below never enter: E >= 1.
     rest = [(w, z) for w, z in zip(one, other, strict=True) if w > z > 0]
     falling = sorted(rest, key=lambda masses: Fraction(*masses), reverse=True)
     odds = odds_of_masses(certain, falling, slack * matrix.grid)

@@ -1,4 +1,4 @@
-"""``deniable init`` and ``serve``: making and running a collector."""
+"""``deniable init`` and ``serve``: creating and running a collector."""
 
 import logging
 import os
@@ -33,7 +33,7 @@ _END_SECONDS: Final = 30.0
 
 
 def made_collector(directory: Path, public: Sequence[str]) -> Config:
-    """Make a collector on a free port of this machine; anyone may read these surveys."""
+    """Create a collector on a free port of this machine; anyone may read these surveys."""
     with socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])
@@ -89,7 +89,7 @@ def init(directory: Path, origin: str | None, port: int | None, authority_key: P
     """
     key_file = authority_key or default_key_file(directory)
     if port is None:
-        # Of https, the port is that of a proxy, unless the collector ends TLS itself.
+        # For https, the port is a proxy's, unless the collector terminates TLS itself.
         local = re.fullmatch(r"http://.*[^:]:([0-9]{1,5})", origin or "", re.ASCII)
         port = _PORT if local is None else int(local[1])
     if origin is None and port == 0:

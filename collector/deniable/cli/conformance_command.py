@@ -1,4 +1,4 @@
-"""The command that takes a device through the protocol's rules."""
+"""The command that tests a device against the protocol's rules."""
 
 import click
 
@@ -20,7 +20,7 @@ def conformance(ctx: click.Context, command: str, rules: tuple[str, ...], *, as_
     tester supplies its clocks, and all traffic stays on this machine. The exit status is 1 if a
     rule fails or cannot be judged.
     """
-    # Imported here: --help does not wait for what the scenarios need.
+    # Imported here: --help does not wait for the scenarios' imports.
     from deniable.conformance import (
         RULES,
         AdapterBroke,

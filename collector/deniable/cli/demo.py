@@ -33,7 +33,7 @@ _Row = dict[str, Any]
 
 _MOST_ROWS: Final = 20
 _FREQUENT: Final = 10
-"""Rows of a table that has too many answers to show all."""
+"""The most rows of a table with too many answers to show."""
 _ROUNDING: Final = 1e-9
 _BARS: Final = tuple(Column(key, "", "name") for key in ("answer", "figure", "bar"))
 
@@ -98,7 +98,7 @@ def demo_document(
 
 
 def _curve(distribution: Mapping[str, Any], truth: Mapping[str, int], n: int) -> list[_Row]:
-    """Return the shares up to each answer but the last, with the true ones."""
+    """Return the shares up to each answer except the last, with the true ones."""
     rows, true = distribution["curve"], 0.0
     curve = []
     for row in rows[:-1]:
@@ -147,7 +147,7 @@ _MOST_HISTOGRAM_BYTES: Final = 64 << 20
 def demonstrate(
     data: DemoSurvey, answers: list[str], epsilon: str, mechanism: str, directory: Path
 ) -> None:
-    """Make a collector, have one device per answer report to it, and show its estimates."""
+    """Create a collector, have one device per answer report to it, and show its estimates."""
     screen = console()
     config = made_collector(directory, public=[data.name])
     manifest = _published(data, epsilon, mechanism, config, directory)

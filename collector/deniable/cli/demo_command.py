@@ -50,7 +50,7 @@ def demo(
     Each person in the data is a separate device with its own secret. It randomises and signs a
     report, and sends it over HTTP to a collector process on this machine.
     """
-    from deniable.cli.demo import demonstrate  # with numpy, for which --help does not wait
+    from deniable.cli.demo import demonstrate  # imports numpy, for which --help does not wait
 
     surveys = DEMO_SURVEYS[survey]
     if by is not None and by not in surveys:

@@ -14,7 +14,7 @@ _FLUSH_SECONDS = 60.0
 def report_all(
     collector: str, authority: bytes, survey: Survey, answers: Sequence[str]
 ) -> Iterator[int]:
-    """Let one device per answer take part; yield the number of newly finished ones.
+    """Let one device per answer participate; yield the number of newly finished ones.
 
     It uses one process per core; one error ends them all.
 
@@ -41,7 +41,7 @@ def _report(collector: str, authority: bytes, survey: Survey, answers: Sequence[
             surveys=[survey],
             state=IN_MEMORY,
             consent="on",
-            settings=ClientSettings(first_epoch="now"),  # it makes one report, and is gone
+            settings=ClientSettings(first_epoch="now"),  # each device sends one report
             lifetime_epsilon=survey.max_epsilon,
             background=False,
         ) as device:

@@ -1,4 +1,4 @@
-"""``deniable report`` and ``device``: a device in a shell, and a look at what one stored."""
+"""``deniable report`` and ``device``: a device in a shell, and a view of stored reports."""
 
 from argparse import Namespace
 from pathlib import Path

@@ -31,7 +31,7 @@ def doctor(
             raise click.UsageError("--ready allows no other option")
         _ask_if_ready(directory)
         return
-    # Imported here: neither --help nor --ready waits for what the checks need.
+    # Imported here: neither --help nor --ready waits for the checks' imports.
     from deniable.cli.screen import show_rows
     from deniable.doctor.diagnosis import Status, findings_document
     from deniable.doctor.examination import examine

@@ -85,7 +85,7 @@ def hist(
     )
 
 
-# The statuses of Nagios' plugins, which Icinga, Sensu, Zabbix and Checkmk run as they are.
+# The statuses of Nagios' plugins, which Icinga, Sensu, Zabbix and Checkmk run unchanged.
 _STATUSES: Final = {False: 0, None: 1, True: 2}
 
 
@@ -148,7 +148,7 @@ def watch(
         estimate = histogram.mean() if answers is None else histogram.share(answers)
     verdict = estimate.below(edge) if above is None else estimate.above(edge)
     document = verdict.document()
-    if not as_json:  # the sentence comes first, and has those cautions that change its use
+    if not as_json:  # the sentence comes first, with the cautions that affect its use
         notes = [caution for caution in document.cautions if not caution.brief]
         document = replace(document, cautions=notes)
     show(document, as_json=as_json)

@@ -1,4 +1,4 @@
-"""``deniable authority`` and ``gateway``: a collector's keys, and handing over to the next."""
+"""``deniable authority`` and ``gateway``: a collector's keys, and their rotation."""
 
 import time
 from pathlib import Path
@@ -89,10 +89,10 @@ def rotate_authority(
     old_file, old = read_newest_key(directory, authority_key, chain[-1])
     new_file = new_key or default_key_file(directory, len(rotations) + 2)
     check_outside(new_file, directory)
-    # The next key may be there: an attempt that failed, or another machine, made it.
+    # The next key may exist: a failed attempt, or another machine, created it.
     confirm(yes, f"Hand over from {old_file} to {new_file} for good?")
     new = read_authority_key(new_file) if new_file.exists() else create_key_file(new_file)
-    gateway = None  # made before the hand-over, so that a broken file stops it
+    gateway = None  # created before the rotation, so that a broken file prevents it
     if config.gateway_keys.exists():
         gateway = sign_gateway_anew(read_gateway_file(config.gateway_keys), chain, new)
 

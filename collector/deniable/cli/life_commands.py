@@ -106,7 +106,7 @@ def seals(name: str, survey_id: str | None, place: Place, *, as_json: bool) -> N
 def _show(made: Seal, remark: str = "") -> None:
     click.echo(f"sealed    epoch {made.epoch}, {instant_text(made.sealed_at)}{remark}")
     click.echo("reports   " + (_HELD_BACK if made.reports is None else f"{made.reports:,}"))
-    # Whoever has it could search by hashing for the few counts that are held back.
+    # With the digest, one could search by hashing for the few counts that are held back.
     click.echo("digest    " + (made.digest.hex() or "also held back"))
 
 
@@ -185,7 +185,7 @@ def distrust_issuer(issuer: str, directory: Path, yes: bool) -> None:
             if issuer_id in manifest.enrolment.issuer_ids
         ]
         if not listed:
-            # Nobody it vouches for is taken anyway; so it was mistyped, and another is meant.
+            # No report of it is accepted anyway; so the name was probably mistyped.
             raise click.ClickException(
                 "no published survey names this issuer; is the name or key right?"
             )
@@ -214,7 +214,7 @@ def _called(manifest: Manifest) -> str:
 
 
 def _instant(_: click.Context, __: click.Parameter, text: str | None) -> int | None:
-    """Return the Unix seconds at which a date begins in UTC, or of a time with an offset."""
+    """Return the Unix seconds of a date's beginning in UTC, or of a time with an offset."""
     if text is None:
         return None
     try:

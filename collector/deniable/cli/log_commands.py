@@ -1,4 +1,4 @@
-"""``deniable log``: the public log of all that the authority ever signed."""
+"""``deniable log``: the public log of everything that the authority ever signed."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -224,7 +224,7 @@ def cosigned_text(config: Config, held: PublicLog) -> str:
 
 def _key_text(key_file: Path, newest: SignedCheckpoint | None, origin: str) -> str:
     """Return the text of the log's public key, or of where its private half should be."""
-    if newest is not None or log_key_file(key_file).exists():  # else it would be made
+    if newest is not None or log_key_file(key_file).exists():  # otherwise it would be created
         with suppress(LogKeyMissing):
             _, key = find_log_key(key_file, newest)
             return str(verifier_key(origin, key))

@@ -107,7 +107,7 @@ def verify(
     read = partial(read_file, Path(place)) if site is None else site.read
     first = read_checkpoint(read)
     replies = NO_REPLIES
-    if read_policy is not None:  # before the log is read, which is then no older than they know
+    if read_policy is not None:  # before the log, so that the log is not older than their answers
         replies = asyncio.run(ask_witnesses(read_policy.witnesses, first.checkpoint.origin))
     own = [] if bundle is None else bundled(bundle)
     if site is None:
@@ -170,7 +170,7 @@ def _key(text: str) -> "VerifierKey":
 
 
 def _listed(policy: "LogPolicy | None", checkpoint: "SignedCheckpoint") -> "VerifierKey | None":
-    """Return the key, among the policy's logs, that signed a checkpoint; else the first."""
+    """Return the key, among the policy's logs, that signed a checkpoint; otherwise the first."""
     from deniable.logs import TransparencyLogError
 
     keys = [] if policy is None else [log.key for log in policy.logs]

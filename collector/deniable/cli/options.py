@@ -70,7 +70,7 @@ def proportion(text: str) -> float:
 
 def days(text: str) -> int:
     """Read a length of time in whole days: 30d, or 2w."""
-    from deniable.directory.collector_directory import MOST_DAYS  # with the whole directory
+    from deniable.directory.collector_directory import MOST_DAYS  # with the whole package
 
     match = _DAYS.fullmatch(text.strip())
     number = int(match[1]) * (7 if match[2] == "w" else 1) if match else 0
@@ -118,7 +118,7 @@ a_file = click.Path(dir_okay=False, path_type=Path)
 def program_option(
     option: str, name: str, help_text: str
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a flag for output that programs read: always UTF-8, whatever the terminal has."""
+    """Return a flag for output that programs read: always UTF-8, on any terminal."""
 
     def chosen(_: click.Context, __: click.Parameter, form: bool) -> bool:
         if form and isinstance(sys.stdout, io.TextIOWrapper):
@@ -132,7 +132,7 @@ json_option = program_option("--json", "as_json", "Print JSON.")
 
 
 def confirm(yes: bool, question: str) -> None:
-    """Ask before a final step, unless told not to; anything but yes aborts."""
+    """Ask before a final step, unless ``yes`` is set; any answer except yes aborts."""
     if not yes:
         click.confirm(question, abort=True, err=True)
 
@@ -140,7 +140,7 @@ def confirm(yes: bool, question: str) -> None:
 def checked_epoch(_: click.Context, __: click.Parameter, text: str | None) -> str | None:
     """Refuse an epoch that no survey can have; this survey's own are checked when it is read."""
     if text is not None:
-        from deniable.reading import EPOCHS  # who names none reads nothing
+        from deniable.reading import EPOCHS  # imported only for a named epoch
 
         if re.fullmatch(EPOCHS, text, re.ASCII) is None:
             raise click.BadParameter(
@@ -151,7 +151,7 @@ def checked_epoch(_: click.Context, __: click.Parameter, text: str | None) -> st
 
 
 def epoch_option(default: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return the option of an epoch or a range; its help shows the default."""
+    """Return the option for an epoch or a range; its help shows the default."""
     explained = (
         "Epoch, such as 3, or several together, such as 0-5; last, yesterday, last-week, or days "
         f"such as 2026-11-16..2026-11-29.  [default: {default}]"

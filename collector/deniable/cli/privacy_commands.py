@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 _ENVELOPE: Final = b"\x92"
-"""The first byte of a signed manifest, an array of two; no UTF-8 text begins so."""
+"""The first byte of a signed manifest, an array of two; no UTF-8 text begins with it."""
 
 
 @click.command(short_help="Show what a matrix guarantees, with the proof.")
@@ -123,7 +123,7 @@ def _counted(mechanism: SurveyMechanism) -> "Incidences | None":
     from deniable.audit.all_pairs import (
         NoDesign,
         incidences,
-    )  # numpy only where there is much to count
+    )  # numpy only if there is much to count
     from deniable.mechanisms.block_design import BlockMechanism
 
     try:

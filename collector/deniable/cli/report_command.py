@@ -177,7 +177,7 @@ def _choose(
 ) -> tuple[Manifest, Survey]:
     """Return the newest running survey that the client would admit, and its declaration.
 
-    The client judges it again, with its own state, and accepts no other survey (D11).
+    The client checks it again, with its own state, and accepts no other survey (D11).
     """
     now = time.time()
     lifetime = epsilon_to_nano("lifetime_epsilon", DEFAULT_LIFETIME_EPSILON)
@@ -189,8 +189,8 @@ def _choose(
             manifest.all_answers,
             options.max_epsilon,
             dimensions=manifest.dimensions,
-            # The person at the shell reads the terms, and is the judge of the epoch's length and
-            # of the mechanism.
+            # The person at the shell reads the terms, and decides about the epoch's length and the
+            # mechanism.
             min_epoch_seconds=manifest.schedule.epoch_seconds,
             max_kept_epsilon=options.max_epsilon,
             mechanisms=KINDS,
@@ -256,7 +256,7 @@ def _offered(way: Transport, collector: str, authority: str, name: str) -> list[
     except Refusal as refusal:
         if refusal.code is not RefusalCode.BAD_SIGNATURE:
             raise
-        # Perhaps the key was rotated. What is shown here, the client judges again by itself.
+        # The key may have been rotated. The client checks again what is shown here.
         rotations = _get(way, collector, "/v1/authority", MAX_ROTATIONS_BYTES)
         if rotations.status != 200:
             raise
@@ -270,7 +270,7 @@ def _get(way: Transport, collector: str, path: str, most: int) -> HttpAnswer:
         return way.request("GET", path, {}, b"", most)
     except TransportError as error:
         remedy = "is it running?"
-        if type(error.__cause__).__name__ == "SSLCertVerificationError":  # spares importing ssl
+        if type(error.__cause__).__name__ == "SSLCertVerificationError":  # avoids importing ssl
             remedy = "set SSL_CERT_FILE if a private authority signed its certificate"
         raise NotReady(f"{collector} cannot be reached ({error}); {remedy}") from error
 

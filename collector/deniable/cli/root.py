@@ -64,7 +64,7 @@ class _OneLineErrors(LazyGroup):
     def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
-        except BrokenPipeError:  # whoever read the output, such as head, has enough
+        except BrokenPipeError:  # the reader of the output, such as head, has enough
             sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115
             ctx.exit(0)
         except (click.ClickException, click.Abort, click.exceptions.Exit):
@@ -214,7 +214,7 @@ class _AskGroup(LazyGroup):
     """The group of questions, whose help also names those that cannot be asked."""
 
     def format_epilog(self, _: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the questions that cannot be asked, why, and what can be."""
+        """Write the questions that cannot be asked, why, and their alternatives."""
         from deniable.reading import CANNOT_BE_ASKED
 
         with formatter.section("What cannot be asked"):
@@ -247,7 +247,7 @@ UNKNOWN: Final = 3
 
 
 class FindingCommand(click.Command):
-    """A command that exits with the status "unknown", whatever goes wrong."""
+    """A command that exits with the status "unknown" after any error."""
 
     usage_status = UNKNOWN
     """The status of a wrong option."""
@@ -268,7 +268,7 @@ class FindingCommand(click.Command):
             yield
         except (click.Abort, click.exceptions.Exit):
             raise
-        except SystemExit as error:  # nobody reads the output any more: that is no finding either
+        except SystemExit as error:  # nobody reads the output any more, which is no finding either
             raise click.exceptions.Exit(UNKNOWN) from error
         except click.UsageError as error:
             error.show()

@@ -38,7 +38,7 @@ def show(document: Document, *, as_json: bool) -> None:
     if as_json:
         click.echo(document_json(document))
         return
-    if piped():  # a program reads lines
+    if piped():  # programs read lines
         widths = map(table_width, document.tables)
         width = max([_WIDTH_OF_A_PIPE, len(document.sentence), *widths])
         click.echo(document_text(document, width))
@@ -70,7 +70,7 @@ def show_figures(
 
 
 def show_prose(document: Document, *, as_json: bool) -> None:
-    """Print a document of prose, as wide as the terminal, even if a pipe reads it.
+    """Print a document of prose, as wide as the terminal, even into a pipe.
 
     A pipe that is closed early is not an error.
     """

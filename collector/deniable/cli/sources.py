@@ -48,7 +48,7 @@ async def published(store: Store, config: Config) -> list[Manifest]:
 async def find_survey(
     store: Store, config: Config, name: str, survey_id: str | None = None
 ) -> Manifest:
-    """Return the newest survey of a name, or the one whose id begins as given.
+    """Return the newest survey of a name, or the one whose id has the given beginning.
 
     Raises:
         ReadingError: if there is none, or more than one.
@@ -59,7 +59,7 @@ async def find_survey(
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a command reads: a collector's directory, or its URL."""
+    """The source of a command: a collector's directory, or its URL."""
 
     directory: Path
     collector: str | None
@@ -67,7 +67,7 @@ class Place:
     authority: str | None
 
     def origin(self) -> str | None:
-        """Return the origin of the directory's collector; None for a URL: there may be others."""
+        """Return the origin of the directory's collector; None for a URL: there may be several."""
         if self.collector is not None:
             return None
         return Config.load(self.directory).origin
@@ -186,7 +186,7 @@ def survey_argument(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """The figures that a question is about, and the form of its answer."""
+    """The figures of a question, and the form of its answer."""
 
     histogram: "Histogram"
     manifest: Manifest
@@ -221,9 +221,9 @@ def asked_epochs(manifest: Manifest, text: str | None) -> range | None:
 
 
 def asked_answers(text: str, manifest: Manifest) -> "list[str] | dict[str, list[str]] | Range":
-    """Return the answers of a text such as "good, very good", or "plan: free" of several questions.
+    """Return the answers in a text: "good, very good", or "plan: free" of several questions.
 
-    Or "31..48", all from one to the other, of answers that have an order.
+    For ordered answers, "31..48" means all from one to the other.
 
     Raises:
         click.ClickException: for an unknown answer.

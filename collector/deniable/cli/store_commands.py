@@ -51,7 +51,7 @@ def backup(file: Path, directory: Path) -> None:
     """
     config = Config.load(directory)
     if isinstance(config.store, Path):
-        # Not opened as a store: one of an older schema is to be backed up before it is migrated.
+        # Not opened as a store: one with an older schema must be backed up before it is migrated.
         check_store(config)
         asyncio.run(back_up(config.store, file))
     else:

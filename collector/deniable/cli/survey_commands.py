@@ -1,4 +1,4 @@
-"""``deniable survey publish``, ``show``, ``notice`` and ``export``: what is asked of devices."""
+"""``deniable survey publish``, ``show``, ``notice`` and ``export``: the questions for devices."""
 
 import time
 from collections.abc import Iterable, Iterator
@@ -131,14 +131,14 @@ def publish(
         return
     _show([Fact("would be", called), *facts])
     client = ""
-    # By itself, or with all else.
+    # By itself, or with everything else.
     if most := next((cost for cost in (reserved([manifest], now), together) if cost > CEILING), 0):
         client = f', with Client(lifetime_epsilon="{ceil_div(most, NANO)}")'
     _declare(manifest, f"declare it in your app{client}")
 
 
 def _decisive(facts: Iterable[Fact]) -> Iterator[Fact]:
-    """Yield the facts that a publisher decides by; one without a label continues another."""
+    """Yield the facts for a publisher's decision; one without a label continues another."""
     label = ""
     for fact in facts:
         label = fact.label or label
@@ -147,7 +147,7 @@ def _decisive(facts: Iterable[Fact]) -> Iterator[Fact]:
 
 
 def _declare(manifest: Manifest, call: str) -> None:
-    """Print how an app declares a survey: in Python, or from a file where that would be long."""
+    """Print how an app declares a survey: in Python, or from a file if that would be long."""
     declared = declared_in_python(declaration_of(manifest))
     if len(declared) <= _LONGEST:
         click.echo(f"\n{call}, or bundle what `deniable survey export` writes:\n\n{declared}")
@@ -262,7 +262,7 @@ def export(name: str, place: Place, out: Path | None) -> None:
 
 
 def _warn_of_unwitnessed(place: Place, bundle: Bundle) -> None:
-    """Warn if too few witnesses cosigned; a collector that is read by URL names no witnesses."""
+    """Warn if too few witnesses cosigned; a collector read by URL names no witnesses."""
     if place.collector is not None:
         return
     from deniable.directory.log_publishing import witnesses_of
@@ -294,6 +294,6 @@ def _bundle(place: Place, name: str) -> Bundle:
                 f"the newest survey {name!r} is over, ended or for another origin; publish a "
                 "successor"
             )
-        # The one that has begun and the next: what a device follows.
+        # A device follows the one that has begun and the next.
         wanted = followed(declared(newest), offered, now)
         return source.bundle(sorted(wanted, key=lambda survey: -survey.sequence))

@@ -81,9 +81,9 @@ def _instant(when: int) -> str | None:
 def epochs_document(
     manifest: Manifest, epochs: Iterable[ListedEpoch], distrusted: Iterable[bytes], otherwise: str
 ) -> Document:
-    """Return the document of the epochs with figures: dates, reports and seals; else ``otherwise``.
+    """Return the document of the epochs with figures: dates, reports and seals.
 
-    ``otherwise`` says why there are none.
+    ``otherwise`` is the text if there are none.
     """
     values = epochs_map(manifest, epochs, distrusted)
 

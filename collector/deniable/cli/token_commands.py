@@ -54,7 +54,7 @@ def new(directory: Path, role: str, label: str) -> None:
     made = Token(token_digest(secret), Role(role), label, int(time.time()))
     with_store(config, lambda store: store.add_token(made))
     click.echo(secret)
-    # Not where a script reads the token.
+    # Not if a script reads the token.
     click.echo(f"store     {store_text(config)}", err=True)
 
 
@@ -97,7 +97,7 @@ def revoke(identifier: str, directory: Path) -> None:
 
 
 def find_token(tokens: Iterable[Token], identifier: str) -> Token:
-    """Return the token whose id begins with this; ClickException if not exactly one does."""
+    """Return the token whose id begins with this; ClickException unless exactly one does."""
     matches = [
         token for token in tokens if identifier and token.digest.hex().startswith(identifier)
     ]

@@ -29,9 +29,9 @@ if TYPE_CHECKING:  # numpy and cryptography: --help does not wait for them
 _EPOCHS: Final = 4
 """Weeks that accept reports at the same time; the last is the current one."""
 _FEWEST: Final = 100
-"""Simulated devices in each of these weeks, at least."""
+"""The least number of simulated devices in each of these weeks."""
 _LONGEST: Final = 40
-"""Of a name: with what marks a simulated survey, 64 characters are allowed."""
+"""Limit for a name: with the mark of a simulated survey, 64 characters are allowed."""
 _DAY: Final = 86_400
 
 
@@ -58,13 +58,13 @@ def try_out(
     from deniable.cli.collector_commands import made_collector, running_collector
 
     text, name = _survey_file(question, answers, epsilon)
-    for ending in (signal.SIGTERM, signal.SIGHUP):  # as Ctrl-C: nothing is kept, nobody runs on
+    for ending in (signal.SIGTERM, signal.SIGHUP):  # like Ctrl-C: nothing is kept or continues
         signal.signal(ending, signal.default_int_handler)
     with tempfile.TemporaryDirectory(prefix="deniable-try-") as scratch:
         directory = Path(scratch) / "collector"
         origin = made_collector(directory, public=[simulated_name(name)]).origin
         manifest = _published(directory, text)
-        # Thousands of devices have one address here.
+        # Thousands of devices share one address here.
         with running_collector(directory, address_rate="0") as process:
             _fill(origin, manifest, devices)
             _seal_past(directory, manifest)
@@ -88,7 +88,7 @@ def _survey_file(question: str, answers: tuple[str, ...], epsilon: str) -> tuple
     name = "-".join(words)[:_LONGEST].strip("-") or "my-survey"
     fields = {"name": name, "question": question, "categories": answers, "epsilon": epsilon}
     fields |= {"epoch": "1 week", "epochs": 8, "grace": "1 day"}
-    # Of texts, numbers and lists of texts, TOML and JSON look alike.
+    # For texts, numbers and lists of texts, TOML and JSON look alike.
     lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in fields.items()]
     return "".join(lines) + TRYING_OUT, name
 
@@ -142,7 +142,7 @@ def _fill(collector: str, manifest: "Manifest", devices: int) -> None:
 def _send(
     transport: "HttpTransport", survey_id: bytes, epoch: int, responses: "NDArray[np.int64]"
 ) -> None:
-    """Send a report of each simulated device; each has its own key."""
+    """Send a report for each simulated device; each has its own key."""
     from deniable.messages import MAX_ANSWER_BYTES, Report, UploadAnswer, pack_upload, sign_report
 
     envelopes = [

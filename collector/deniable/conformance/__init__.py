@@ -1,11 +1,12 @@
-"""Conformance: a hostile collector takes any device through the protocol's rules D1 to D13.
+"""Conformance: a hostile collector tests any device against the protocol's rules D1 to D13.
 
-1. A scenario is what the collector, the user and the clocks do to a device, and the observations
-   that convict it. Whatever it plays, its log is judged by what no device ever does.
-2. The device is a program of any language, which speaks lines of JSON; the network is real HTTP on
-   127.0.0.1. Its clocks are the tester's.
-3. A rule holds if every scenario of it that the device offers to be tested for was played to its
-   end without a conviction. What was not offered is never called passed.
+1. A scenario consists of what the collector, the user and the clocks do to a device, and the
+   observations that convict it. In every scenario, the log is also judged by what no device may
+   ever do.
+2. The device is a program in any language that exchanges lines of JSON; the network is real HTTP on
+   127.0.0.1. The tester supplies its clocks.
+3. A rule holds if every scenario for it that the device offers was played to its end without a
+   conviction. A rule that was not offered is never reported as passed.
 """
 
 from deniable.conformance.adapter import AdapterBroke as AdapterBroke

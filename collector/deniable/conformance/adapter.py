@@ -1,4 +1,4 @@
-"""The adapter: the program around a device, to which the tester speaks lines of JSON."""
+"""The adapter: the program around a device, which exchanges lines of JSON with the tester."""
 
 import json
 import os
@@ -41,17 +41,17 @@ class _Process:
         with suppress(ProcessLookupError):
             os.killpg(self.popen.pid, signal.SIGKILL)
         self.popen.wait()
-        with self.reading:  # whoever waits for an answer sees the end before the file is closed
+        with self.reading:  # a waiting reader sees the end before the file is closed
             for stream in (self.stdin, self.stdout):
                 with suppress(OSError):
                     stream.close()
 
 
 class Adapter:
-    """The adapter's process: started when a command is to be carried out, and after each kill.
+    """The adapter's process: started for the first command, and after each kill.
 
     Attributes:
-        elapsed: running seconds of the device, which go on across restarts.
+        elapsed: running seconds of the device, continued across restarts.
     """
 
     def __init__(self, command: str) -> None:
@@ -72,7 +72,7 @@ class Adapter:
         return said
 
     def command(self, do: str, **fields: Any) -> dict[str, Any]:
-        """Let a command be carried out, and return its answer.
+        """Have a command executed, and return its answer.
 
         Raises:
             AdapterBroke: if there is none, or it reports an error.
@@ -94,11 +94,11 @@ class Adapter:
         try:
             process.stdin.write(line.encode() + b"\n")
             process.stdin.flush()
-        except (OSError, ValueError) as error:  # ValueError: killed, and closed, meanwhile
+        except (OSError, ValueError) as error:  # ValueError: killed and closed meanwhile
             raise AdapterBroke(f"{do}: {self._ended()}") from error
 
     def kill(self) -> None:
-        """Kill the process and all that it started, at once, from any thread."""
+        """Kill the process and its children, at once, from any thread."""
         process, self._process = self._process, None
         if process is not None:
             process.kill()
@@ -113,14 +113,14 @@ class Adapter:
         self._errors.truncate()
         try:
             self._process = _Process(self._argv, self._errors)
-        except (OSError, IndexError) as error:  # IndexError: of no words at all
+        except (OSError, IndexError) as error:  # IndexError: for an empty command
             raise AdapterBroke(f"cannot be started: {error}") from error
         return self._process
 
     def _answer(self, do: str) -> dict[str, Any]:
         end = time.monotonic() + ANSWER_SECONDS
         process = self._process
-        if process is None:  # killed by the scenario while the command was carried out
+        if process is None:  # killed by the scenario during the command
             raise AdapterBroke(f"{do}: killed")
         with process.reading, selectors.DefaultSelector() as selector:
             if process.stdout.closed:

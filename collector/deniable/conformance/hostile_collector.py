@@ -29,7 +29,7 @@ _MOST_BODY_BYTES: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer, and its headers besides the common ones."""
+    """An answer, with its headers other than the common ones."""
 
     status: int = 200
     body: bytes = field(default=b"", repr=False)
@@ -51,10 +51,10 @@ class Incoming(NamedTuple):
 
 
 class HostileCollector(socketserver.ThreadingTCPServer):
-    """The sockets of a collector; ``respond`` makes its answers, and ``clock`` dates them.
+    """The sockets of a collector; ``respond`` creates its answers, and ``clock`` dates them.
 
     Every answer has a cookie and an ETag: no device sends them back. Connections are kept open, so
-    that one that is used again is seen to be.
+    that reuse is detected.
     """
 
     daemon_threads = True
@@ -98,7 +98,7 @@ class _Handler(BaseHTTPRequestHandler):
         length = self.headers.get("content-length", "0")
         body = self.rfile.read(min(int(length), _MOST_BODY_BYTES) if length.isdigit() else 0)
         headers = tuple((name.lower(), value) for name, value in self.headers.items())
-        if self.command == "OPTIONS":  # a browser asks whether it may
+        if self.command == "OPTIONS":  # a browser's preflight request
             answer: Answer | None = Answer(204)
         else:
             came = Incoming(self._number, self.command, self.path, headers, body)
@@ -118,7 +118,7 @@ class _Handler(BaseHTTPRequestHandler):
             *(f"{name}: {value}" for name, value in answer.headers),
             f"content-length: {len(answer.body)}",
         ]
-        # A page's has an origin: it controls no connection, and reads few headers.
+        # A page's request has an origin: pages cannot control connections, and read few headers.
         if "origin" in self.headers:
             lines += ["access-control-expose-headers: date, retry-after", "connection: close"]
             self.close_connection = True
@@ -132,7 +132,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 DAY: Final = 86_400
 MIDNIGHT: Final = 20_000 * DAY
-"""When surveys begin, unless a scenario wants it otherwise."""
+"""The default beginning of surveys."""
 CATEGORIES: Final = ("never", "sometimes", "always")
 
 Reply = Callable[[int], Answer | None]
@@ -140,12 +140,13 @@ Reply = Callable[[int], Answer | None]
 
 
 class HostileOperator:
-    """The operator: signs and serves what a scenario wants.
+    """The operator, which signs and serves data as a scenario requires.
 
     Attributes:
-        log: all that was observed.
+        log: all observations.
         served: the envelopes of each name, newest first.
-        uploads, fetches: the collector's answers by a survey's name; for others it is honest.
+        uploads, fetches: the collector's answers by a survey's name; for other surveys it is
+            honest.
         prove: returns the log's proof that comes with an envelope.
     """
 
@@ -193,7 +194,7 @@ class HostileOperator:
         self.served[manifests[0].name] = [self.sign(manifest) for manifest in manifests]
 
     def serve(self, name: str, envelope: bytes) -> None:
-        """Serve any bytes as the one manifest of a name."""
+        """Serve any bytes as the only manifest of a name."""
         self.served[name] = [envelope]
 
     def answer(self, request: Request) -> Answer | None:

@@ -1,4 +1,4 @@
-"""The observations of a scenario, and the acts that convict a device in any of them: no I/O."""
+"""The observations of a scenario, and the acts that always convict a device: no I/O."""
 
 import re
 from collections import defaultdict
@@ -16,14 +16,14 @@ UPLOAD_PATH = "/v1/reports"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A received request with its time by the device's clocks, which stood still meanwhile."""
+    """A received request with its time by the device's clocks, which stopped meanwhile."""
 
     now: float
     elapsed: float
     since_start: float  # running seconds since the app's start
     device: str  # which of the scenario's states was open
-    during: str  # the command that was being carried out
-    consented: bool  # whether the user had agreed by then
+    during: str  # the command in progress
+    consented: bool  # whether the user had consented by then
     connection: int
     method: str
     path: str
@@ -38,7 +38,7 @@ class Request:
 
     @property
     def survey(self) -> str:
-        """Return the name of the survey that a fetch is about; "" for other requests."""
+        """Return the survey's name in a fetch; "" for other requests."""
         parts = self.path.split("/")
         return parts[3] if self.path.startswith("/v1/surveys/") and len(parts) > 3 else ""
 
@@ -49,7 +49,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of ``report``: with an outcome of "" nobody knows, since the device was killed."""
+    """A call of ``report``; the outcome "" means unknown, since the device was killed."""
 
     now: float
     device: str
@@ -64,7 +64,7 @@ class Sent(NamedTuple):
     request: Request
     envelope: bytes
     signed: SignedReport
-    manifest: Manifest  # that its survey id names
+    manifest: Manifest  # the manifest of its survey id
 
     @property
     def identity(self) -> tuple[str, bytes, int]:
@@ -74,7 +74,7 @@ class Sent(NamedTuple):
 
 
 class Conviction(NamedTuple):
-    """A rule that was broken, and what was seen."""
+    """A broken rule, and the observation."""
 
     rule: str
     seen: str
@@ -86,8 +86,8 @@ class Log:
 
     requests: list[Request] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
-    manifests: dict[bytes, Manifest] = field(default_factory=dict)  # all that were signed, by id
-    never: dict[bytes, str] = field(default_factory=dict)  # ids that must not be followed, and why
+    manifests: dict[bytes, Manifest] = field(default_factory=dict)  # all signed manifests, by id
+    never: dict[bytes, str] = field(default_factory=dict)  # ids not to be followed, with reasons
 
     @property
     def uploads(self) -> list[Request]:
@@ -95,7 +95,7 @@ class Log:
         return [request for request in self.requests if request.is_upload]
 
     def sent(self, name: str | None = None, device: str | None = None) -> list[Sent]:
-        """Return the readable reports in the order in which they came, repeats included."""
+        """Return the readable reports in order of arrival, repeats included."""
         return [
             sent
             for request in self.uploads
@@ -106,7 +106,7 @@ class Log:
 
 
 def read_upload(request: Request, manifests: Mapping[bytes, Manifest]) -> Iterator[Sent]:
-    """Yield the readable reports of an upload, of known surveys."""
+    """Yield the readable reports of an upload, for known surveys."""
     try:
         envelopes = list(split_upload(request.body))
     except Refusal:
@@ -134,8 +134,8 @@ def convictions(log: Log, rule: str, *, steady: bool) -> Iterator[Conviction]:
     """Yield the convictions that follow from a log.
 
     Args:
-        log: what was observed.
-        rule: the one that a second draw breaks, if it forbids that.
+        log: the observations.
+        rule: the rule that a second draw breaks, if it forbids that.
         steady: whether the device's clocks ran evenly.
     """
     sent = log.sent()

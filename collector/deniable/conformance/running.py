@@ -1,4 +1,4 @@
-"""Running the scenarios, and the verdict on each rule: as an object, and as a document."""
+"""Execution of the scenarios, and the verdict on each rule: as an object, and as a document."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,7 +23,7 @@ class Verdict(StrEnum):
 
     HOLDS = "holds"
     FAILS = "fails"
-    UNJUDGED = "not judged"  # the device did not do what it must before it can be judged
+    UNJUDGED = "not judged"  # the device did not meet the precondition for a verdict
     NOT_OFFERED = "not offered"
 
 
@@ -32,7 +32,7 @@ class Played:
     """The result of one scenario.
 
     Attributes:
-        missing: what the device does not offer, so that it was not played.
+        missing: the unmet needs that prevented the scenario.
         broken: the reason why it could not be judged.
     """
 
@@ -49,7 +49,7 @@ class Judgement:
     rule: str
     verdict: Verdict
     seen: Sequence[str]
-    played: int  # how many scenarios
+    played: int  # number of scenarios
 
 
 def hello(command: str) -> Mapping[str, Any]:
@@ -76,7 +76,7 @@ def play_all(
     done: Callable[[], object] = lambda: None,
 ) -> list[Played]:
     """Play the scenarios that judge any of these rules."""
-    # A process goes through many scenarios: to start one takes as long as to play some.
+    # A process plays many scenarios, since starting one takes as long as playing some.
     adapters = [Adapter(command) for _ in range(AT_ONCE)]
     idle = [*adapters]
 

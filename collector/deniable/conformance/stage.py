@@ -29,7 +29,7 @@ _MOST_ROUNDS: Final = 20_000
 
 
 class Unjudgeable(Exception):
-    """The device did not do what it must before the scenario can judge it."""
+    """The device did not meet the scenario's precondition."""
 
 
 class Stage(HostileOperator):
@@ -37,7 +37,7 @@ class Stage(HostileOperator):
 
     Attributes:
         now: the device's wall clock.
-        device: the state that is open.
+        device: the open state.
         meanwhile: called with each request before it is answered.
     """
 
@@ -111,7 +111,7 @@ class Stage(HostileOperator):
             raise Unjudgeable(f"{name!r} was to be reported, and report said {outcome!r}{why}")
 
     def kill_in_report(self, name: str, seconds: float) -> None:
-        """Kill the device some time after it was asked to report."""
+        """Kill the device some time after its call of report."""
         self._during = "report"
         self.adapter.begin("report", now=self.now, survey=name, answer=CATEGORIES[1])
         threading.Event().wait(seconds)
@@ -119,7 +119,7 @@ class Stage(HostileOperator):
         self.log.calls.append(Call(self.now, self.device, name, "", None))
 
     def run(self, seconds: float, *, until: Callable[[], bool] = lambda: False) -> bool:
-        """Let time pass while the device does what it wants; return whether ``until`` came true."""
+        """Let time pass while the device runs; return whether ``until`` came true."""
         end = self.now + seconds
         for _ in range(_MOST_ROUNDS):
             wake = self._command("run").get("wake")
@@ -152,7 +152,7 @@ class Stage(HostileOperator):
             raise Unjudgeable(f"the report of {name!r} did not arrive within 7,200 seconds")
 
     def close(self) -> None:
-        """End the app in order."""
+        """End the app regularly."""
         self._open = False
         self._command("close")
 
@@ -166,7 +166,7 @@ class Stage(HostileOperator):
         return self.folder / device
 
     def copy_state(self, device: str, other: str) -> None:
-        """Copy all files of a state in place of another."""
+        """Copy all files of a state over another state."""
         if device in self._consented:
             self._consented.add(other)
         shutil.rmtree(self.state(other), ignore_errors=True)
@@ -225,11 +225,11 @@ class Stage(HostileOperator):
 
 
 def written_forms(needle: bytes) -> Iterator[bytes]:
-    """Yield the forms of the bytes that a file may hold, at any offset in an encoded text."""
+    """Yield the possible forms of the bytes in a file, at any offset in an encoded text."""
     yield needle
     yield from (needle.hex().encode(), needle.hex().upper().encode())
     yield from (sign.join(b"%d" % byte for byte in needle) for sign in (b",", b", "))
-    for before in range(3):  # bytes of whatever stands before it, in the first group of three
+    for before in range(3):  # bytes before it, in the first group of three
         encoded = b64encode(bytes(before) + needle)[4 if before else 0 : -4]
         yield from (encoded, encoded.translate(bytes.maketrans(b"+/", b"-_")))
 
@@ -254,7 +254,7 @@ RULES: Final = {
     "report": "reports are canonical, signed, in their domain, under keys of their own",
     "noise": "responses follow the survey's matrix",
 }
-"""The rules that are judged, in the order of the report."""
+"""The judged rules, in the order of the report."""
 
 
 Play = Callable[[Stage], Iterator[Conviction]]
@@ -265,10 +265,10 @@ class Scenario:
     """A scenario.
 
     Attributes:
-        rules: that it judges; a second draw breaks the first of them.
-        title: what happens to the device.
+        rules: the judged rules; a second draw breaks the first of them.
+        title: the events for the device.
         needs: keys of a device's offers, or texts key:value.
-        steady: whether its clocks run evenly, so that days between requests can be told.
+        steady: whether its clocks run evenly, so that days between requests can be measured.
     """
 
     rules: tuple[str, ...]
@@ -294,7 +294,7 @@ SCENARIOS: Final[list[Scenario]] = []
 def scenario(
     *rules: str, title: str, needs: tuple[str, ...] = (), steady: bool = True
 ) -> Callable[[Play], Play]:
-    """Make a scenario of a function."""
+    """Register a function as a scenario."""
 
     def enlisted(play: Play) -> Play:
         SCENARIOS.append(Scenario(rules, title, play, needs, steady))

@@ -29,7 +29,7 @@ def pack_all_logged(envelopes: Iterable[bytes], proofs: Sequence[bytes]) -> list
 def pack_manifests(envelopes: Sequence[bytes], proofs: Sequence[bytes] = ()) -> bytes:
     """Return the array of ``[envelope, proof]``, newest first, that a collector offers.
 
-    It has as many as fit. Proofs may be left out.
+    It contains as many as fit. Proofs may be omitted.
     """
     packed, pairs = b"", pack_all_logged(envelopes, proofs)
     for most in range(min(len(pairs), MAX_MANIFESTS), -1, -1):
@@ -45,7 +45,7 @@ def pack_rotations(envelopes: Sequence[bytes], proofs: Sequence[bytes] = ()) -> 
 
 
 def pack_problem(code: RefusalCode, detail: str, status: int | None = None) -> bytes:
-    """Return an RFC 9457 problem; its detail says what to do next, and never repeats the input."""
+    """Return an RFC 9457 problem; its detail states the remedy, and never repeats the input."""
     return json.dumps(
         {
             "type": ERROR_TYPE_PREFIX + code.value,
@@ -69,7 +69,7 @@ def read_token_request(body: bytes) -> tuple[int, bytes]:
     Raises:
         InvalidToken: if the bytes are not a request for a token of this type.
     """
-    from deniable.privacy_pass import REQUEST_BYTES, TOKEN_TYPE, InvalidToken  # for issuers alone
+    from deniable.privacy_pass import REQUEST_BYTES, TOKEN_TYPE, InvalidToken  # only for issuers
 
     if len(body) != REQUEST_BYTES or body[:2] != TOKEN_TYPE.to_bytes(2):
         raise InvalidToken("not a request for a token of type 2")

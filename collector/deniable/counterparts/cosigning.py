@@ -16,8 +16,8 @@ def sign_checkpoint(checkpoint: Checkpoint, signing_key: SigningKey) -> SignedCh
 def cosign(checkpoint: Checkpoint, name: str, signing_key: SigningKey, timestamp: int) -> str:
     """Return a witness's signature line, with its newline (C2SP tlog-cosignature, Ed25519).
 
-    It says that at that time, in Unix seconds, this was the newest checkpoint the witness had seen
-    of the log, and that it extends all earlier ones.
+    It states that at that time, in Unix seconds, this was the newest checkpoint that the witness
+    had seen of the log, and that it extends all earlier ones.
     """
     if not 0 < timestamp < BEYOND:
         raise TransparencyLogError("a cosignature must have a time, in Unix seconds")

@@ -41,7 +41,7 @@ class ResponseSealer(Exchange):
     __slots__ = ()
 
     def seal(self, response: bytes, *, nonce: bytes | None = None) -> bytes:
-        """Return the encapsulated response, 32 bytes longer; its nonce is random, but for tests."""
+        """Return the encapsulated response, 32 bytes longer; its nonce is random outside tests."""
         nonce = os.urandom(RESPONSE_NONCE_BYTES) if nonce is None else nonce
         aead, aead_nonce = self._keys(nonce)
         return nonce + aead.encrypt(aead_nonce, response, None)
@@ -54,7 +54,7 @@ def open_request(
 
     Args:
         keys: The private keys by their identifiers.
-        encapsulated: What the relay passed on.
+        encapsulated: The bytes from the relay.
 
     Raises:
         ObliviousHttpError: if it is not an encapsulated request, is for a different key or

@@ -10,7 +10,7 @@ from deniable.messages.ed25519 import (
     CONTEXT_MANIFEST,
 )
 
-if TYPE_CHECKING:  # for a relay alone
+if TYPE_CHECKING:  # only for a relay
     from deniable.messages import GatewayKeys
 
 

@@ -1,6 +1,6 @@
-"""A collector's directory: its settings, keys, tokens and store, and what is published in it.
+"""A collector's directory: its settings, keys, tokens and store, and its publications.
 
-Here is what every command needs: settings, the authority's keys, tokens and the opened store.
+It exports what every command needs: settings, the authority's keys, tokens and the opened store.
 Gateway keys, the public log and figures are imported from their own modules.
 """
 
@@ -33,5 +33,5 @@ from deniable.mechanisms import on_demand
 
 if TYPE_CHECKING:
     from deniable.directory.store_source import StoreSource as StoreSource
-else:  # who reads no figures needs none of what they take
+else:  # not needed without figures
     __getattr__ = on_demand(__name__, {"StoreSource": "store_source"})

@@ -1,8 +1,7 @@
 """The authority's keys: the chain of its rotations, and the private halves.
 
-These are in files of their own, outside the server's directory. Only ``survey publish`` and
-``authority rotate`` read them. Anyone who holds the current one decides which surveys devices
-believe.
+The latter are in separate files, outside the server's directory. Only ``survey publish`` and
+``authority rotate`` read them. Anyone with the current one decides which surveys devices accept.
 """
 
 import glob
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def default_key_file(directory: Path, number: int = 1) -> Path:
-    """Return the path of a collector's key, beside its directory; ``init`` makes number 1."""
+    """Return the path of a collector's key, beside its directory; ``init`` creates number 1."""
     resolved = directory.resolve()
     suffix = "" if number == 1 else f"-{number}"
     return resolved.with_name(f"{resolved.name}-authority{suffix}.pem")
@@ -42,9 +41,9 @@ def key_files(directory: Path) -> list[Path]:
 
 
 def find_key_file(directory: Path, public_key: bytes) -> Path:
-    """Return the file beside a collector's directory that holds this key's private half.
+    """Return the file beside a collector's directory that contains this key's private half.
 
-    If none does, the newest existing name, or the one that ``init`` would use.
+    If there is none, it is the newest existing name, or the one that ``init`` would use.
     """
     files = key_files(directory) or [default_key_file(directory)]
     for file in files:
@@ -55,7 +54,7 @@ def find_key_file(directory: Path, public_key: bytes) -> Path:
 
 
 def check_outside(file: Path, directory: Path) -> None:
-    """Raise KeyFileError if a private key lies in the server's directory."""
+    """Raise KeyFileError if a private key is in the server's directory."""
     if file.resolve().is_relative_to(directory.resolve()):
         raise KeyFileError(f"{file} must be outside the server's directory, {directory}")
 
@@ -63,7 +62,7 @@ def check_outside(file: Path, directory: Path) -> None:
 def read_newest_key(
     directory: Path, file: Path | None, public_key: bytes
 ) -> tuple[Path, SigningKey]:
-    """Return the current signing key and its file, which is searched for unless it is named.
+    """Return the current signing key and its file, which is searched for unless it is given.
 
     Raises:
         KeyFileError: if it cannot be read, or is a different key.
@@ -76,7 +75,7 @@ def read_newest_key(
 
 
 def read_authority_key(file: Path) -> SigningKey:
-    """Read the key, as read_key_file; if it is missing, the error says how to name another."""
+    """Read the key, like read_key_file; if it is missing, the error says how to name another."""
     try:
         return read_key_file(file)
     except KeyFileError as error:
@@ -109,7 +108,7 @@ async def hand_over(
 ) -> tuple[Rotation, int]:
     """Rotate the authority to a new key; return the rotation, and the number of re-signed surveys.
 
-    The publisher logs both, and the gateway keys that the new key signed, if there are any.
+    The publisher logs both, and the gateway keys signed by the new key, if there are any.
 
     Raises:
         Refusal: if the stored rotations, or this one after them, are invalid.
@@ -122,7 +121,7 @@ async def hand_over(
     def sign_anew(envelope: bytes) -> bytes:
         try:
             manifest, _ = open_manifest_of_chain(envelope, chain)
-        except Refusal:  # not this authority's: it is not offered, and stays as it is
+        except Refusal:  # not this authority's: it is not offered, and stays unchanged
             return envelope
         return sign_manifest(manifest, new)
 

@@ -1,4 +1,4 @@
-"""A collector's directory: its settings, its store and what is published in it."""
+"""A collector's directory: its settings, its store and its publications."""
 
 import asyncio
 import hashlib
@@ -27,17 +27,16 @@ def new_token() -> str:
 def token_digest(token: str) -> bytes:
     """Return the digest of a token, which the store keeps.
 
-    Looking the digest up by equality leaks no more than the time of comparing hashes of 256 random
-    bits, from which nothing about a valid token follows.
+    Looking the digest up by equality leaks at most the time of comparing hashes of 256 random bits,
+    which reveals nothing about a valid token.
     """
-    # A header may hold any bytes; aiohttp hands on those that are no UTF-8 as surrogates.
+    # A header may contain any bytes; aiohttp passes non-UTF-8 bytes on as surrogates.
     return hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
 
 
-# Links to the figures of one survey: tokens of readers, each with an end.
-#
-# A link has its token in the fragment, which no browser sends: no log and no Referer has it. The
-# page that it leads to posts it, and gets a cookie for it.
+# Links to the figures of one survey: readers' tokens, each with an end. A link has its token in the
+# fragment, which browsers do not send: no log and no Referer contains it. The linked page posts it,
+# and gets a cookie for it.
 
 MOST_DAYS: Final = 366
 _DAY_SECONDS: Final = 86_400
@@ -78,22 +77,22 @@ def create_collector(
     example: str,
     public: Sequence[str] = (),
 ) -> bytes:
-    """Make a collector's directory, its authority's key and its log's; return the public key.
+    """Create a collector's directory, its authority's key and its log's; return the public key.
 
     Args:
-        directory: to be made, or empty.
-        origin: by which devices reach it, as a URL.
-        port: on which it listens.
-        key_file: where to put the private key: outside of the directory.
-        example: a survey file's text, to begin with.
+        directory: the new directory, which may exist if empty.
+        origin: the URL by which devices reach it.
+        port: the port on which it listens.
+        key_file: the new private key's file, outside the directory.
+        example: an initial survey file's text.
         public: names of surveys whose histograms anyone may read.
 
     Raises:
-        InvalidManifest: for an origin that no manifest may name.
+        InvalidManifest: for an origin that no manifest may contain.
         KeyFileError: if the key file exists, or is inside the directory.
-        OSError: if the directory holds a collector, or cannot be written.
+        OSError: if the directory contains a collector, or cannot be written.
     """
-    from deniable.public_log.publish import log_key_file  # only here is a log begun
+    from deniable.public_log.publish import log_key_file  # only a new log needs it
 
     check_origin(origin)
     config_file = directory / CONFIG_FILE
@@ -109,7 +108,7 @@ def create_collector(
     decided = {"origin": origin, "authority": key.public_key.hex(), "port": port}
     decided |= {"public": public} if public else {}
     config_file.write_text(settings_file(decided), "utf-8")
-    config_file.chmod(0o600)  # whoever puts a password into it need not think of that
+    config_file.chmod(0o600)  # it may later contain a password
     (directory / EXAMPLE_FILE).write_text(example, "utf-8")
     with_store(Config.load(directory), lambda store: store.ping(), create=True)
     return key.public_key
@@ -127,7 +126,7 @@ def settings_file(decided: Mapping[str, object]) -> str:
 
 
 def _line(setting: Setting, value: object) -> str:
-    # What JSON writes of texts, numbers and lists of them, TOML reads.
+    # For texts, numbers and lists of them, TOML can read JSON.
     return f"{setting.name} = {json.dumps(value, ensure_ascii=False)}"
 
 
@@ -144,9 +143,9 @@ def with_store(
     It waits for others with patience, as :func:`deniable.stores.open_store` does.
 
     Raises:
-        InvalidConfig: if there is none, and it is not to be created.
+        InvalidConfig: if there is none, unless ``create`` is set.
         UnknownSchema: if another version of deniable wrote it; an older one's SQLite file is
-            migrated only on request, or where a missing one would be created.
+            migrated only on request, or if a missing one would be created.
         StoreError: if it cannot be opened.
     """
     if not create:
@@ -163,7 +162,7 @@ def with_store(
 
 
 def check_store(config: Config) -> None:
-    """Raise InvalidConfig if there is no store: a misspelt path must not start an empty one."""
+    """Raise InvalidConfig if there is no store: a misspelt path must not create an empty one."""
     if isinstance(config.store, Path) and not config.store.exists():
         raise InvalidConfig(f"{config.store} does not exist; is `store` in collector.toml right?")
 
@@ -176,7 +175,7 @@ def store_text(config: Config) -> str:
 
 
 async def signed_surveys(store: Store, config: Config) -> tuple[list[Manifest], int]:
-    """Return the surveys that the authority signed, by name, newest first; and how many others."""
+    """Return the authority's surveys, by name, newest first; and the number of others."""
     return opened_surveys(*await stored_surveys(store, config))
 
 
@@ -185,7 +184,7 @@ async def stored_surveys(
 ) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
     """Return the envelopes of all surveys, and the keys of the authority."""
     envelopes = tuple(await store.surveys())
-    # After the surveys: whatever key signed those is known then.
+    # After the surveys, so that every key that signed them is known.
     return envelopes, tuple(await authority_chain(store, config.authority))
 
 
@@ -223,14 +222,14 @@ _OVERDUE_SECONDS: Final = 3_600.0
 
 
 def running(surveys: Iterable[Manifest], ended: Collection[bytes], now: float) -> list[Manifest]:
-    """Return the surveys that devices may answer: neither over nor, by these ids, ended."""
+    """Return the surveys that devices may answer: neither over nor ended."""
     return [
         survey for survey in surveys if survey.survey_id not in ended and now < survey.schedule.end
     ]
 
 
 def current(surveys: Iterable[Manifest]) -> list[Manifest]:
-    """Return the first survey of each name: the newest, if they come by name and newest first."""
+    """Return the first survey of each name: the newest, if sorted by name, newest first."""
     newest: dict[str, Manifest] = {}
     for manifest in surveys:
         newest.setdefault(manifest.name, manifest)
@@ -240,7 +239,7 @@ def current(surveys: Iterable[Manifest]) -> list[Manifest]:
 def state_of(
     manifest: Manifest, surveys: Sequence[Manifest], ended: Collection[bytes], now: float
 ) -> str:
-    """Return in a few words whether a survey is still to be answered.
+    """Return in a few words whether a survey can still be answered.
 
     A survey supersedes those of the same name, question and categories. Apps that declare others
     continue with their own.
@@ -264,8 +263,8 @@ def _declaration(manifest: Manifest) -> tuple[object, ...]:
 async def all_overdue(
     store: Store, surveys: Iterable[Manifest], now: float
 ) -> "list[tuple[Manifest, Due]]":
-    """Return the epochs of these surveys whose seal is an hour late, or more."""
-    from deniable.intake import Action, due  # for whoever looks after a collector
+    """Return the epochs of these surveys whose seal is at least an hour late."""
+    from deniable.intake import Action, due  # for the collector's upkeep
 
     ended, past = await store.ended(), now - _OVERDUE_SECONDS
     return [

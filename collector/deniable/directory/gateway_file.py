@@ -1,8 +1,8 @@
 """The collector's gateway keys, in one file: their private halves, and their signed list.
 
 1. The file is replaced as a whole, and readable by its owner only: list and keys go together.
-2. A private key lives until all surveys are over, grace included, that were published while it was
-   the one that devices sealed for: their bundles name it.
+2. A private key is kept until all surveys are over, including grace, that were published while
+   devices sealed for it: their bundles contain it.
 
 It is copied to each machine that serves the same collector.
 """
@@ -29,7 +29,7 @@ _KEY_BYTES: Final = 32
 class GatewayFile:
     """The signed list of a collector's gateway keys, with their private halves by identifier.
 
-    ``needed_until`` has, in Unix seconds, how long those live that a newer one replaced.
+    ``needed_until`` has the Unix seconds until which each replaced key is kept.
     """
 
     signed: bytes
@@ -44,10 +44,10 @@ class GatewayFile:
         return {number: PrivateKey(secret) for number, secret in self.private_bytes.items()}
 
     def opened(self, chain: Sequence[bytes]) -> GatewayKeys:
-        """Return the list, after checking that it is the authority's and has these private halves.
+        """Return the list, after checking the authority's signature and the private halves.
 
         Raises:
-            KeyFileError: if they are not.
+            KeyFileError: if not.
         """
         try:
             keys = open_gateway_keys(self.signed, chain)
@@ -65,7 +65,7 @@ def read_gateway_file(file: Path) -> GatewayFile:
     """Read the file.
 
     Raises:
-        FileNotFoundError: if there is none: then the collector has no gateway.
+        FileNotFoundError: if there is none: the collector has no gateway.
         KeyFileError: if it cannot be read, or is not a file of gateway keys.
     """
     try:
@@ -88,7 +88,7 @@ def read_gateway_file(file: Path) -> GatewayFile:
 
 
 def write_gateway_file(file: Path, gateway: GatewayFile) -> None:
-    """Replace the file, durably and at once."""
+    """Replace the file, durably and atomically."""
     document = {
         "format": _FORMAT,
         "signed": gateway.signed.hex(),
@@ -120,18 +120,18 @@ def rotated_gateway(
 ) -> GatewayFile:
     """Return the gateway with a new key in front, and without the keys that are no longer needed.
 
-    Its sequence is above any in a newer file that this one, restored, may have replaced.
+    Its sequence is above any in a newer file that this one, if restored, may have replaced.
 
     Args:
-        gateway: The file as it stands.
+        gateway: The current file.
         keys: Its opened list.
         authority: The key that signs now.
-        surveys: All that were published while the first of the list was that; with none, only
+        surveys: All that were published while the first of the list was current; with none, only
             the new key remains.
         now: In Unix seconds.
 
     Raises:
-        KeyFileError: if so many keys are needed that one more cannot be listed.
+        KeyFileError: if too many keys are needed for one more to be listed.
     """
     newest, *_ = keys.configurations
     over = max(
@@ -145,7 +145,7 @@ def rotated_gateway(
             f"running surveys need {MAX_GATEWAY_KEYS} gateway keys; rotate when one of them is over"
         )
     number = newest.key_id
-    while number in gateway.private_bytes:  # nobody takes the new key for one that was erased now
+    while number in gateway.private_bytes:  # not the number of a key erased now
         number = (number + 1) % _KEY_IDS
     secret = secrets.token_bytes(_KEY_BYTES)
     listed = (KeyConfiguration(number, PrivateKey(secret).public_key), *kept)

@@ -24,18 +24,18 @@ from deniable.stores import Store, SurveyConflict
 
 
 def witnesses_of(config: Config) -> Witnesses:
-    """Return the witnesses that the settings name."""
+    """Return the witnesses in the settings."""
     return Witnesses(config.witnesses)
 
 
 async def begin_publishing(store: Store, config: Config, authority_key: Path) -> Publisher:
     """Return the publisher of the collector's log, whose key is beside the authority's.
 
-    With the next publication it also appends what the store has and the log lacks.
+    The next publication also appends what the store has and the log lacks.
 
     Raises:
-        KeyFileError: if the log's key cannot be read or made.
-        PublicLogError: if the log is not as it was left, as for :meth:`Publisher.begin`.
+        KeyFileError: if the log's key cannot be read or created.
+        PublicLogError: if the log has changed unexpectedly, as for :meth:`Publisher.begin`.
     """
     log = PublicLog(await store.log())
     return await Publisher.begin(
@@ -49,7 +49,7 @@ async def begin_publishing(store: Store, config: Config, authority_key: Path) ->
 
 
 async def all_signed(store: Store, config: Config, logged: Container[bytes] = ()) -> list[bytes]:
-    """Return all envelopes that the authority signed and that are offered now."""
+    """Return all envelopes that the authority signed and that are currently offered."""
     envelopes, chain = await signed_envelopes(store, config, logged)
     with suppress(FileNotFoundError, KeyFileError, Refusal):
         gateway = read_gateway_file(config.gateway_keys).signed
@@ -71,7 +71,7 @@ async def offer_logged(store: Store, config: Config, log: PublicLog) -> int:
         with suppress(Refusal):
             rotations[envelope] = open_rotation(envelope)
     chain = follow_rotations(config.authority, rotations.values())
-    # In the order of publishing, and each as the last key signed it.
+    # In the order of publication, each as last signed.
     newest: dict[bytes, tuple[Manifest, bytes]] = {}
     for envelope in log.envelopes:
         with suppress(Refusal):

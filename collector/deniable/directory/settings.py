@@ -1,9 +1,9 @@
 """The collector's settings: one TOML file, which environment variables override.
 
-A setting is one field of ``Config``, and nothing else: its default, its checks, its environment
-variable, and what `deniable init`, `deniable doctor` and the documentation say follow from it.
+A setting is defined by one field of ``Config``: its default, its checks, its environment variable,
+and the output of `deniable init`, `deniable doctor` and the documentation follow from it.
 
-An error names the file or variable that it is about, and never repeats a value: it may be a secret.
+An error names its file or variable, and never repeats a value, which may be a secret.
 """
 
 import math
@@ -43,24 +43,24 @@ _NUMBERS: Final = {
 _NEVER: Final = 1 << 62
 _MOST_WITNESSES: Final = 16
 _LONGEST_NAME: Final = 255
-"""The most witnesses: the cosignatures of this many fit into a proof that devices accept."""
+"""The most witnesses: this many cosignatures fit into a proof that devices accept."""
 
 Network = IPv4Network | IPv6Network
 """An address, or a network of them."""
 
 Read = Callable[[Any], object]
-"""A reader of a TOML value for ``Config``; raises ValueError or Refusal for a wrong one."""
+"""A reader of a TOML value for ``Config``; raises ValueError or Refusal for an invalid one."""
 
 
 class InvalidConfig(ValueError):
-    """A setting is missing, unreadable or wrong; the message names it and its place."""
+    """A setting is missing, unreadable or invalid; the message contains its name and place."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
     """One setting of the collector, as its field of ``Config`` describes it."""
 
-    default: object  # the TOML value that holds if it is left out; None if it must be given
+    default: object  # the default as a TOML value; None if the setting is required
     meaning: str  # for people
     read: Read
     name: str = ""
@@ -146,7 +146,7 @@ def _networks(value: list[str]) -> tuple[Network, ...]:
 
 def _witnesses(value: list[str]) -> "tuple[Witness, ...]":
     """Read lines of a verifier key and a URL."""
-    if not value:  # most collectors have none, and need nothing of logs then
+    if not value:  # most collectors have none, and then need nothing for logs
         return ()
     from deniable.logs import COSIGNER, VerifierKey, Witness
 
@@ -191,7 +191,7 @@ def _day(value: str) -> int:
         return _NEVER
     try:
         begins = datetime.combine(date.fromisoformat(value), time(), UTC)
-        # Devices may report so early to an epoch that begins with the day.
+        # Devices may report this early to an epoch that begins with the day.
         return int(begins.timestamp()) - EARLY_SECONDS
     except ValueError as error:
         raise ValueError("must be a day, such as 2026-12-31") from error
@@ -312,10 +312,10 @@ class Config:
 
     @classmethod
     def load(cls, directory: Path, environment: Mapping[str, str] = os.environ) -> "Config":
-        """Read the settings of a collector's directory, where relative paths in them start.
+        """Read the settings of a collector's directory, to which relative paths in them refer.
 
         Raises:
-            InvalidConfig: naming the setting at fault.
+            InvalidConfig: naming the invalid setting.
         """
         file = directory / CONFIG_FILE
         table = _read(file)
@@ -344,7 +344,7 @@ SETTINGS: Final[tuple[Setting, ...]] = tuple(
     for entry in fields(Config)
     if "setting" in entry.metadata
 )
-"""Every setting there is, in the order of ``Config``."""
+"""All settings, in the order of ``Config``."""
 
 
 def _read(file: Path) -> dict[str, object]:
@@ -385,7 +385,7 @@ def _value(
 
 
 def _from_environment(setting: Setting, environment: Mapping[str, str]) -> tuple[str, str] | None:
-    """Return the variable that gives a setting, and its text; None if there is none."""
+    """Return the variable that overrides a setting, and its text; None if there is none."""
     variable, pointer = setting.variable, f"{setting.variable}_FILE"
     if variable in environment and pointer in environment:
         raise InvalidConfig(f"{variable} and {pointer} are both set; unset one")

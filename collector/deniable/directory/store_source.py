@@ -35,7 +35,7 @@ async def shown_epochs(
     """Return the epochs that have figures or a seal, among this many newest ones."""
     survey_id, schedule = manifest.survey_id, manifest.schedule
     newest = await store.newest_epoch(survey_id)
-    # Before the counts: those that are read once there is a seal never change.
+    # Before the counts: counts read after a seal never change.
     seals = {seal.epoch: seal for seal in await store.seals(survey_id)}
     listed = []
     for epoch in sorted({*range(0 if newest is None else newest + 1), *seals})[-most:]:
@@ -51,7 +51,7 @@ async def shown_epochs(
 
 
 async def older_epochs(store: Store, manifest: Manifest, first: int | None) -> range:
-    """Return the epochs before ``first``, from the oldest that has figures; if None, all of them.
+    """Return the epochs before ``first``, from the oldest with figures; if None, all of them.
 
     Some in between may have none: checking them would take long.
     """
@@ -69,10 +69,10 @@ async def shown_counts(
     now: float,
     relayed_from: float = math.inf,
 ) -> list[EpochCounts]:
-    """Return the counts of those of the epochs that have figures; of the newest by default.
+    """Return the counts of the given epochs with figures; by default, of the newest.
 
     Manifests of the same name are never pooled. From ``relayed_from`` on, reports are accepted only
-    through relays; this is stated for epochs none of whose reports can have come before.
+    through relays; this is stated for epochs whose reports cannot have come before.
     """
     newest = await store.newest_epoch(manifest.survey_id)
     if newest is None:
@@ -81,7 +81,7 @@ async def shown_counts(
     distrusted = await store.distrusted()
     figures = []
     for epoch in chosen:
-        # Before the counts: those that are read once there is a seal never change.
+        # Before the counts: counts read after a seal never change.
         seal = await store.standing_seal(manifest.survey_id, epoch)
         by_issuer = await store.counts(manifest.survey_id, epoch)
         if not by_issuer:
@@ -89,7 +89,7 @@ async def shown_counts(
         doubtful = sum(
             sum(vouched.values()) for issuer, vouched in by_issuer.items() if issuer in distrusted
         )
-        # In a thread: there may be a million of each issuer.
+        # In a thread: there may be a million for each issuer.
         counts = await to_thread(added_up, list(by_issuer.values()))
         whole = by_issuer if _is_whole(manifest, by_issuer, seal) else None
         standing = epoch_standing(
@@ -110,7 +110,7 @@ async def shown_seal(
 ) -> Seal:
     """Return a seal, with its digest only if everything that it covers may be shown.
 
-    A few counts that are held back could be found by hashing guesses.
+    A few withheld counts could be found by hashing guesses.
     """
     survey_id, epoch = manifest.survey_id, seal.epoch
     if shown_reports is None:
@@ -124,7 +124,7 @@ async def shown_seal(
 def _is_whole(manifest: Manifest, by_issuer: Counts, seal: Seal | None) -> bool:
     """Return whether figures may be split by issuer, and are all that the seal covers.
 
-    An issuer's part is a figure, too: it needs as many reports.
+    An issuer's part is a figure, too: it needs the same minimum of reports.
     """
     parts = [sum(vouched.values()) for vouched in by_issuer.values()]
     least = max(1, manifest.minimum_reports)
@@ -136,7 +136,7 @@ def _is_whole(manifest: Manifest, by_issuer: Counts, seal: Seal | None) -> bool:
 class StoreSource(Source):
     """The store of a collector's directory; the server may be running.
 
-    A thread runs the store's event loop, so that a notebook, which has its own, can call it.
+    A thread runs the store's event loop, so that a notebook, which has its own, can use it.
 
     Raises:
         InvalidConfig: if there is no store.
@@ -147,7 +147,7 @@ class StoreSource(Source):
     def __init__(self, config: Config) -> None:
         check_store(config)
         self._config = config
-        self._opened = lru_cache(maxsize=1)(opened_surveys)  # a notebook asks often
+        self._opened = lru_cache(maxsize=1)(opened_surveys)  # a notebook reads often
         self._loop = asyncio.new_event_loop()
         self._thread = Thread(target=self._loop.run_forever, name="deniable-store", daemon=True)
         self._thread.start()
@@ -191,7 +191,7 @@ class StoreSource(Source):
         return tuple(self._done(shown_counts(self._store, manifest, epochs, time.time(), since)))
 
     def counted(self, manifest: Manifest, epoch: int) -> int:
-        """Return the reports of an epoch: who has the store may know."""
+        """Return the reports of an epoch; the holder of the store may know them."""
         return self._done(self._store.counted(manifest.survey_id, epoch))
 
     def notes(self, name: str) -> tuple[Note, ...]:
@@ -200,7 +200,7 @@ class StoreSource(Source):
 
     def bundle(self, manifests: Sequence[Manifest]) -> "Bundle":
         """Return the bundle of an app."""
-        # Whoever reads figures needs no gateway and no log.
+        # Reading figures needs no gateway and no log.
         from deniable.directory.gateway_file import read_gateway_file
         from deniable.messages.bundle import make_bundle
         from deniable.public_log.publish import PublicLog

@@ -9,7 +9,7 @@ from deniable.documents import Column, Document, Level, Table
 
 
 class Status(StrEnum):
-    """The state that a check found: as it must be, to be looked at, or wrong."""
+    """The state that a check found: correct, doubtful, or wrong."""
 
     OK = "ok"
     WARN = "warn"

@@ -73,7 +73,7 @@ def examine(
         return
     now = time.time()
     yield from _findings(CHECKS, Collector(directory, config, now))
-    # Both may have to wait for what does not answer.
+    # Both may have to wait for unresponsive servers.
     with ThreadPoolExecutor(1) as asking:
         server_finding = asking.submit(network.check_server, config)
         stored = store_checks.check_schema(config) or store_checks.read_store(
@@ -94,7 +94,7 @@ def examine(
         authority = config.authority if isinstance(stored, Diagnosis) else stored.chain[-1]
         origin = network.check_origin_answers(config, authority, now)
         yield "origin", origin
-        # Of an origin that fails, what is served there is a consequence.
+        # If the origin fails, the content served there is only a consequence.
         answers = origin.status is not Status.FAIL
         if answers and not isinstance(stored, Diagnosis) and stored.log.newest:
             yield "served log", network.check_served_log(config, stored.log)

@@ -32,7 +32,7 @@ from deniable.stores import Store
 _PREFIX: Final = "DENIABLE_"
 _OTHERS: Final = frozenset({"DENIABLE_DIR", "DENIABLE_CONSENT", "DENIABLE_DEBUG"})
 _LIKENESS: Final = 0.7
-"""Of PROT and PORT. What Kubernetes sets, such as PORT_8377_TCP, is less like any."""
+"""The similarity of PROT and PORT; PORT_8377_TCP, from Kubernetes, is less similar."""
 
 VARIABLES: Final = frozenset(
     variable for setting in SETTINGS for variable in (setting.variable, f"{setting.variable}_FILE")
@@ -53,7 +53,7 @@ def start_warnings(config: Config, environment: Mapping[str, str]) -> list[str]:
         warnings = list(_about_variables(environment))
         try:
             surveys, _ = await signed_surveys(store, config)
-        except Refusal:  # rotations that are not sound: the server logs them, and offers the rest
+        except Refusal:  # invalid rotations: the server logs them, and offers the rest
             surveys, offered = [], []
         else:
             offered = current(running(surveys, await store.ended(), time.time()))
@@ -99,7 +99,7 @@ def check_modes(directory: Path, config: Config) -> Diagnosis:
     secret = [config.tls_key, config.gateway_keys, config.store, directory / CONFIG_FILE, directory]
     files = [file for file in secret if isinstance(file, Path) and os.access(file, os.F_OK)]
     if directory in files and not _mode(directory) & 0o077:
-        # Nobody else gets to what is inside.
+        # Files inside are protected by the directory.
         files = [file for file in files if not file.resolve().is_relative_to(directory.resolve())]
     if isinstance(config.store, str) and (directory / CONFIG_FILE).exists():
         files.append(directory / CONFIG_FILE)
@@ -116,7 +116,7 @@ def _mode(path: Path) -> int:
 
 
 def check_authority_key(directory: Path, config: Config) -> Diagnosis:
-    """Check that the authority's private key does not lie where the server could read it."""
+    """Check that the authority's private key is not where the server could read it."""
     served = config.tls_key.resolve() if config.tls_key is not None else None
     inside = [
         file
@@ -146,7 +146,7 @@ def _holds_private_key(file: Path) -> bool:
 
 
 def check_leftover(directory: Path, config: Config) -> Diagnosis | None:
-    """Check that no SQLite file lies where a command without the database's URL would use it."""
+    """Check that no SQLite file is where a command without the database's URL would use it."""
     file = directory / "store.sqlite"
     if isinstance(config.store, str) and file.exists():
         return doubtful(
@@ -165,7 +165,7 @@ def check_disk(config: Config) -> Diagnosis | None:
 
 
 def judge_room(free: int, total: int) -> Diagnosis:
-    """Judge how much room the store has, in bytes."""
+    """Judge the store's free space, in bytes."""
     text = f"{free / 2**30:,.1f} GiB free of {total / 2**30:,.1f}"
     if free < _FULL_BYTES:
         return bad(text, "make room: a full disk refuses reports (HTTP 507)")
@@ -175,7 +175,7 @@ def judge_room(free: int, total: int) -> Diagnosis:
 
 
 def check_rights(store: Path) -> Diagnosis | None:
-    """Check that a SQLite store's file, those beside it and their folder can be written; else None.
+    """Check that a SQLite store's files and folder are writable; None if they are.
 
     Raises:
         FileNotFoundError: if the store or its folder does not exist.
@@ -190,7 +190,7 @@ def check_rights(store: Path) -> Diagnosis | None:
     serves = its_owner
     with suppress(PermissionError):
         serves = store.stat().st_uid
-    # Whoever owns the folder serves, though root may have put a file of its own there.
+    # The folder's owner runs the server, even if root created a file in it.
     if me not in {serves, store.parent.stat().st_uid}:
         return bad(text, as_user(serves))
     quoted = " ".join(shlex.quote(str(file)) for file in denied)
@@ -240,7 +240,7 @@ def read_settings(
 
 
 def check_variables(environment: Mapping[str, str]) -> Diagnosis:
-    """Report the variables that override settings, and those that look as if they should."""
+    """Report the variables that override settings, and those that seem meant to."""
     if strange := unknown_variables(environment):
         return doubtful(
             f"not a setting: {', '.join(strange)}",
@@ -251,7 +251,7 @@ def check_variables(environment: Mapping[str, str]) -> Diagnosis:
 
 
 def check_proxies(config: Config) -> Diagnosis:
-    """Report how connections arrive, and whether the limits can tell senders apart."""
+    """Report how connections arrive, and whether the limits can distinguish senders."""
     secured = config.tls_certificate is not None
     proxied = config.origin.startswith("https://") and not secured
     if not proxied:

@@ -1,4 +1,4 @@
-"""Checks of what devices meet: a valid certificate, and this collector at its origin."""
+"""Checks of what devices encounter: a valid certificate, and this collector at its origin."""
 
 import asyncio
 import http.client
@@ -21,7 +21,7 @@ from deniable.stores import StoredLog
 
 _RENEWAL_DAYS = 21
 _EXPIRED = 10
-"""What OpenSSL calls a certificate that has ended: X509_V_ERR_CERT_HAS_EXPIRED."""
+"""OpenSSL's code for an expired certificate: X509_V_ERR_CERT_HAS_EXPIRED."""
 _SECONDS = 10.0
 _MOST_BYTES = 64 << 10
 
@@ -68,7 +68,7 @@ def check_server(config: Config) -> Diagnosis | None:
 
 
 def check_origin_answers(config: Config, authority: bytes, now: float) -> Diagnosis:
-    """Ask the origin, as a device would, for the authority that signs now.
+    """Ask the origin, as a device would, for the authority's current key.
 
     With TLS, the certificate there is checked as well, even if it is a proxy's.
     """
@@ -162,7 +162,7 @@ def judge_witnesses(config: Config, replies: Replies) -> Diagnosis:
 
 
 def _of_ports(config: Config) -> str:
-    """Return a remedy if the origin's port is not the collector's; else "".
+    """Return a remedy if the origin's port is not the collector's; otherwise "".
 
     If the origin has TLS that the collector does not terminate, its port is a proxy's.
     """

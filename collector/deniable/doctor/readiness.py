@@ -1,4 +1,4 @@
-"""The running server on this machine, asked whether it is ready to take reports."""
+"""The running server on this machine, and its readiness to accept reports."""
 
 import http.client
 import ipaddress
@@ -13,7 +13,7 @@ from deniable.directory import Config
 from deniable.doctor.diagnosis import Diagnosis, bad, doubtful, good
 
 SECONDS: Final = 8.0
-"""More than it takes until a store that does not answer, or a worker, is known as such."""
+"""Longer than it takes to detect an unresponsive store or worker."""
 _AGAIN_SECONDS: Final = 0.1
 _MOST_BYTES: Final = 64 << 10
 
@@ -23,7 +23,7 @@ def server_finding(config: Config) -> Diagnosis:
 
     Raises:
         OSError: if nothing listens there, or the connection fails.
-        http.client.HTTPException: if what answers does not speak HTTP.
+        http.client.HTTPException: if the answer is not HTTP.
     """
     place = f"{local_address(config)}:{config.port}"
     try:
@@ -38,9 +38,9 @@ def server_finding(config: Config) -> Diagnosis:
 def _ask(config: Config) -> tuple[int, dict[str, Any]]:
     """Return the status and the JSON object with which the collector answers, within SECONDS.
 
-    What the settings say of address, port and TLS holds; the certificate is not checked, being for
-    the origin's name. A connection that is cut is made again: its worker hung and was taken off the
-    port, and another answers.
+    Address, port and TLS come from the settings; the certificate is not checked, as it is for the
+    origin's name. A lost connection is made again: its worker hung and was taken off the port, and
+    another answers.
     """
     connect: Callable[..., http.client.HTTPConnection] = http.client.HTTPConnection
     if config.tls_certificate is not None:

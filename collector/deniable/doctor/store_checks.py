@@ -1,4 +1,4 @@
-"""The store: its schema, its order, and what is published in it."""
+"""The store: its schema, its integrity, and its publications."""
 
 import shlex
 import sqlite3
@@ -37,7 +37,7 @@ _LOCK_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """The content of a store, as far as it is judged."""
+    """The examined content of a store."""
 
     config: Config
     now: float
@@ -46,13 +46,13 @@ class Stored:
     chain: tuple[bytes, ...]  # the authority's keys; the last signs now
     surveys: list[Manifest]
     others: int  # surveys that another authority signed
-    offered: list[Manifest]  # those that run
+    offered: list[Manifest]  # the running ones
     overdue: list[tuple[Manifest, Due]]
-    cuts: list[tuple[str, int, int]]  # of surveys that run: name, epoch, when the history was cut
+    cuts: list[tuple[str, int, int]]  # of running surveys: name, epoch, time of the cut
     distrusted: frozenset[bytes]
     log: StoredLog
     record: SignedCheckpoint | PublicLogError | None  # beside the log's key, if that is here
-    signed: list[bytes]  # all that the authority signed and that is offered
+    signed: list[bytes]  # everything that the authority signed and that is offered
     seen: Mapping[str, SignedCheckpoint] = field(default_factory=dict)  # by the witnesses, if asked
 
 
@@ -89,7 +89,7 @@ def check_schema(config: Config) -> Diagnosis | None:
 
 
 def read_store(directory: Path, config: Config, now: float) -> Stored | Diagnosis:
-    """Open the store and read what is judged, or say why that failed; the server may be running."""
+    """Open the store and read the examined content, or return why that failed."""
 
     async def read(store: Store) -> Stored:
         await store.ping()
@@ -122,7 +122,7 @@ def read_store(directory: Path, config: Config, now: float) -> Stored | Diagnosi
         )
 
     try:
-        # A server that is away is not tried again, and a lock is none that a group takes.
+        # An unavailable server is not tried again, and a group's lock is short.
         patience = _LOCK_SECONDS if isinstance(config.store, Path) else 0.0
         return with_store(config, read, patience=patience)
     except Refusal as refusal:
@@ -201,7 +201,7 @@ def judge_store_clock(ahead: float) -> Diagnosis:
 
 
 def judge_order(faults: list[str] | None) -> Diagnosis:
-    """Judge the faults that recounting found; None if it was left out."""
+    """Judge the faults found by recounting; None if it was omitted."""
     if faults is None:
         return good("omitted, as the store is large: deniable store check")
     if not faults:

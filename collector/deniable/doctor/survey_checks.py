@@ -56,7 +56,7 @@ _MENDED = (
 
 
 def check_gateway(config: Config, chain: Sequence[bytes]) -> Diagnosis | None:
-    """Check the file of its keys; None if there is neither one nor a relay."""
+    """Check the file of gateway keys; None if there is neither one nor a relay."""
     try:
         keys = read_gateway_file(config.gateway_keys).opened(chain)
     except FileNotFoundError:
@@ -79,10 +79,10 @@ def judge_log(
     origin: str,
     seen: Mapping[str, SignedCheckpoint] | None = None,
 ) -> Diagnosis | None:
-    """Judge the store's log; None while there is neither one nor anything to be in it.
+    """Judge the store's log; None if there is neither one nor anything for it.
 
-    The record is that beside the log's key, if that is on this machine. What the witnesses have
-    seen is by their names.
+    The record is the one beside the log's key, if that is on this machine. ``seen`` has the
+    witnesses' checkpoints by their names.
     """
     try:
         log = PublicLog(stored)

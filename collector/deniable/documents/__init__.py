@@ -1,4 +1,4 @@
-"""Results as documents: the content that every surface shows, whatever a result is about."""
+"""Results as documents: the content that every surface shows, for any result."""
 
 from deniable.documents.document import CAUTION as CAUTION
 from deniable.documents.document import Caution as Caution

@@ -15,11 +15,11 @@ Result = TypeVar("Result")
 class Level(StrEnum):
     """The weight of a caution: how much it limits the use of a result.
 
-    Surfaces with room for a sentence or two, such as a chart, leave out the notes.
+    Surfaces with room for a sentence or two, such as a chart, omit the notes.
     """
 
-    ALERT = "alert"  # it is not to be used
-    WARNING = "warning"  # it may mislead whoever does not know
+    ALERT = "alert"  # the result must not be used
+    WARNING = "warning"  # it may mislead uninformed readers
     NOTE = "note"
 
 
@@ -28,7 +28,7 @@ _MARKS: Final = {Level.ALERT: "!! ", Level.WARNING: "! ", Level.NOTE: ""}
 
 @dataclass(frozen=True, slots=True)
 class Caution:
-    """A sentence about a result; programs know it by its code."""
+    """A sentence about a result; programs identify it by its code."""
 
     code: str
     level: Level
@@ -84,7 +84,7 @@ CAUTION: Final[dict[str, Any]] = {
 
 
 _ROUNDING = 1e-9
-"""The share of a number that its computation in floats may be off by."""
+"""The relative rounding error of a number computed in floats."""
 
 _NUMBER = re.compile(r"[+-]?(?=\.?[0-9])[0-9]*\.?[0-9]*(?:[eE][+-]?[0-9]{1,3})?", re.ASCII)
 _MOST_DIGITS = 400
@@ -96,8 +96,8 @@ class Fact:
     """A fact: a labelled text for people (none if empty), and a value for programs.
 
     Attributes:
-        details: more labels and texts, which belong to it.
-        aside: whether it waits under Details where people can unfold these.
+        details: additional labels and texts for it.
+        aside: whether it is folded under Details where possible.
     """
 
     label: str = ""
@@ -111,9 +111,9 @@ class Fact:
 ColumnKind = Literal["text", "name", "number", "exact", "share", "unbiased", "points"]
 """The type of a column's values: shares are written in percent, their differences in points.
 
-A share below 0 or above 1 is written as 0 % or 100 %, unless it is to be seen as unbiased.
+A share below 0 or above 1 is written as 0 % or 100 %, unless it must appear unbiased.
 
-Only a text is broken into lines; an exact number has all its digits.
+Only texts are broken into lines; an exact number has all its digits.
 """
 
 Shape = Literal["value", "interval", "bar"]
@@ -122,14 +122,14 @@ Shape = Literal["value", "interval", "bar"]
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table, which programs know by its key and people by its title.
+    """A column of a table, with a key for programs and a title for people.
 
     Attributes:
         key: empty if only people see the column.
         title: None if only programs see it.
         width: the key of a row's typical interval width, to which its numbers are rounded.
         signed: whether positive numbers have a sign.
-        cell: the text of a row for people, if it is not that of the value.
+        cell: the text of a row for people, if it differs from that of the value.
     """
 
     key: str
@@ -141,7 +141,7 @@ class Column:
     cell: Callable[[Mapping[str, Any]], str] | None = None
 
     def texts(self, rows: Sequence[Mapping[str, Any]]) -> list[str]:
-        """Return its cells; shares and points are rounded alike, by their typical width."""
+        """Return its cells; shares and points are rounded alike, to their typical width."""
         widths = sorted(
             row[self.width]
             for row in rows
@@ -171,7 +171,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows by the keys of the columns; programs see a document's table if it has a key.
+    """Rows by the keys of the columns; programs get a document's table if it has a key.
 
     A row's ``caution``, if it has one, is a level.
     """
@@ -219,9 +219,9 @@ def level_text(level: float) -> str:
 
 
 def read_number(text: str) -> Fraction | None:
-    """Return a number that somebody wrote, exactly; None for anything but ASCII decimals.
+    """Return a written number exactly; None for anything but ASCII decimals.
 
-    float and int would also take "1_0", "nan" and the digits of every script.
+    float and int would also accept "1_0", "nan" and the digits of every script.
     """
     if len(text) > _MOST_DIGITS or not _NUMBER.fullmatch(text):
         return None
@@ -241,8 +241,8 @@ def number_text(
 ) -> str:
     """Return a number, rounded to the second digit of its interval's width: more would be noise.
 
-    Percentages have a decimal at least. A whole number is in thousands, one whose interval nobody
-    knows has six digits, or a decimal of percent, and none is "-".
+    Percentages have at least one decimal. A whole number has thousands separators, one with an
+    unknown interval has six digits, or a decimal of percent, and none is "-".
     """
     if number is None:
         return "-"
@@ -262,7 +262,7 @@ def number_text(
 
 
 def with_minus(text: str) -> str:
-    """Return a number as people read it: a negative one with a minus sign, not with a hyphen."""
+    """Return a number for people: a negative one has a minus sign instead of a hyphen."""
     return f"\N{MINUS SIGN}{text[1:]}" if text.startswith("-") else text
 
 

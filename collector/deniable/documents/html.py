@@ -20,10 +20,10 @@ _STYLE: Final = (
 _ROLE = ' role="alert"'
 _LIMITATIONS: Final = 3
 """The number of cautions shown below a figure even if none is a warning."""
-# Control, format and line-separator characters reorder or hide what is read, and XML has no place
-# for most of them; surrogates and characters that will never be assigned it refuses.
+# Control, format and line-separator characters reorder or hide text, and XML forbids most of them;
+# it also refuses surrogates and characters that will never be assigned.
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Cn", "Cs", "Zl", "Zp"})
-_JOINERS: Final = "\u200c\u200d"  # which Persian, Sinhala and emoji are not written without
+_JOINERS: Final = "\u200c\u200d"  # needed by Persian, Sinhala and emoji
 
 
 def escape(text: str) -> str:
@@ -46,19 +46,19 @@ def document_html(
 ) -> str:
     """Return the parts of a document, with its chart as markup.
 
-    Tables unfold, if ``folded``. Below a sentence, all but the first limitations unfold, too. A
-    ``heading`` makes the markup of a title or a label, for pages that explain its words.
+    Tables unfold, if ``folded``. Below a sentence, all but the first limitations unfold, too.
+    ``heading`` returns the markup of a title or a label, for pages that explain its words.
     """
     tables = "".join(table_html(table, heading) for table in document.tables)
     if folded and tables:
         tables = f"<details><summary>The same in numbers</summary>\n{tables}</details>\n"
     alerts = [caution for caution in document.cautions if caution.level is Level.ALERT]
     alone = [caution for caution in alerts if caution.text not in document.sentence]
-    # That devices are simulated is no reason for alarm.
+    # Simulated devices are no reason for alarm.
     said = {caution.code for caution in alerts if caution not in alone} - {"simulated"}
     sentence = f'<p class="sentence{" alert" * bool(said)}">'
     others = [caution for caution in document.cautions if caution.level is not Level.ALERT]
-    first = max(_LIMITATIONS, sum(caution.brief for caution in others))  # these stand first
+    first = max(_LIMITATIONS, sum(caution.brief for caution in others))  # these come first
     aside = [fact for fact in document.facts if fact.aside]
     details = "".join(
         (

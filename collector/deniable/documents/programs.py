@@ -21,7 +21,7 @@ DECIMAL: Final[Json] = {"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?$"}
 
 
 class Field(NamedTuple):
-    """A member of an object, or a column of a table; optional if it is omitted where null.
+    """A member of an object, or a column of a table; an optional one is omitted if null.
 
     It shows the attribute with its name, one at a dotted path, or the source's result.
     """
@@ -116,9 +116,9 @@ def table_csv(table: Table, shared: Mapping[str, Any]) -> str:
 def rows_csv(
     keys: Sequence[str], rows: Iterable[Mapping[str, Any]], shared: Mapping[str, Any]
 ) -> str:
-    """Return a line of keys and one for each row, quoted as RFC 4180 has it, in lines of Unix.
+    """Return a line of keys and one for each row, quoted as in RFC 4180, with Unix line ends.
 
-    Values that rows lack are in ``shared``, for all rows. Infinite numbers and None are empty; a
+    Values missing from rows are in ``shared``, for all rows. Infinite numbers and None are empty; a
     truth value is 1 or 0.
     """
     stream = io.StringIO()
@@ -130,7 +130,7 @@ def rows_csv(
 
 
 def _cell(value: object) -> object:
-    # A spreadsheet would run a text that looks like a formula.
+    # A spreadsheet would execute a text that looks like a formula.
     if isinstance(value, str) and value.startswith(_FORMULA_SIGNS):
         return f"'{value}"
     if isinstance(value, float) and not math.isfinite(value):

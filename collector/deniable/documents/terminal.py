@@ -19,7 +19,7 @@ def bar(value: float, low: float, high: float, width: int = 30, scale: float = 1
     """Draw a value as a bar and its interval as the bar's shades.
 
     It is solid up to the interval's low end, half-tone up to the value, light up to the high end.
-    The width is that of ``scale``; values beyond [0, scale] are drawn at its ends.
+    The width corresponds to ``scale``; values beyond [0, scale] are drawn at its ends.
     """
     ends = (min(low, value), value, max(high, value))
     solid, half, light = (round(width * min(max(x / scale, 0.0), 1.0)) for x in ends)
@@ -50,7 +50,7 @@ def print_document(document: Document, screen: "Console") -> None:
     parts: list[RenderableType] = []
     sentence = document.sentence
     for caution in document.cautions:
-        if caution.level is Level.ALERT:  # it stands above, and once
+        if caution.level is Level.ALERT:  # it is shown above, once
             screen.print(f"{caution}\n", style="bold red")
             sentence = sentence.replace(f" {caution.text}", "")
     if sentence:
@@ -58,7 +58,7 @@ def print_document(document: Document, screen: "Console") -> None:
     if document.heading:
         parts.append(Text(document.heading, style="bold"))
     if facts := facts_text(document.facts, screen.width):
-        # A group, since what prints a text by itself breaks it: keys stay beside their labels.
+        # A group, since printing a text alone breaks it: keys stay beside their labels.
         parts.append(Group(Text(facts, no_wrap=True, overflow="ignore")))
     tables = [table for table in document.tables if table.rows]
     bars: list[str] = []
@@ -162,7 +162,7 @@ def _table(
 
 
 def _list(table: Table, width: int) -> Iterator[str]:
-    """Yield lines of a table that is too wide: each row's first cell, and below it the others."""
+    """Yield lines of a table that is too wide: each row's first cell, then the others below."""
     (_, names), *others = _texts(table)
     if table.title:
         yield table.title
@@ -178,7 +178,7 @@ def _is_bar(column: Column) -> bool:
 
 
 def _bar_width(texts: Sequence[tuple[Column, list[str]]], width: int) -> int:
-    """Return the width left for bars beside columns of which the first may be folded; or 0."""
+    """Return the width left for bars beside columns, the first of which may be folded; or 0."""
     from rich.cells import cell_len
 
     widest = [max(map(cell_len, (column.title or "", *cells))) for column, cells in texts]

@@ -1,7 +1,7 @@
 """The issuer: an app's backend vouches that a device is one device, once per account and epoch.
 
 ``deniable.enrolment.routes`` mounts it in an aiohttp application. Any other framework can use
-``answer_enrolment``, or ``answer_token_request`` of a blind issuer.
+``answer_enrolment``, or ``answer_token_request`` for a blind issuer.
 """
 
 from deniable.enrolment.blind_issuer import BlindIssuer as BlindIssuer

@@ -1,12 +1,12 @@
-"""The half that issuers of both kinds share: one holder for an account, survey name and epoch.
+"""The common half of both kinds of issuers: one holder per account, survey name and epoch.
 
-I1. An account gets one thing vouched for per survey name and epoch, whichever kind of issuer it
-    asks and whichever manifest of the name. The same request is answered as often as it is made.
-I2. What is issued is durable in the record before it is signed.
-I3. Nothing is signed but for surveys that the authority signed and that name the issuer, while the
-    collector would take a report of the epoch.
-I4. Accounts and what they hold reach the record as digests under the record's key only. That key
-    outlives the issuer's: with another one, every account could get a second key.
+I1. An issuer vouches for one thing per account, survey name and epoch, whichever kind of issuer and
+    whichever manifest of the name is used. A repeated request gets the same answer.
+I2. The record of each issue is durable before anything is signed.
+I3. It signs only for surveys that the authority signed and that name the issuer, while the
+    collector would accept a report of the epoch.
+I4. The record contains accounts and their holders only as digests under the record's key. That key
+    must outlast the issuer's keys: with a different one, every account could get a second key.
 """
 
 import hashlib
@@ -36,13 +36,13 @@ _KEPT_SECONDS: Final = 86_400
 
 
 class SurveysOfIssuer(TypedDict, total=False):
-    """The arguments of every issuer that say whom it vouches for, by keyword.
+    """The keyword arguments of every issuer that specify whom it vouches for.
 
     Attributes:
         record_key: 32 secret bytes that belong to the record, kept apart from it.
         authority: the public key that the apps pin: 32 bytes, or 64 hex digits.
-        rotations: signed hand-overs of the authority, if there were any.
-        manifests: signed manifests to vouch for; ``add_manifest`` takes more.
+        rotations: signed rotations of the authority, if any.
+        manifests: signed manifests to vouch for; ``add_manifest`` adds more.
     """
 
     record_key: Required[bytes]
@@ -55,11 +55,11 @@ class AccountIssuer(ABC):
     """An issuer's surveys and its record; safe to share between threads.
 
     Args:
-        record: of what was issued, which outlives this object and its keys.
+        record: the record of issues, which outlasts this object and its keys.
         surveys: see :class:`SurveysOfIssuer`.
 
     Raises:
-        NotListed, Refusal: as ``add_manifest`` does.
+        NotListed, Refusal: as for ``add_manifest``.
         RecordError: if the record cannot be used, or was kept under another key.
         ValueError: for an invalid key.
     """
@@ -108,8 +108,8 @@ class AccountIssuer(ABC):
     def forget(self, now: float) -> None:
         """Erase the record of epochs that were over a day ago; RecordError if that fails.
 
-        An epoch that two manifests of a name have at different times is over when both say so: it
-        is one slot, and it has the end of whichever was asked for first.
+        If two manifests of a name have an epoch at different times, it is over when both are over:
+        it is one slot, with the end of the manifest that was requested first.
         """
         before = int(now) - _KEPT_SECONDS
         ends: dict[tuple[str, int], list[int]] = defaultdict(list)
@@ -128,7 +128,7 @@ class AccountIssuer(ABC):
         return tuple(self._surveys.values())  # another thread may add one
 
     def _claim(self, account: bytes, name: str, epoch: int, holder: bytes, over: int) -> None:
-        """Record durably that the account holds this in the epoch, or raise."""
+        """Record durably that the account has this holder in the epoch, or raise."""
         slot = self._digest(_SLOT, [account, name, epoch])
         holds = self._record.claim(slot, holder, over)
         if holds is None:
@@ -137,7 +137,7 @@ class AccountIssuer(ABC):
             raise AnotherKey
 
     def _check_record_key(self) -> None:
-        # A slot that no account can have, held by what only this key gives.
+        # A slot that no account can have, with a holder that only this key produces.
         probe = self._digest(_PROBE, [])
         if self._record.claim(bytes(KEY_BYTES), probe, codec.MAX_UINT) != probe:
             raise WrongRecordKey(
@@ -156,7 +156,7 @@ def checked_account(account: object) -> bytes:
             "an account must be a text, the app's permanent name for it; where nobody is signed "
             "in, answer 401 without asking the issuer"
         )
-    # Any text has a digest of its own, one that UTF-8 does not know included.
+    # Any text has its own digest, even one that UTF-8 cannot encode.
     name = account.encode("utf-8", "surrogatepass")
     if not name:
         raise ValueError("an account must have a name")
@@ -166,7 +166,7 @@ def checked_account(account: object) -> bytes:
 def check_open(manifests: Sequence[Manifest], epoch: int, now: float) -> int:
     """Return the time at which the collector stops accepting reports of an open epoch.
 
-    Of several manifests of a name, one must accept them now.
+    Of several manifests of a name, at least one must accept them now.
     """
     schedules = [survey.schedule for survey in manifests if 0 <= epoch < survey.schedule.epochs]
     if not schedules:

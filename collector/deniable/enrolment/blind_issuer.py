@@ -1,9 +1,8 @@
-"""The blind issuer: signs for an account what it cannot read, once for each survey name and epoch.
+"""The blind issuer, which signs unreadable requests, one per account, survey name and epoch.
 
-The rules I1 to I4 stand in ``account_issuer.py``: what an account holds is its request. A blind
-signature follows from request and key, so that the same request gets the same answer for as long as
-the key is there; after a crash, too, since the request was recorded before.
-Source: RFC 9578, section 6.2.
+``account_issuer.py`` has the rules I1 to I4; an account's holder is its request. A blind signature
+follows from request and key, so the same request gets the same answer as long as the key exists.
+This also holds after a crash, since the request was recorded before. Source: RFC 9578, section 6.2.
 """
 
 import logging
@@ -28,13 +27,13 @@ _HOLDER: Final = b"deniable/issuance-blind-holder/v1\0"
 
 
 class BlindIssuer(AccountIssuer):
-    """An issuer that vouches by tokens that it cannot recognise; safe to share between threads.
+    """An issuer that vouches with tokens that it cannot recognise; safe to share between threads.
 
     Args:
-        name: the host name by which surveys, histograms and ``distrust-issuer`` know it.
+        name: its host name in surveys, histograms and ``distrust-issuer``.
         keys: the directories of its keys, one for each survey name.
-        record: of what was issued, which outlives this object and its keys.
-        surveys: by keyword, as :class:`SurveysOfIssuer` has them.
+        record: the record of issues, which outlasts this object and its keys.
+        surveys: by keyword, as in :class:`SurveysOfIssuer`.
     """
 
     def __init__(
@@ -53,20 +52,20 @@ class BlindIssuer(AccountIssuer):
         return f"BlindIssuer({self.name!r}, surveys={sorted(self.surveys)})"
 
     def issue(self, account: str, survey: str, epoch: int, request: bytes, now: float) -> bytes:
-        """Return the answer to a token request: the same one if this account asks the same again.
+        """Return the answer to a token request; a repeated request gets the same one.
 
         Args:
-            account: what the app calls it, the same for ever and another for everybody else.
+            account: the app's permanent, unique name for it.
             survey: the name of the survey.
             epoch: its number.
             request: the bytes of a TokenRequest.
             now: Unix seconds.
 
         Raises:
-            AnotherKey: if the account asked for another token of the name and epoch, or holds a
+            AnotherKey: if the account requested another token of the name and epoch, or has a
                 certificate.
-            Refusal: malformed, unknown-survey, out-of-domain, not-enrolled where the issuer has no
-                key in the epoch, too-early or epoch-closed.
+            Refusal: malformed, unknown-survey, out-of-domain, not-enrolled if the issuer has no key
+                in the epoch, too-early or epoch-closed.
             RecordError, KeyFileError, FaultyResult: if it cannot be recorded or signed.
             TypeError, ValueError: for an invalid account name; the app's own bug.
         """
@@ -84,7 +83,7 @@ class BlindIssuer(AccountIssuer):
     def forget(self, now: float) -> None:
         """Erase the private keys of epochs that are over, and the record a day later.
 
-        Only a manifest that lists a key tells when its epoch is over. A warning names the keys
+        Only a manifest that lists a key shows when its epoch is over. A warning names the keys
         before all listed ones: they stay until their manifest is given, too.
 
         Raises:
@@ -113,7 +112,7 @@ class BlindIssuer(AccountIssuer):
     def _read(
         self, manifests: Iterable[Manifest], epoch: int, request: bytes
     ) -> tuple[bytes, bytes]:
-        """Return the modulus that a request names, and the blinded message, which is below it."""
+        """Return the modulus in a request, and the blinded message, which is below it."""
         newest_first = sorted(manifests, key=lambda manifest: -manifest.sequence)
         moduli = [key for survey in newest_first if (key := survey.enrolment.key_of(epoch))]
         if not moduli:
@@ -124,7 +123,7 @@ class BlindIssuer(AccountIssuer):
             raise Refusal(RefusalCode.MALFORMED, str(error)) from error
         for modulus in moduli:
             if token_key_id(modulus)[-1] == id_byte:
-                if blinded >= modulus:  # of the same length: as numbers, too
+                if blinded >= modulus:  # bytes of equal length compare like numbers
                     raise Refusal(
                         RefusalCode.MALFORMED, "a blinded message must be below the modulus"
                     )
@@ -144,7 +143,7 @@ class BlindIssuer(AccountIssuer):
                 f"{manifest.name} does not name this issuer; publish it with "
                 f'enrolment = "blind" and issuer = "{self.name}"'
             )
-        # A key for two epochs or names would sign two tokens that fit one of them: it cannot tell.
+        # With one key for two epochs or names it would unknowingly sign two tokens for one of them.
         others = (survey for survey in self._manifests if survey.name != manifest.name)
         if any(not set(survey.enrolment.keys).isdisjoint(enrolment.keys) for survey in others):
             raise NotListed(
@@ -157,7 +156,7 @@ class BlindIssuer(AccountIssuer):
             if ours != enrolment.keys:
                 continue
             if keys.holds(last):
-                keys.key(last)  # or a KeyFileError says at once what is wrong
+                keys.key(last)  # or a KeyFileError reports the fault at once
                 return
             if not any(map(keys.holds, ours)):  # all are erased: the survey is over
                 return
@@ -168,7 +167,7 @@ class BlindIssuer(AccountIssuer):
 
 
 def ended_moduli(manifests: Iterable[Manifest], now: float) -> Collection[bytes]:
-    """Return the moduli of epochs whose grace is over by all manifests that list them."""
+    """Return the moduli of epochs whose grace is over in all manifests that list them."""
     ends: dict[bytes, int] = {}
     for manifest in manifests:
         for epoch, modulus in enumerate(manifest.enrolment.keys, manifest.enrolment.first):

@@ -1,11 +1,10 @@
-"""A blind issuer's private keys of one survey name: a file for each epoch, erased when it is over.
+"""A blind issuer's private keys for one survey name: a file per epoch, erased when it is over.
 
-K1. A key is made once. Making keys again after a crash reuses the existing ones.
+K1. A key is created once. Creating keys again after a crash reuses the existing ones.
 K2. Files and directory are readable by their owner only, and are durable before a public half is
-    written down.
-K3. What is erased was overwritten in place, and is gone from the directory, before that is said.
-    Copies that a backup, a snapshot, a journal or the flash below the file system keeps are not
-    reached.
+    written.
+K3. An erased key was overwritten in place, and removed from the directory, before that is reported.
+    Copies in a backup, a snapshot, a journal or the flash below the file system are not erased.
 """
 
 import json
@@ -36,25 +35,24 @@ from deniable.key_files import (
 )
 from deniable.privacy_pass import EXPONENT, MODULUS_BYTES
 
-# The private operation of an RSA key, constant in time as far as Python can have it.
-#
-# The exponentiations are GMP's ``mpz_powm_sec``: the same operations on the same places in memory
-# for all numbers of a size. They run modulo each prime, which is 3.6 times as fast as modulo the
-# product. What is around them is not constant in time, and so never sees what was asked: it is
-# multiplied by a power of a fresh random factor before, and by its inverse afterwards. A fault in
-# one half would tell the primes (Boneh, DeMillo and Lipton 1997): no result leaves that the public
-# key does not confirm.
+# The private operation of an RSA key, constant in time as far as Python allows. The exponentiations
+# are GMP's ``mpz_powm_sec``: the same operations on the same memory locations for all numbers of a
+# size. They run modulo each prime, which is 3.6 times as fast as modulo the product. The
+# surrounding code is not constant in time, and so never sees the request itself: it is multiplied
+# by a power of a fresh random factor before, and by its inverse afterwards. A fault in one half
+# would reveal the primes (Boneh, DeMillo and Lipton 1997), so every result is verified with the
+# public key before it leaves.
 
 
 class FaultyResult(IssuerError):
-    """The processor or the key is broken: a result did not verify, and was not returned."""
+    """The processor or the key is faulty: a result did not verify, and was not returned."""
 
 
 class PrivateKey:
     """An RSA private key of one epoch; it cannot be shown or pickled.
 
     Args:
-        key: of 2,048 bits, with the exponent 65537.
+        key: a key of 2,048 bits, with the exponent 65537.
         below: returns a random number from 0 on, below its argument.
 
     Attributes:
@@ -65,7 +63,7 @@ class PrivateKey:
 
     def __init__(self, key: RSAPrivateKey, below: Callable[[int], int] = secrets.randbelow) -> None:
         try:
-            import gmpy2  # who certifies only does without
+            import gmpy2  # not needed for certificates
         except ImportError as error:
             needed = 'a blind issuer needs gmpy2: pip install "deniable[issuer]"'
             raise IssuerError(needed) from error
@@ -106,16 +104,14 @@ class PrivateKey:
         return int(result).to_bytes(MODULUS_BYTES)
 
 
-# The public halves of a blind issuer's keys, in a file that goes to whoever publishes the survey.
-#
-# It is JSON: ``{"first": epoch, "keys": [modulus, …]}``, moduli as 512 hex digits, one for each
-# epoch from the first on. Halves of epochs that are over stay: a list that goes on is one that
-# grows.
+# The public halves of a blind issuer's keys, in a file for the survey's publisher. It is JSON:
+# ``{"first": epoch, "keys": [modulus, …]}``, moduli as 512 hex digits, one for each epoch from the
+# first on. Halves of past epochs stay, so the list only grows.
 
 
 @dataclass(frozen=True, slots=True)
 class PublicKeys:
-    """Moduli of 256 bytes, of consecutive epochs from the first on."""
+    """Moduli of 256 bytes, for consecutive epochs from the first on."""
 
     first: int = 0
     moduli: tuple[bytes, ...] = ()
@@ -126,12 +122,12 @@ class PublicKeys:
         return self.first + len(self.moduli)
 
     def of(self, first: int, end: int) -> tuple[bytes, ...]:
-        """Return the moduli of some epochs, those that are listed."""
+        """Return the listed moduli of some epochs."""
         return self.moduli[max(0, first - self.first) : max(0, end - self.first)]
 
     @classmethod
     def read(cls, file: Path) -> "PublicKeys":
-        """Read a file; the moduli are returned as written, to be judged where they are used.
+        """Read a file; the moduli are returned unchecked, and judged where they are used.
 
         Raises:
             KeyFileError: if it cannot be read, or has the wrong form.
@@ -175,7 +171,7 @@ class EpochKeys:
         return f"EpochKeys({self.directory})"
 
     def renew(self) -> None:
-        """Read the keys that were made since."""
+        """Read the keys that were added since."""
         _check_directory(self.directory)
         self.public = PublicKeys.read(self.directory / PUBLIC_FILE)
 
@@ -187,7 +183,7 @@ class EpochKeys:
         """Return the private half of a modulus that is listed here.
 
         Raises:
-            KeyFileError: if it is erased, readable by others, or of a different modulus.
+            KeyFileError: if it is erased, readable by others, or has a different modulus.
         """
         if (key := self._read.get(modulus)) is None:
             file = self._file(modulus)
@@ -198,7 +194,7 @@ class EpochKeys:
         return key
 
     def erase(self, moduli: Collection[bytes]) -> int:
-        """Erase the private halves of moduli as far as they are here; return how many there were.
+        """Erase those private halves of moduli that are here; return how many there were.
 
         Raises:
             KeyFileError: if a file cannot be overwritten or removed.
@@ -219,12 +215,12 @@ class EpochKeys:
 
 
 def create_epoch_keys(directory: Path, epochs: int, first: int | None = None) -> PublicKeys:
-    """Make keys for this many epochs, after those in the directory; return all public halves.
+    """Create keys for this many epochs, after those in the directory; return all public halves.
 
     Args:
-        directory: made, if it is not there.
-        epochs: how many, from 1 on.
-        first: the number of the first epoch; where there are keys, the one after the last.
+        directory: created if missing.
+        epochs: the number, from 1 on.
+        first: the number of the first epoch; if there are keys, the one after the last.
 
     Raises:
         KeyFileError: if they cannot be written, or would leave a gap.
@@ -252,7 +248,7 @@ def create_epoch_keys(directory: Path, epochs: int, first: int | None = None) ->
 
 
 def _created(file: Path) -> RSAPrivateKey:
-    # The longest part, and nothing is listed before all of them are there.
+    # The longest part; no key is listed before all exist.
     key = generate_private_key(EXPONENT, 8 * MODULUS_BYTES)
     pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     return key if create_whole(file, pem) else _read_key(file)
@@ -260,7 +256,7 @@ def _created(file: Path) -> RSAPrivateKey:
 
 def _read_key(file: Path) -> RSAPrivateKey:
     try:
-        # Each of its results is verified: a check of its primes would find nothing more.
+        # Each of its results is verified, so checking its primes is unnecessary.
         key = load_pem_private_key(
             read_private(file), password=None, unsafe_skip_rsa_key_validation=True
         )

@@ -1,7 +1,7 @@
 """The issuer of certificates, and enrolment over HTTP for any framework.
 
-The rules I1 to I4 stand in ``account_issuer.py``. The same key gets a certificate as often as it
-is asked for: the same bytes, or once the issuer's own key was rotated, the new one's.
+``account_issuer.py`` has the rules I1 to I4. The same key gets a certificate on every request: the
+same bytes, or after a rotation of the issuer's key, one by the new key.
 """
 
 import logging
@@ -39,15 +39,15 @@ _HOLDER: Final = b"deniable/issuance-holder/v1\0"
 
 
 class Issuer(AccountIssuer):
-    """An issuer that vouches for devices by certificates; safe to share between threads.
+    """An issuer that vouches for devices with certificates; safe to share between threads.
 
     Args:
-        key: the issuer's own; its public half stands in the surveys.
-        record: of what was issued, which outlives this object and this key.
-        surveys: by keyword, as :class:`SurveysOfIssuer` has them.
+        key: the issuer's own; its public half is listed in the surveys.
+        record: the record of issues, which outlasts this object and this key.
+        surveys: by keyword, as in :class:`SurveysOfIssuer`.
 
     Attributes:
-        public_key: what surveys list, and histograms and ``distrust-issuer`` name: 32 bytes.
+        public_key: the key in surveys, histograms and ``distrust-issuer``: 32 bytes.
     """
 
     def __init__(
@@ -66,14 +66,14 @@ class Issuer(AccountIssuer):
         """Return the certificate: the same one if this account asks again for this key.
 
         Args:
-            account: what the app calls it, the same for ever and another for everybody else.
+            account: the app's permanent, unique name for it.
             survey_id: 32 bytes.
             epoch: its number.
             public_key: the device's, for this survey and epoch: 32 bytes.
             now: Unix seconds.
 
         Raises:
-            AnotherKey: if the account holds another key of the name and epoch, or a token.
+            AnotherKey: if the account has another key of the name and epoch, or a token.
             Refusal: bad-key, unknown-survey, out-of-domain, too-early or epoch-closed.
             RecordError: if it could not be recorded; nothing was issued.
             TypeError, ValueError: for an invalid account name; the app's own bug.
@@ -108,7 +108,7 @@ class EnrolmentAnswer:
     """The HTTP answer to a request for a certificate or a token, for the backend to send."""
 
     status: int
-    content_type: str  # of what was asked for, or RFC 9457 for a refusal
+    content_type: str  # that of the requested object, or RFC 9457 for a refusal
     body: bytes = field(repr=False)
     retry_after: str | None = None  # seconds; None for no such header
 
@@ -139,7 +139,7 @@ def answer_token_request(
             raise Refusal(RefusalCode.OUT_OF_DOMAIN, "not the number of an epoch")
         return issuer.issue(account, survey, int(epoch), body, now)
 
-    # RFC 9578, section 6.2, has a status of its own for requests of another form.
+    # RFC 9578, section 6.2, has a separate status for requests of another form.
     return _answer(blind_signature, RESPONSE_TYPE, malformed=_UNPROCESSABLE)
 
 
@@ -167,7 +167,7 @@ def _answer(
 
 
 def read_enrolment_statement(statement: bytes) -> tuple[bytes, int, bytes]:
-    """Read a statement's canonical bytes; return survey id, epoch and public key, not judged."""
+    """Read a statement's canonical bytes; return survey id, epoch and public key, unchecked."""
     if len(statement) > MAX_ENROLMENT_BYTES:
         raise Refusal(RefusalCode.TOO_LARGE, f"at most {MAX_ENROLMENT_BYTES} bytes per request")
     survey_id, epoch, public_key = codec.exact_array(codec.decode(statement), 3)

@@ -1,10 +1,11 @@
-"""The issuer's record: the promises of every database for it, and one in SQLite.
+"""The issuer's record: its contract for every database, and an implementation in SQLite.
 
 R1. First write wins: a slot has one holder for good, whichever processes and threads claim it.
-R2. What ``claim`` returns is durable: it survives the loss of power.
-R3. Forgotten is over: after ``forget``, nothing that it erased can be claimed again, whatever a
-    clock says later. So an epoch's end that was forgotten is remembered, and none of its slots.
-R4. It holds nothing but slots, holders and ends: no account, no key, no order, no time of asking.
+R2. The result of ``claim`` is durable: it survives a power failure.
+R3. Forgotten slots are over: after ``forget``, no erased slot can be claimed again, whatever a
+    clock shows later. So only the end of the forgotten epochs is remembered, and none of their
+    slots.
+R4. It contains only slots, holders and ends: no accounts, keys, order or times of requests.
 """
 
 import os
@@ -20,21 +21,20 @@ from deniable import sqlite_files
 from deniable.key_files import KeyFileError, create_whole, read_private
 from deniable.messages import Refusal, RefusalCode
 
-# Of its files of keys there is also :class:`deniable.key_files.KeyFileError`.
-#
-# All other refusals of a request are plain ``Refusal``. No message repeats an account or a key.
+# For its key files there is also :class:`deniable.key_files.KeyFileError`. All other refusals of a
+# request are plain ``Refusal``. No message repeats an account or a key.
 
 
 class IssuerError(Exception):
-    """The issuer cannot work with its present setup; the message says what to do."""
+    """The issuer cannot work with its present setup; the message states the remedy."""
 
 
 class NotListed(IssuerError):
-    """The survey does not name this issuer among those that may vouch for its devices."""
+    """The survey does not list this issuer."""
 
 
 class RecordError(IssuerError):
-    """The record of what was issued cannot be read or written; nothing was issued."""
+    """The record of issues cannot be read or written; nothing was issued."""
 
 
 class WrongRecordKey(RecordError):
@@ -52,7 +52,7 @@ class AnotherKey(Refusal):
 
 
 class IssuanceRecord(Protocol):
-    """Holders of slots. Every method may raise RecordError; all may be called by any thread."""
+    """Holders of slots. Every method may raise RecordError; any thread may call them."""
 
     def claim(self, slot: bytes, holder: bytes, over: int) -> bytes | None:
         """Store the holder unless the slot has one; return the slot's, None if it is forgotten.
@@ -67,9 +67,8 @@ class IssuanceRecord(Protocol):
         """Erase the slots whose ``over`` is at or before this instant, in Unix seconds."""
 
 
-# The issuer's record in one SQLite file: the rules R1 to R4 stand above.
-#
-# Several processes and threads may share it. A commit is durable before it returns.
+# The issuer's record in one SQLite file, following the rules R1 to R4 above. Several processes and
+# threads may share it. A commit is durable before it returns.
 
 _APPLICATION_ID: Final = 0x64656E72  # "denr"
 _BUSY_SECONDS: Final = 10.0
@@ -99,7 +98,7 @@ class SqliteIssuanceRecord:
             self._place = sqlite_files.file_identity(path)
             with self._failing():
                 sqlite_files.migrate(self._connection, _MIGRATIONS, _APPLICATION_ID)
-                # What can be read is the answer to a claim, and must not be lost afterwards.
+                # Readable content is the answer to a claim, and must not be lost afterwards.
                 sqlite_files.make_durable(self._connection)
         except RecordError:
             self._connection.close()
@@ -110,7 +109,7 @@ class SqliteIssuanceRecord:
         with self._using() as connection:
             first_holder = _holder(connection, slot)
             if first_holder is not None:
-                # What can be read was committed, and what is committed is durable.
+                # Readable content was committed, and so is durable.
                 return first_holder
             with sqlite_files.writing(connection):
                 gone = "SELECT 1 FROM forgotten WHERE over = ?"
@@ -146,11 +145,11 @@ class SqliteIssuanceRecord:
     @contextmanager
     def _using(self) -> Iterator[sqlite3.Connection]:
         if os.getpid() != self._process:
-            # SQLite's locks stay with the parent: what a child commits could be lost.
+            # SQLite's locks stay with the parent: a child's commits could be lost.
             raise RecordError("the record was opened before a fork; open it in each process")
         with self._lock, self._failing():
             if self._place != sqlite_files.file_identity(self._path):
-                # Other processes look into the file that stands there now.
+                # Other processes use the file that is there now.
                 raise RecordError(f"{self._path} was deleted or replaced while open; restart")
             yield self._connection
 
@@ -170,7 +169,7 @@ def _holder(connection: sqlite3.Connection, slot: bytes) -> bytes | None:
 
 
 def read_record_key(file: Path) -> bytes:
-    """Return the 32 bytes of an issuer's record key; made at random if the file is missing.
+    """Return the 32 bytes of an issuer's record key, which is created at random if missing.
 
     Raises:
         KeyFileError: if it cannot be read or written, is readable by others, or is invalid.

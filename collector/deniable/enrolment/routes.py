@@ -33,8 +33,8 @@ def enrolment_route(
 ) -> web.RouteDef:
     """Return the route of an issuer of certificates, for ``app.add_routes([...])``.
 
-    ``authenticate`` returns the permanent name of the account that makes a request; None without
-    one. What it raises is the app's own, and passes through.
+    ``authenticate`` returns the permanent name of the requesting account; None if there is none.
+    Its errors are the app's own, and propagate.
     """
 
     def answer(account: str, _: web.Request, body: bytes) -> EnrolmentAnswer:
@@ -74,15 +74,16 @@ def _handler(
             body = await _read(request, content_type, most)
         except Refusal as refusal:
             return _response(refuse_enrolment(refusal.code, refusal.reason))
-        # In a thread: what is issued is given once it is on the disk.
+        # In a thread, since the answer waits for the disk.
         return _response(await asyncio.to_thread(answer, account, request, body))
 
     return enrol
 
 
 async def _read(request: web.Request, content_type: str, most: int) -> bytes:
-    """Return the body; of one that is too long, one byte more than is allowed."""
-    # No form of a browser has this type: other sites cannot enrol their keys for who is signed in.
+    """Return the body; if it is too long, one byte more than allowed."""
+    # Browser forms cannot have this type, so other sites cannot enrol their keys for a signed-in
+    # user.
     if (
         media_type(request.headers.get("Content-Type", "")) != content_type
         or "Content-Encoding" in request.headers

@@ -1,8 +1,8 @@
 """Fakes for the tests of an app that embeds the client: a collector, an issuer and a relay.
 
-``FakeCollector`` is a collector in the test's own process, on a real socket, that misbehaves when
-told to; ``FakeIssuer`` vouches for its devices, ``FakeRelay`` stands between them and the
-collector. docs/testing.md shows them. Nothing else of deniable imports them.
+``FakeCollector`` is a collector in the test's own process, on a real socket, that misbehaves on
+request; ``FakeIssuer`` vouches for its devices, ``FakeRelay`` is between them and the collector.
+docs/testing.md shows them. Nothing else in deniable imports them.
 """
 
 from deniable.fakes.behaviour import (

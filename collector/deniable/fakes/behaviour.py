@@ -1,8 +1,8 @@
 """The behaviour of the fake collector: its keys, log and receipts, and faults on request.
 
 Faults are the codes of the protocol's table, for one report (``Refused``) or a whole request
-(``Problem``), and what D8 calls anything else (``Misbehaviour``): one of each kind that an app can
-tell apart. All that a device must live through is what ``deniable conformance`` tries.
+(``Problem``), and anything else according to D8 (``Misbehaviour``): one of each kind that an app
+can distinguish. ``deniable conformance`` tests everything that a device must survive.
 """
 
 import os
@@ -51,7 +51,7 @@ class ReceivedReport:
 
     survey: str  # the survey's name
     epoch: int
-    response: str = field(repr=False)  # what it names, which only chance relates to the answer
+    response: str = field(repr=False)  # the named response, which only chance relates to the answer
 
 
 class FakeLog:
@@ -67,7 +67,7 @@ class FakeLog:
 
     @property
     def policy(self) -> str:
-        """Return the policy that an app pins: two of the three witnesses."""
+        """Return the policy for an app to pin: two of the three witnesses."""
         log = Log(VerifierKey(self._origin, LOG, self._key.public_key))
         witnesses = (
             Witness(name, VerifierKey(name, COSIGNER, key.public_key))
@@ -76,11 +76,11 @@ class FakeLog:
         return policy_file_text(LogPolicy((log,), tuple(witnesses), 2))
 
     def logged(self, envelope: bytes) -> bytes:
-        """Return ``[envelope, proof]``, one of ``ClientSettings(manifests=[...])``."""
+        """Return ``[envelope, proof]``, an element of ``ClientSettings(manifests=[...])``."""
         return pack_logged(envelope, self.proof(envelope))
 
     def proof(self, envelope: bytes) -> bytes:
-        """Return the proof that an envelope is in the log, by the witnesses that cosign now."""
+        """Return the proof that an envelope is in the log, with the current cosigners."""
         leaf = leaf_hash(log_entry(envelope))
         if leaf not in self._leaves:
             self._leaves.append(leaf)
@@ -95,14 +95,14 @@ class FakeLog:
 
 
 class FakeAuthority:
-    """An authority: a key of its own, every manifest that it signed, and the log of all of it."""
+    """An authority: its key, every manifest that it signed, and the log of all of it."""
 
     def __init__(self, log: FakeLog) -> None:
         self.log = log
         self._key = SigningKey(os.urandom(32))
         self.signed: dict[bytes, Manifest] = {}  # by survey id
         self.published: dict[str, list[Manifest]] = {}  # by name, the newest first
-        self.public_key = self._key.public_key.hex()  # the first key's, however often it is rotated
+        self.public_key = self._key.public_key.hex()  # the first key, before any rotation
         self.rotations: list[bytes] = []
 
     def publish(self, manifest: Manifest) -> bytes:
@@ -116,7 +116,7 @@ class FakeAuthority:
         return sign_manifest(manifest, self._key)
 
     def rotate(self) -> None:
-        """Hand over to a new key, which signs from now on."""
+        """Rotate to a new key, which signs from now on."""
         old, self._key = self._key, SigningKey(os.urandom(32))
         sequence = len(self.rotations) + 1
         rotation = Rotation(old.public_key, self._key.public_key, sequence)
@@ -128,7 +128,7 @@ class FakeAuthority:
 
 
 class Receipts:
-    """The accepted reports, as they came: the first of each identity wins.
+    """The accepted reports, in order of arrival: the first of each identity wins.
 
     The checks are the collector's own, in the protocol's order.
     """
@@ -188,7 +188,7 @@ _ANY: Final = _UPLOADS | _MANIFESTS
 
 
 class Misbehaviour(StrEnum):
-    """A fault that a device must live through besides the codes of the protocol."""
+    """A fault that a device must survive, other than the codes of the protocol."""
 
     CUT_BEFORE_STORING = "cut-before-storing"  # the connection ends without an answer
     CUT_AFTER_STORING = "cut-after-storing"  # the connection ends without an answer
@@ -226,7 +226,7 @@ class Problem:
     routes: ClassVar = _ANY
 
     code: RefusalCode  # or its text
-    retry_after: int | None = None  # seconds that the answer asks to wait, if it does
+    retry_after: int | None = None  # seconds to wait according to the answer, if any
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "code", RefusalCode(self.code))
@@ -235,7 +235,7 @@ class Problem:
 
 
 AnyMisbehaviour = Misbehaviour | Refused | Problem
-"""A misbehaviour that ``FakeCollector.misbehave`` takes."""
+"""A misbehaviour that ``FakeCollector.misbehave`` accepts."""
 
 
 def misleading_answer(misbehaviour: AnyMisbehaviour, sent: int) -> HttpAnswer | None:

@@ -50,16 +50,16 @@ _MEDIA_TYPE: Final = "application/msgpack"
 class FakeCollector(LoopbackDouble):
     """An in-process collector on an ephemeral port of 127.0.0.1, for tests of an app.
 
-    It has an authority of its own, and accepts and refuses reports as docs/protocol.md says, until
+    It has its own authority, and accepts and refuses reports according to docs/protocol.md, until
     it is made to misbehave. Use it as a context manager::
 
         with FakeCollector() as collector:
             collector.publish(THEME)
             with Client(collector.origin, authority=collector.authority, ...) as client:
 
-    Give the client the same ``clock`` to move both. All that it signs is in its ``log``, whose
-    ``log.policy`` an app can pin (two of three witnesses), and of whose witnesses only so many
-    cosign what it sends and returns from then on, as ``log.cosigning`` says.
+    Give the client the same ``clock`` to move both. Everything that it signs is in its ``log``,
+    whose ``log.policy`` an app can pin (two of three witnesses). ``log.cosigning`` is how many of
+    the witnesses cosign what it sends and returns from then on.
     """
 
     def __init__(self, *, clock: Clock | None = None) -> None:
@@ -79,35 +79,34 @@ class FakeCollector(LoopbackDouble):
         self,
         survey: Survey,
         *,
-        epsilon: str | None = None,  # of one report; by default the highest that is accepted
+        epsilon: str | None = None,  # of one report; by default the highest accepted
         delta: str = "0",
-        kind: str | None = None,  # randomised-response; one-question, where there are several
+        kind: str | None = None,  # randomised-response; for several questions, one-question
         settings: Mapping[str, object] | None = None,  # other keys of a survey file, of the
         # kind; a matrix as integers over 2^64, which publishing makes of probabilities
         repeat: Repeat = FRESH,
-        start: int | None = None,  # of epoch 0, Unix seconds; by default as said below
-        epoch_seconds: int | None = None,  # by default a day, or more if the survey wants it
+        start: int | None = None,  # start of epoch 0, Unix seconds; see below for the default
+        epoch_seconds: int | None = None,  # by default a day, or more if the survey requires it
         epochs: int = 1,  # that devices may answer: they reserve the epsilon of all of them
         grace_seconds: int = DAY,
         enrolment: Enrolment | None = None,  # by default open; or a ``FakeIssuer``'s
     ) -> bytes:
         """Sign a manifest of this survey and offer it until its last epoch is over.
 
-        Earlier manifests of the name continue beside it. The first begins now, with epoch 0; one
-        that follows it begins, as with ``deniable survey publish``, when the newest one's current
-        epoch ends, and goes on with its numbers, of which no device decides one twice. With
-        ``start``, epoch 0 begins then, and a device may have to wait for a number.
+        Earlier manifests of the name continue beside it. The first begins now, with epoch 0. A
+        later one begins, as with ``deniable survey publish``, when the newest one's current epoch
+        ends, and continues its numbers; no device decides a number twice. With ``start``, epoch 0
+        begins then, and a device may have to wait for a number.
 
-        Whatever the device should refuse can be published too: another question
-        (``replace(survey, question=...)``), a higher epsilon; or a survey that has ended, for an
-        app that bundles it.
+        You can also publish what the device should refuse: another question (``replace(survey,
+        question=...)``), a higher epsilon, or a survey that has ended, for an app that bundles it.
 
         Returns:
-            The signed manifest, as an app may bundle it: ``ClientSettings(manifests=[...])``; as
-            ``log.logged(...)`` has it with its proof, for one that pins the log.
+            The signed manifest, for an app to bundle: ``ClientSettings(manifests=[...])``; or
+            ``log.logged(...)``, with its proof, for an app that pins the log.
 
         Raises:
-            InvalidManifest: for what no manifest could hold.
+            InvalidManifest: for invalid content.
         """
         stated = _decimal(survey) if epsilon is None else epsilon
         length = max(DAY, survey.min_epoch_seconds) if epoch_seconds is None else epoch_seconds
@@ -145,7 +144,7 @@ class FakeCollector(LoopbackDouble):
             return self._authority.publish(manifest)
 
     def rotate_authority(self) -> None:
-        """Hand over to a new key: manifests are signed by it from now on; ``authority`` stays."""
+        """Rotate to a new key, which signs manifests from now on; ``authority`` does not change."""
         with self._changed:
             self._authority.rotate()
 
@@ -163,7 +162,7 @@ class FakeCollector(LoopbackDouble):
 
     @property
     def reports(self) -> tuple[ReceivedReport, ...]:
-        """Return the accepted reports, each once, in the order in which they came."""
+        """Return the accepted reports, each once, in order of arrival."""
         with self._changed:
             return tuple(self._receipts.taken)
 
@@ -174,7 +173,7 @@ class FakeCollector(LoopbackDouble):
             published = self._authority.published.get(survey)
             if not published:
                 raise KeyError(f"no survey {survey!r} is published")
-            # Of a design, whose responses are many, those that came.
+            # For a design, which has many responses, only those that arrived.
             named = [
                 manifest.responses for manifest in published if type(manifest.responses) is tuple
             ]
@@ -220,11 +219,11 @@ class FakeCollector(LoopbackDouble):
         if packed is not None:
             connection.sendall(packed)
         elif misbehaviour is Misbehaviour.STALL:
-            while connection.recv(4096):  # until somebody hangs up
+            while connection.recv(4096):  # until the other side hangs up
                 pass
 
     def _honest_answer(self, request: ReceivedRequest) -> HttpAnswer:
-        """Return the answer of a collector that behaves; an unknown route is not-found."""
+        """Return the answer of a correct collector; for an unknown route, it is not-found."""
         try:
             if (request.method, request.path) == ("POST", "/v1/reports"):
                 return self._take(request)
@@ -261,7 +260,7 @@ class FakeCollector(LoopbackDouble):
         return _signed(pack_manifests(envelopes, [*map(self.log.proof, envelopes)]))
 
     def _next_misbehaviour(self, request: ReceivedRequest) -> AnyMisbehaviour | None:
-        # Asked because of a manifest's misbehaviour, or beside it.
+        # Requested because of a manifest's misbehaviour, or beside it.
         if request.path in {_AUTHORITY_PATH, GATEWAY_KEYS_PATH}:
             return None
         route: Route = "uploads" if request.method == "POST" else "manifests"
@@ -277,7 +276,7 @@ def _from(first: int, enrolment: Enrolment) -> Enrolment:
 
 
 def _decimal(survey: Survey) -> str:
-    """Return the highest epsilon that a survey accepts, as a manifest writes it, rounded down."""
+    """Return the highest epsilon that a survey accepts, in a manifest's form, rounded down."""
     whole, part = divmod(epsilon_to_nano("max_epsilon", survey.max_epsilon), NANO)
     return f"{whole}.{part:09d}".rstrip("0").rstrip(".")
 

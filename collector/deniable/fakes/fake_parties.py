@@ -40,15 +40,15 @@ from deniable.privacy_pass import EXPONENT, MODULUS_BYTES, token_key_id
 class FakeIssuer:
     """An issuer like an app's backend, in the test's own process, for ``Client(enrol=issuer)``.
 
-    Use it beside a :class:`FakeCollector`::
+    Use it with a :class:`FakeCollector`::
 
         issuer = FakeIssuer()
         collector.publish(THEME, enrolment=issuer.enrolment)
         with Client(collector.origin, enrol=issuer, ...) as client:
 
     ``enrolment`` lists this issuer and its next key. ``FakeIssuer("blind", epochs=2)`` never sees
-    whose key it vouches for, and has a key for each epoch of a survey that is published with so
-    many ``epochs``.
+    the keys that it vouches for, and has a key for each epoch of a survey published with so many
+    ``epochs``.
     """
 
     def __init__(
@@ -63,11 +63,11 @@ class FakeIssuer:
             if mode == "blind"
             else Enrolment("certificate", tuple(key.public_key for key in self._keys))
         )
-        self.error: Exception | None = None  # what it raises from now on
-        self.vouches = True  # else it answers None
+        self.error: Exception | None = None  # it raises this from now on
+        self.vouches = True  # otherwise it answers None
 
     def __call__(self, request: EnrolmentRequest) -> bytes | None:
-        """Answer for the only account, unless :meth:`account` made others."""
+        """Answer for the only account, unless :meth:`account` created others."""
         return self._answer("", request)
 
     def account(self, name: str) -> Enrol:
@@ -81,7 +81,7 @@ class FakeIssuer:
 
     @property
     def requests(self) -> tuple[EnrolmentRequest, ...]:
-        """Return the requests that came, in order."""
+        """Return the received requests, in order."""
         with self._changed:
             return tuple(self._requests)
 
@@ -122,7 +122,7 @@ class FakeIssuer:
         return pow(int.from_bytes(blinded), exponent, n).to_bytes(MODULUS_BYTES)
 
 
-@cache  # it takes a tenth of a second, or several
+@cache  # takes a tenth of a second, or several
 def _key(number: int) -> tuple[int, int]:
     """Return an RSA modulus and its private exponent, the same in all of a process's tests."""
     others = {token_key_id(_modulus(other))[-1] for other in range(number)}
@@ -144,16 +144,16 @@ _NOT_OPENED = HttpAnswer(
 
 
 class FakeGateway:
-    """A gateway with a key of its own."""
+    """A gateway with its own key."""
 
     def __init__(self) -> None:
         self._key = PrivateKey(os.urandom(32))
         self.configuration = KeyConfiguration(1, self._key.public_key)
 
     def open(self, request: ReceivedRequest) -> tuple[ReceivedRequest, Seal]:
-        """Return the inner request, and the function that makes its answer from the collector's.
+        """Return the inner request, and the function that seals the collector's answer.
 
-        A request without a relay is answered as it is; one that does not open is not answered.
+        A request without a relay is answered directly; one that does not open is not answered.
         """
         if (request.method, request.path) != ("POST", GATEWAY_PATH):
             return request, lambda answer: answer
@@ -167,7 +167,7 @@ class FakeGateway:
             fields = tuple((name.lower(), value) for name, value in answer.headers.items())
             response = BinaryResponse(answer.status, fields, answer.body)
             size = len(response.encode()) + RESPONSE_OVERHEAD_BYTES
-            if size <= MAX_ENCAPSULATED_ANSWER_BYTES:  # or it is one that no device takes
+            if size <= MAX_ENCAPSULATED_ANSWER_BYTES:  # otherwise no device accepts it
                 size = encapsulated_answer_bytes(size)
             sealed = sealer.seal(response.encode(padded_to=size - RESPONSE_OVERHEAD_BYTES))
             return HttpAnswer(200, {"content-type": RESPONSE_TYPE}, sealed)
@@ -178,21 +178,21 @@ class FakeGateway:
 class FakeRelay(LoopbackDouble):
     """An in-process relay to a :class:`FakeCollector`, on an ephemeral port of 127.0.0.1.
 
-    Use it inside of the collector's context::
+    Use it inside the collector's context::
 
         with FakeCollector() as collector, FakeRelay(collector.origin) as relay:
             Client(
                 collector.origin, relay=relay.url, gateway_keys=collector.gateway_keys, ...
             )
 
-    ``requests`` of the relay are what a relay sees; those of the collector are what was inside.
+    Its ``requests`` are the relay's view; those of the collector are the inner ones.
     """
 
     def __init__(self, collector: str) -> None:
         super().__init__()
         self._collector = collector.removeprefix("http://")
         self.url = f"{self._server.origin}/relay"
-        self.answer: HttpAnswer | None = None  # what it answers itself from now on, if anything
+        self.answer: HttpAnswer | None = None  # its own answer from now on, if any
 
     def __repr__(self) -> str:
         return f"FakeRelay({self.url!r}, requests={len(self._requests)})"

@@ -1,4 +1,4 @@
-"""A small HTTP server on 127.0.0.1 that hands out its sockets, so that answers may be anything."""
+"""A small HTTP server on 127.0.0.1 that exposes its sockets, so that answers may be anything."""
 
 import socket
 import socketserver
@@ -62,7 +62,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class LoopbackServer(socketserver.ThreadingTCPServer):
-    """A server that hands each request and its socket to a function, on one thread per connection.
+    """A server that passes each request and its socket to a function, on one thread per connection.
 
     The function may write anything; its ``OSError`` means that the other side hung up.
     """
@@ -84,7 +84,7 @@ class LoopbackServer(socketserver.ThreadingTCPServer):
         return f"http://127.0.0.1:{self.server_address[1]}"
 
     def start(self) -> None:
-        """Serve on a thread, unless one does already."""
+        """Serve on a thread, unless one is already serving."""
         if self._thread is None and not self.stopped.is_set():
             self._thread = threading.Thread(
                 target=self.serve_forever, args=(_POLL_SECONDS,), name="fake-collector", daemon=True
@@ -134,7 +134,7 @@ class LoopbackDouble:
 
     @property
     def requests(self) -> tuple[ReceivedRequest, ...]:
-        """Return all requests, in the order in which they came."""
+        """Return all requests, in order of arrival."""
         with self._changed:
             return tuple(self._requests)
 

@@ -1,8 +1,8 @@
 """The judgement of one report, in the protocol's order, so that each fault has one code.
 
-Form, key, survey, epoch, domain, signature, credential. The last check, against the receipts, is
-the store's, since only its transaction can see them; nothing about receipts is revealed before a
-valid signature. The body's size is judged before it is split.
+Form, key, survey, epoch, domain, signature, credential. The last check, against the receipts,
+belongs to the store, since only its transaction can see them; nothing about receipts is revealed
+before a valid signature. The body's size is checked before it is split.
 """
 
 from collections.abc import Callable
@@ -38,7 +38,7 @@ def judge_report(
 def check_report(
     signed: SignedReport, manifest: Manifest, now: float, verify: Verify = verify
 ) -> bytes | None:
-    """Check a report against the survey that it names, in the protocol's order.
+    """Check a report against its survey, in the protocol's order.
 
     The report was read and its key checked. The result is the id of the issuer that
     vouches for the device, None in an open survey.
@@ -62,6 +62,6 @@ def check_report(
     if manifest.enrolment.mode == "certificate":
         return signed.verify_credential(manifest.enrolment.issuers, verify)
     if signed.credential is not None:
-        # One report has one form: an open survey has nobody who could have signed this.
+        # A report has only one form: in an open survey nobody could have signed this.
         raise Refusal(RefusalCode.MALFORMED, "an open survey's report must have no credential")
     return None

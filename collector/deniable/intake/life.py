@@ -2,28 +2,29 @@
 
 Open → grace → sealed → a day later pruned → when all its epochs are sealed, ended.
 
-L1. An epoch is sealed once its grace is over and L5 bears it out; or once its survey has ended, if
+L1. An epoch is sealed once its grace is over and L5 confirms it, or once its survey has ended, if
     it had begun by then: nothing can be counted in it any more.
-L2. Its receipts are pruned once its seal has stood for a day, and not before.
+L2. Its receipts are pruned once its seal is a day old, and not before.
 L3. A survey ends once all its epochs are sealed.
-L4. What is done is final. No clock undoes it, nor asks for it again.
-L5. No clock is believed against the reports, or alone for long: what it says cannot be undone (L4).
+L4. Completed actions are final. No clock undoes them, or requires them again.
+L5. No clock is trusted against the reports, or alone for long, since its effects cannot be undone
+    (L4).
 
-What reports tell: one of epoch n is counted only when n has begun, by its device's clock and a
-collector's. Let n be the newest epoch with a counted report. Then
+Reports prove the following: one of epoch n is counted only after n has begun, by its device's clock
+and a collector's. Let n be the newest epoch with a counted report. Then
 
-- a later epoch may not have begun, and holds nothing that a seal would protect: it is left open.
-  So a survey ends by itself only if a report of its last epoch was counted;
+- a later epoch may not have begun, and contains nothing for a seal to protect: it is left open. So
+  a survey ends automatically only if a report of its last epoch was counted;
 - an epoch that closed before n opened is over, and is sealed;
-- of the others, n among them, the clock alone can tell. It is believed within BELIEVED_SECONDS
-  after the time at which they closed. Behind that, the operator is asked: either nothing was kept
-  up for as long, or the clock is ahead.
+- for the others, including n, only the clock decides. It is trusted within BELIEVED_SECONDS after
+  they closed. After that, the operator is asked: either there was no upkeep for as long, or the
+  clock is ahead.
 
-A clock that is ahead by more than BELIEVED_SECONDS, an epoch, its grace and EARLY_SECONDS is behind
-that time for every epoch that has begun: it seals nothing of what is open, and ends nothing. One
-that is ahead by less seals as much too early. Neither keeps one that is right from going on. This
-relies on devices whose clocks are not wrong in the same way: a report from the future through such
-a collector would confirm its clock.
+A clock that is ahead by more than BELIEVED_SECONDS, an epoch, its grace and EARLY_SECONDS is past
+that time for every epoch that has begun: it seals no open epoch, and ends nothing. One that is less
+far ahead seals too early by as much. Neither prevents a correct clock from continuing. This assumes
+devices whose clocks do not have the same error: a report from the future through such a collector
+would confirm its clock.
 """
 
 from collections.abc import Iterable
@@ -35,7 +36,7 @@ from deniable.messages import Manifest, Schedule
 from deniable.stores.values import KEPT_SECONDS
 
 BELIEVED_SECONDS: Final = 7 * 86_400
-"""How late upkeep may come: a week, so that some days off do not make it ask the operator."""
+"""How late upkeep may be: a week, so that it need not ask the operator after some days off."""
 
 
 class Action(StrEnum):
@@ -49,14 +50,14 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """One action due to a survey, or to one epoch of it."""
+    """An action due for a survey, or for one epoch of it."""
 
     action: Action
     epoch: int | None = None
 
 
 class StandingSeal(Protocol):
-    """A seal, as far as it matters here."""
+    """The required attributes of a seal."""
 
     @property
     def epoch(self) -> int:
@@ -78,7 +79,7 @@ def due(
     newest: int | None,
     now: float,
 ) -> list[Due]:
-    """Return the actions that are due to a survey, in their order.
+    """Return the actions that are due for a survey, in order.
 
     It accepted reports until ``ended_at``, and ``newest`` is the newest epoch with a counted one;
     each is None if there is none. Times are Unix seconds.

@@ -1,4 +1,4 @@
-"""Private files, durable and for their owner only; some hold signing keys, as PEM."""
+"""Private files, durable and for their owner only; some contain signing keys, as PEM."""
 
 import os
 import secrets
@@ -17,11 +17,11 @@ from deniable.messages import SigningKey
 
 
 class KeyFileError(Exception):
-    """A key file is missing, exposed, or not what it should be."""
+    """A key file is missing, exposed, or invalid."""
 
 
 def create_key_file(file: Path) -> SigningKey:
-    """Make a signing key and write it, readable by its owner only (PKCS #8 PEM).
+    """Create a signing key and write it, readable by its owner only (PKCS #8 PEM).
 
     Raises:
         KeyFileError: if the file exists or cannot be written.
@@ -40,7 +40,7 @@ def read_key_file(file: Path) -> SigningKey:
     """Read a signing key.
 
     Raises:
-        KeyFileError: if it is missing, readable by others, or no Ed25519 key.
+        KeyFileError: if it is missing, readable by others, or not an Ed25519 key.
     """
     try:
         key = load_pem_private_key(read_private(file), password=None)
@@ -52,7 +52,7 @@ def read_key_file(file: Path) -> SigningKey:
 
 
 def create_private(file: Path, content: bytes) -> None:
-    """Write a new file, durably and for its owner only; FileExistsError if it is there."""
+    """Write a new file, durably and for its owner only; FileExistsError if it exists."""
     descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as stream:
         stream.write(content)
@@ -61,9 +61,9 @@ def create_private(file: Path, content: bytes) -> None:
 
 
 def create_whole(file: Path, content: bytes) -> bool:
-    """Write a new file as ``create_private`` does, whole or not at all; tell whether we made it.
+    """Write a new file like ``create_private``, atomically; return whether this process did it.
 
-    Of several processes one does.
+    Of several processes only one does.
     """
     made = _beside(file)
     create_private(made, content)
@@ -77,7 +77,7 @@ def create_whole(file: Path, content: bytes) -> bool:
 
 
 def replace_file(file: Path, content: bytes, mode: int = 0o600) -> None:
-    """Write a file in the place of what was there, whole or not at all, and durably."""
+    """Write a file in place of the previous one, atomically and durably."""
     made = _beside(file)
     try:
         create_private(made, content)
@@ -90,7 +90,7 @@ def replace_file(file: Path, content: bytes, mode: int = 0o600) -> None:
 
 
 def sync_directory(directory: Path) -> None:
-    """Make durable which files a directory has."""
+    """Make a directory's list of files durable."""
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -103,7 +103,7 @@ def _beside(file: Path) -> Path:
 
 
 def read_private(file: Path) -> bytes:
-    """Return the content of a file; KeyFileError if others can read it, or we cannot."""
+    """Return the content of a file; KeyFileError if others can read it, or this process cannot."""
     try:
         mode = stat.S_IMODE(file.stat().st_mode)
         if mode & 0o077:

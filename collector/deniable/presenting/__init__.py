@@ -1,7 +1,7 @@
 """Presenting: a collector's surveys for analysts, and figures in words, tables and drawings.
 
-:mod:`deniable.estimates` has the numbers, and knows nothing here: each module registers the words
-that it makes of a kind of result.
+:mod:`deniable.estimates` has the numbers, and does not depend on this package: each module
+registers the words for a kind of result.
 """
 
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from deniable.presenting.surveys import connect as connect
     from deniable.presenting.surveys import histogram_of as histogram_of
     from deniable.presenting.surveys import series_of as series_of
-else:  # who asks for a share needs no chart, and who publishes no numpy
+else:  # a share needs no chart, and publishing no numpy
     _SURVEYS = ("SurveyFigures", "Surveys", "connect", "histogram_of", "series_of")
     _ON_DEMAND = {"plot_differences": "pictures", **dict.fromkeys(_SURVEYS, "surveys")}
     __getattr__ = on_demand(__name__, _ON_DEMAND)

@@ -1,6 +1,6 @@
-"""The cautions of figures: the one table from which every surface takes them.
+"""The cautions about figures: one table for every surface.
 
-Each rule is a function, above the table, that returns the sentence where it holds.
+Each rule is a function, above the table, that returns the sentence if it applies.
 """
 
 import math
@@ -22,7 +22,7 @@ CAUTIONS_SCHEMA: Final = array_of(CAUTION, description="what to know before usin
 _MANY: Final = 10**9
 """More reports than any survey gets."""
 CHANCE: Final = "about chance alone: not about people who were not asked, do not answer or lie."
-"""What intervals are about, and what they leave out."""
+"""The scope of intervals, and its limits."""
 _VIEWS: Final = {
     View.PROJECTED: "the possible shares that are nearest to the unbiased estimates",
     View.LIKELIHOOD: "the possible shares under which these counts are most likely",
@@ -31,21 +31,21 @@ _VIEWS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class DisplayedFigures:
-    """Figures as a surface shows them, of which cautions are asked.
+    """Figures as a surface shows them, to which cautions apply.
 
     Attributes:
-        samples: the reports that they are made of.
-        biases: how far fake reports move them, as a part of a sentence; "" if nobody knows.
-        fakes_decide: whether 1 % of fakes move one by all that is possible of it.
-        reports: whose 1 % that is.
-        outside: how many of them are further from all that is possible than intervals reach.
-        histogram: the one whose rows they are.
-        rows: which of its rows; view: in which view.
-        level: of their intervals.
-        recurring: which devices make which intervals wider, and by which factor ``wider`` than
-            noise alone makes them, at most.
-        disjoint: whether no device is in several of the samples, as an analyst says.
-        too_small: whether the own share of a group, among whom a share is, may be 0.
+        samples: the reports behind them.
+        biases: how far fake reports move them, as a part of a sentence; "" if unknown.
+        fakes_decide: whether 1 % of fakes move one over its whole possible range.
+        reports: the reports of which that is 1 %.
+        outside: the number of them that are further from all possible values than intervals reach.
+        histogram: the histogram of their rows.
+        rows: the rows among its rows; view: their view.
+        level: the level of their intervals.
+        recurring: which devices widen which intervals; ``wider`` is the greatest factor compared
+            with noise alone.
+        disjoint: whether no device is in several of the samples, according to the analyst.
+        too_small: whether a group's own share may be 0.
     """
 
     samples: tuple[Sample, ...]
@@ -64,12 +64,12 @@ class DisplayedFigures:
 
     @property
     def cautions(self) -> tuple[Caution, ...]:
-        """Return the cautions that hold."""
+        """Return the cautions that apply."""
         return cautions_of(CAUTIONS, self)
 
 
 _MOST_MOVED: Final = {Unit.SHARE: 100.0, Unit.DIFFERENCE: 200.0}
-"""Percentage points from one end of what is possible to the other."""
+"""Percentage points from one end of the possible range to the other."""
 
 
 def bias_text(name: str, influence: float, unit: Unit, *, decided: bool = False) -> str:
@@ -85,9 +85,9 @@ def bias_text(name: str, influence: float, unit: Unit, *, decided: bool = False)
 
 
 def furthest(estimates: Iterable[Estimate], name: str = "it") -> tuple[str, bool]:
-    """Return how far fakes move the estimate that they move furthest, and whether they decide it.
+    """Return the move of the estimate that fakes move furthest, and whether they decide it.
 
-    As a part of a sentence; "" if nobody knows.
+    As a part of a sentence; "" if unknown.
     """
     known = [one for one in estimates if not math.isnan(one.influence)]
     if not known:
@@ -97,7 +97,7 @@ def furthest(estimates: Iterable[Estimate], name: str = "it") -> tuple[str, bool
 
 
 def reports_text(count: int) -> str:
-    """Return a number of reports in two digits, rounded up."""
+    """Return a number of reports to two digits, rounded up."""
     if count > _MANY:
         return "more than a billion reports"
     step = 10 ** max(len(str(count)) - 2, 0)
@@ -105,7 +105,7 @@ def reports_text(count: int) -> str:
 
 
 def _places(samples: Iterable[Sample]) -> str:
-    """Return the surveys and periods of samples, with versions where surveys have one name."""
+    """Return the surveys and periods of samples, with versions if surveys have one name."""
     named: dict[str, Sample] = {}
     for sample in samples:
         before = named.setdefault(sample.survey_id, sample)
@@ -180,7 +180,7 @@ def _outside(figures: DisplayedFigures) -> str:
     if not figures.outside:
         return ""
     rows, chance = figures.rows, ""
-    # Of intervals that hold all at once, to none or few.
+    # For intervals that all hold at once, it applies to none or few.
     if rows is not None and not rows.simultaneous:
         chance_of_one = (1 - figures.level) / 2
         if rows.total * chance_of_one >= 1:
@@ -247,7 +247,7 @@ def _different_surveys(figures: DisplayedFigures) -> str:
 
 def _few_reports(figures: DisplayedFigures) -> str:
     histogram = figures.histogram
-    # More reports of what honest devices do not cause help nobody.
+    # More reports do not help against counts that honest devices cannot cause.
     if histogram is None or any(sample.fewest_fakes for sample in figures.samples):
         return ""
     if histogram.numeric is not None:
@@ -339,7 +339,7 @@ def _unseen_fakes(figures: DisplayedFigures) -> str:
     return text
 
 
-# Each code, its level, and its sentence where it holds.
+# Each code, its level, and its sentence if it applies.
 CAUTIONS: Final[tuple[Rule[DisplayedFigures], ...]] = (
     Rule("not-to-be-used", Level.ALERT, _not_to_be_used),
     Rule("simulated", Level.ALERT, _simulated),
@@ -364,7 +364,7 @@ CAUTIONS: Final[tuple[Rule[DisplayedFigures], ...]] = (
 def histogram_cautions(
     histogram: Histogram, rows: ShownRows | None = None, view: View = View.UNBIASED
 ) -> tuple[Caution, ...]:
-    """Return the cautions of some of its rows, or of all in a view."""
+    """Return the cautions about some of its rows, or about all in a view."""
     outside = int((histogram.outside & ~histogram.poisoning.impossible).sum())
     if histogram.numeric is not None:
         estimates = (histogram.numeric.mean, *(group.share for group in histogram.numeric.bins))
@@ -383,7 +383,7 @@ def histogram_cautions(
 
 
 def _biases(histogram: Histogram) -> tuple[str, bool]:
-    """Return how far 1 % of fakes move the figures that are shown, and whether they decide."""
+    """Return how far 1 % of fakes move the displayed figures, and whether they decide."""
     if (numeric := histogram.numeric) is not None:
         kinds = [("the mean", [numeric.mean.influence], Unit.NUMBER, float(numeric.span))]
         shares = [one.share.influence for one in numeric.bins if not numeric.too_wide(one)]

@@ -62,7 +62,7 @@ _MOST_NAMED: Final = 10
 
 
 def comparison_cautions(comparison: Comparison) -> tuple[Caution, ...]:
-    """Return the cautions of its figures."""
+    """Return the cautions about its figures."""
     figure = "a share" if comparison.of_shares else "the mean"
     figures = [row.estimate for row in comparison.rows]
     samples: tuple[Sample, ...] = (comparison.histogram.sample,)
@@ -71,7 +71,7 @@ def comparison_cautions(comparison: Comparison) -> tuple[Caution, ...]:
         figure = f"a difference{' of means' * (not comparison.of_shares)}"
         samples = (comparison.against.sample, *samples)
         reports = "the reports on each side"
-    if comparison.quantiles:  # nobody knows how far fakes move them, but how far these shares
+    if comparison.quantiles:  # fakes' influence on them is unknown, but known for these shares
         figure = f"the share up to the {comparison.rows[0].label}"
         figures = [side.share for side in comparison.quantiles if side.share]
     return DisplayedFigures(
@@ -130,7 +130,7 @@ def comparison_sentence(comparison: Comparison) -> str:
 
 
 def _statement(comparison: Comparison) -> str:
-    """Return the change without cautions; "" of one figure that is alone, or of few reports."""
+    """Return the change without cautions; "" for a single figure, or with few reports."""
     if not comparison.at_once:
         return _one_change(comparison)
     rows = comparison.leading
@@ -156,7 +156,7 @@ def _statement(comparison: Comparison) -> str:
 
 
 def news_sentence(comparison: Comparison) -> str:
-    """Return the largest change, without cautions, or in few words that there is no clear one."""
+    """Return the largest change, without cautions, or briefly that there is no clear one."""
     rows = [row for row in comparison.leading if row.distinguishable]
     if rows:
         return _statement(comparison) or estimate_statement(rows[0].estimate)
@@ -164,7 +164,7 @@ def news_sentence(comparison: Comparison) -> str:
 
 
 def _one_change(comparison: Comparison) -> str:
-    """Return one figure on both sides, and their difference; "" of one that is alone."""
+    """Return one figure on both sides, and their difference; "" for a single one."""
     row, difference = comparison.rows[0], comparison.rows[0].estimate
     sides = [side for side in (row.now, row.before) if side and side.low <= side.value <= side.high]
     if len(sides) < 2 or difference.too_small:
@@ -194,7 +194,7 @@ def _one_change(comparison: Comparison) -> str:
 
 
 def _written(comparison: Comparison, estimate: Estimate, number: float) -> str:
-    """Return a figure or an end of its interval as it is written; of quantiles exactly."""
+    """Return a figure or an end of its interval as text; quantiles exactly."""
     if not comparison.quantiles:
         return estimate_text(estimate, number)
     return with_minus(f"{number:{'+' * (estimate.unit is Unit.CHANGE and number != 0)}.12g}")
@@ -216,7 +216,7 @@ def _moved(comparison: Comparison, row: Row) -> str:
 
 
 def _other(comparison: Comparison) -> str:
-    """Return the side that is subtracted, such as "the day before"."""
+    """Return the subtracted side, such as "the day before"."""
     now, before = comparison.histogram, comparison.against
     assert before is not None
     sample, count = before.sample, len(before.epochs)
@@ -232,13 +232,13 @@ def _other(comparison: Comparison) -> str:
 
 
 def _place(comparison: Comparison, side: Histogram) -> str:
-    """Return the survey and the time of a side, and which version where both have one name."""
+    """Return the survey and the time of a side, and the version if both have one name."""
     version = side.sample.version
     return side.sample.place + f" ({version})" * (version in _heads(comparison))
 
 
 def _heads(comparison: Comparison) -> tuple[str, str]:
-    """Return the names of the sides, that of the one that is subtracted first."""
+    """Return the names of the sides, the subtracted one first."""
     if comparison.against is None or comparison.in_time:
         return "before", "now"
     sides = comparison.against, comparison.histogram
@@ -341,7 +341,7 @@ def comparison_map(comparison: Comparison) -> dict[str, Any]:
 
 
 def comparison_csv(comparison: Comparison) -> str:
-    """Return a row an answer as CSV."""
+    """Return CSV with one row per answer."""
     shared = plain(comparison, _SHARED)
     for key in ("epochs", "against_epochs"):
         shared[key] = " ".join(map(str, shared[key] or ()))
@@ -390,7 +390,7 @@ _FIELDS: Final = (
     Field("cautions", CAUTIONS_SCHEMA, lambda it: caution_maps(comparison_cautions(it))),
 )
 COMPARISON_SCHEMA: Final[Json] = object_of(*_FIELDS)
-"""Of a comparison as JSON: its two sides, and of each answer the difference."""
+"""The schema of a comparison as JSON: its two sides, and for each answer the difference."""
 
 
 def comparison_terminal(comparison: Comparison) -> str:

@@ -1,4 +1,4 @@
-"""Sentences of a figure, a verdict about it and a quantile; and the rows of a distribution."""
+"""Sentences for a figure, a verdict about it and a quantile; and the rows of a distribution."""
 
 import math
 from collections.abc import Sequence
@@ -30,23 +30,23 @@ from deniable.presenting.rows import ALIKE, COUNTED, count_texts, counted, estim
 from deniable.reading.epochs import reporters
 
 _WORTH: Final = 0.5
-"""A share's interval or standard error over more than this of [0, 1] says too little."""
+"""A share's interval or standard error over more than this of [0, 1] is uninformative."""
 _A_YEAR: Final = 52
 _OFTENER: Final = 3
-"""By the exact law 2.63 times at 95 %, of 2 to 50 answers; at other levels it is less."""
+"""By the exact distribution 2.63 times at 95 %, for 2 to 50 answers; at other levels it is less."""
 AT_ONCE: Final = ", which holds for all answers at once"
-"""Behind an interval that does."""
+"""A clause after such an interval."""
 
 
 def estimate_sentence(estimate: Estimate, conclusion: str = "") -> str:
-    """Return the estimate in words, with a conclusion in it, and the cautions behind it."""
+    """Return the estimate in words, with a conclusion in it, followed by the cautions."""
     return with_cautions(estimate_statement(estimate, conclusion), estimate_cautions(estimate))
 
 
 def estimate_statement(estimate: Estimate, conclusion: str = "", when: str = "") -> str:
-    """Return the sentence without cautions, for those who have these beside it.
+    """Return the sentence without cautions, for surfaces that show these beside it.
 
-    It is shorter where the survey is named beside it: it says ``when`` in place of who reported.
+    It is shorter if the survey is named beside it: it states ``when`` instead of who reported.
     """
     concluded, when = f": {conclusion}" * bool(conclusion), f" {when}" * bool(when)
     whom, label = "the devices" if when else _whom(estimate), f"{estimate.label}{when}"
@@ -97,7 +97,7 @@ def estimate_statement(estimate: Estimate, conclusion: str = "", when: str = "")
 
 
 def _count_sentence(estimate: Estimate) -> str:
-    """Return about how many of those that answered a share is; "" where that is told elsewhere."""
+    """Return about how many of those that answered a share is; "" if that is shown elsewhere."""
     n = answered(estimate)
     if not n or estimate.high - estimate.low > _WORTH or estimate.at_once:
         return ""
@@ -111,7 +111,7 @@ def _count_sentence(estimate: Estimate) -> str:
 
 
 def answered(estimate: Estimate) -> int | None:
-    """Return how many answered of whom a share is; None of other figures, and within a group."""
+    """Return the number that answered, for a share; None for other figures, and within a group."""
     if estimate.unit is not Unit.SHARE or estimate.form is None or len(estimate.samples) != 1:
         return None
     ((sample, weights),) = estimate.form.terms.items()
@@ -119,12 +119,12 @@ def answered(estimate: Estimate) -> int | None:
 
 
 def _impossible(estimate: Estimate) -> bool:
-    """Return whether no population has the value, which its interval then lies beside."""
+    """Return whether no population has the value, which is then outside its interval."""
     return estimate.value < estimate.low or estimate.value > estimate.high
 
 
 def estimate_text(estimate: Estimate, number: float, bound: str = "") -> str:
-    """Return a value or an end as it is written; the "least" rounded down, the "most" up."""
+    """Return a value or an end as text; the "least" rounded down, the "most" up."""
     match estimate.unit:
         case Unit.SHARE:
             return with_minus(f"{_outward(100 * number, 1, bound):z.1f} %")
@@ -141,7 +141,7 @@ def estimate_text(estimate: Estimate, number: float, bound: str = "") -> str:
 
 
 def estimate_cautions(estimate: Estimate) -> tuple[Caution, ...]:
-    """Return the cautions of its use."""
+    """Return the cautions about its use."""
     reports = "the reports of each" if len(estimate.samples) > 1 else "the reports"
     return DisplayedFigures(
         estimate.samples,
@@ -160,7 +160,7 @@ def _whom(estimate: Estimate) -> str:
 
 
 def _untold(estimate: Estimate) -> str:
-    """Return the figure that the reports do not tell, as a part of a sentence."""
+    """Return the figure that the reports do not determine, as a part of a sentence."""
     if estimate.group:
         return f"how many of {_whom(estimate)} answered {estimate.label}"
     return f"the {'ratio' if estimate.unit is Unit.RATIO else 'difference'}, {estimate.label}"
@@ -180,42 +180,42 @@ def _outward(number: float, places: int, bound: str) -> float:
 
 
 def _count(name: str, row: Any) -> float | None:
-    """Return about how many devices the share of a row is; None of other figures."""
+    """Return about how many devices the share of a row is; None for other figures."""
     estimate: Estimate = row.estimate
     count: float | None = counted(estimate_map(estimate), answered(estimate))[name]
     return count
 
 
 COUNTS: Final = tuple(Field(name, or_null(NUMBER), partial(_count, name)) for name, *_ in COUNTED)
-"""Of a row that has an estimate."""
+"""The counts of a row with an estimate."""
 
 
 def wider_than_noise(estimate: Estimate) -> float:
-    """Return how many times its error is that of the noise alone."""
+    """Return the ratio of its error to that of the noise alone."""
     if estimate.form is None:  # shares within groups
         return math.inf
     try:
         noise = replace(estimate.linear, model=Model.FIXED).figures()[1]
-    except ValueError:  # of sums over several questions nobody knows
+    except ValueError:  # unknown for sums over several questions
         return math.inf
     return estimate.standard_error / noise if noise else math.inf
 
 
 def test_text(test: Test) -> str:
-    """Return the result of a test, to stand in brackets."""
+    """Return the result of a test, for use in brackets."""
     p = f"{test.p_value:.2g}" if test.p_value >= 0.001 else "below 0.001"
     counted = f", counted among {test.tables:,} tables" * bool(test.tables)
     return f"chi-square {test.statistic:.4g}, {test.degrees} degrees of freedom, p {p}{counted}"
 
 
 def verdict_sentence(verdict: Verdict) -> str:
-    """Return the figure and the side in words, as they can be published."""
+    """Return the figure and the side in words, suitable for publication."""
     side = "it may be above or below" if verdict.side is Side.NEITHER else verdict.side
     return estimate_sentence(verdict.estimate, f"{side} {_limit(verdict)}")
 
 
 def verdict_note(verdict: Verdict) -> str:
-    """Return how often chance alone gives the alarm, for who asks again and again."""
+    """Return how often chance alone gives the alarm, for readers who check repeatedly."""
     chance = (1 - verdict.estimate.level) / 2
     return (
         f"If the truth is exactly {_limit(verdict)}, chance alone says {verdict.beyond} in up to "
@@ -226,7 +226,7 @@ def verdict_note(verdict: Verdict) -> str:
 
 
 def _limit(verdict: Verdict) -> str:
-    # Not rounded as figures are: nobody measured it.
+    # Not rounded like figures, since it is not measured.
     if not verdict.estimate.unit.of_shares:
         return with_minus(f"{verdict.limit:.12g}")
     percent = level_text(verdict.limit)
@@ -260,7 +260,7 @@ WITHHELD: Final = (
 
 
 def quantile_sentence(quantile: Quantile[Any]) -> str:
-    """Return the quantile in words, as it can be published."""
+    """Return the quantile in words, suitable for publication."""
     value, low, high = map(answer_text, (quantile.value, quantile.low, quantile.high))
     interval = f"{level_text(quantile.level)} interval {low} to {high}"
     whom = reporters(quantile.share.samples[0].place if quantile.share else "")
@@ -272,7 +272,7 @@ def quantile_sentence(quantile: Quantile[Any]) -> str:
 
 
 def quantile_cautions(quantile: Quantile[Any]) -> tuple[Caution, ...]:
-    """Return the cautions of its use: of fakes nobody knows more than how far the share moves."""
+    """Return the cautions about its use: for fakes, only the share's move is known."""
     if (share := quantile.share) is None:
         return ()
     moved = furthest([share], "the share up to it")
@@ -280,12 +280,12 @@ def quantile_cautions(quantile: Quantile[Any]) -> tuple[Caution, ...]:
 
 
 def answer_text(answer: str | float) -> str:
-    """Return an answer, a name or a number, as it is written in a sentence."""
+    """Return an answer, a name or a number, as text for a sentence."""
     return answer if isinstance(answer, str) else f"{answer:.12g}"
 
 
 def quantile_table(quantiles: Sequence[Quantile[Any]], title: str = "") -> Table:
-    """Return a row a quantile, for people and programs."""
+    """Return a row per quantile, for people and programs."""
     numbers = any(not isinstance(one.value, str) for one in quantiles)
     columns = [
         Column("name", "figure"),

@@ -1,4 +1,4 @@
-"""The fields of a histogram, once: its JSON, that JSON's schema, its CSV and its tables follow."""
+"""The fields of a histogram, defined once for its JSON, the schema, its CSV and its tables."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -228,13 +228,13 @@ HISTOGRAM_SCHEMAS: Final[dict[str, Json]] = {
     },
     "Numeric": object_of(*_NUMERIC),
 }
-"""JSON Schemas by the names under which they refer to each other."""
+"""JSON Schemas by the names with which they refer to each other."""
 
 
 def histogram_map(histogram: Histogram, view: View = View.UNBIASED) -> Json:
-    """Return a histogram as plain values for JSON; a number that does not exist is None.
+    """Return a histogram as plain values for JSON; a missing number is None.
 
-    With another view than the unbiased one, categories have what they show in that as well.
+    With a view other than the unbiased one, categories also have that view's values.
     """
     fields = plain(histogram, _HISTOGRAM)
     if view is View.UNBIASED:
@@ -253,7 +253,7 @@ def covariance_map(histogram: Histogram) -> Json:
 
 
 def histogram_columns(histogram: Histogram) -> dict[str, Any]:
-    """Return the columns of a table: a row a category, or of a numeric survey one a statistic."""
+    """Return the columns of a table: a row per category, or per statistic of a numeric survey."""
     if histogram.numeric is not None:
         rows = statistic_rows(numeric_map(histogram.numeric))
         names = ["statistic", *_STATISTIC]
@@ -292,11 +292,11 @@ _OF_STATISTICS: Final = ("too_wide", "blur")
 
 
 def histogram_csv(histogram: Histogram, view: View = View.UNBIASED) -> str:
-    """Return a histogram as CSV, one row a category; a number that does not exist is empty.
+    """Return a histogram as CSV, one row per category; a missing number is empty.
 
-    Of a numeric survey, whose single values are noise, one row a statistic. If responses are not
-    the categories, a row for each that was seen comes after those of the categories; if these are
-    combinations of answers to several questions, a row for each answer.
+    A numeric survey, whose single values are noise, has one row per statistic. If responses are not
+    the categories, a row for each observed one follows those of the categories; if the categories
+    are combinations of answers to several questions, a row for each answer.
     """
     whole = histogram_map(histogram, view)
     first, last = whole["kept_range"] or (None, None)

@@ -48,9 +48,9 @@ _BEYOND: Final = (
 )
 _MOST_RESPONSES: Final = 64
 _CLOSE: Final = 3
-"""So many answers are named where none leads for certain."""
+"""The number of answers that are named if none certainly leads."""
 _NAMED: Final = 5
-"""So many impossible values of a numeric survey are named."""
+"""The number of impossible values of a numeric survey that are named."""
 
 
 def histogram_document(
@@ -62,7 +62,7 @@ def histogram_document(
     raw: bool | None = None,
     notes: Sequence[str] = (),
 ) -> Document:
-    """Return the document of a histogram, of rows as its picture has them."""
+    """Return the document of a histogram, with the same rows as its picture."""
     rows = chosen_rows(histogram, view, top=top, wanted=find)
     return rows_document(histogram, rows, raw=raw, notes=notes)
 
@@ -87,7 +87,7 @@ def rows_document(
     raw: bool | None = None,
     notes: Sequence[str] = (),
 ) -> Document:
-    """Return the document of rows; of a numeric survey, whose raw counts are noise, without."""
+    """Return the document of rows; for a numeric survey, without raw counts, which are noise."""
     numeric = histogram.numeric is not None
     raw = not numeric if raw is None else raw
     distribution = histogram.distribution() if histogram.ordered else None
@@ -116,7 +116,7 @@ def rows_document(
 
 
 def histogram_sentence(histogram: Histogram) -> str:
-    """Return the largest share, by an interval that holds for all; or the mean, if it tells any."""
+    """Return the largest share, by an interval that holds for all; otherwise the mean."""
     if (numeric := histogram.numeric) is not None:
         return "" if numeric.too_wide(numeric.mean) else estimate_sentence(histogram.mean())
     if not histogram.n:
@@ -130,7 +130,7 @@ def histogram_sentence(histogram: Histogram) -> str:
 
 
 def lead_sentence(histogram: Histogram, label: str) -> str:
-    """Return whether one answer leads, to an answer's question; "" of two answers.
+    """Return whether one answer leads, for an answer's question; "" for two answers.
 
     The ranks are those of :func:`deniable.presenting.questions.leaders_sentence`.
     """
@@ -152,7 +152,7 @@ def _chart(
     histogram: Histogram, rows: ShownRows, distribution: Distribution | None
 ) -> Callable[[float], str]:
     @cache
-    def dots() -> Any:  # whose intervals are found once
+    def dots() -> Any:  # their intervals are computed once
         from deniable.presenting.pictures import histogram_dots
 
         return histogram_dots(histogram, rows)
@@ -170,7 +170,7 @@ def _chart(
 
 
 def _curve_first(histogram: Histogram) -> bool:
-    """Return whether the curve precedes shares: where noise alone makes single ones impossible."""
+    """Return whether the curve precedes shares: if noise alone makes single ones impossible."""
     return histogram.first_view is not View.UNBIASED
 
 
@@ -179,7 +179,7 @@ def _statistic_tables(histogram: Histogram) -> Iterator[Table]:
     if histogram.numeric is None:
         return
     columns = [Column("statistic", "figure"), *estimate_columns(histogram.level, "number")[:2]]
-    # Quartiles are values of the list: they have no digits to round.
+    # Quartiles are values of the list, and so are not rounded.
     rows = [
         {**estimate_row(row), "kind": "number" if row["statistic"] == "mean" else "exact"}
         for row in statistic_rows(numeric_map(histogram.numeric))
@@ -190,7 +190,7 @@ def _statistic_tables(histogram: Histogram) -> Iterator[Table]:
 
 
 def quantile_document(histogram: Histogram, probability: float) -> Document:
-    """Return the document of a quantile; ValueError if the answers have no order."""
+    """Return the document of a quantile; ValueError if the answers are not ordered."""
     quantile = histogram.quantile(probability)
     sentence = quantile_sentence(quantile)
     return Document(
@@ -204,7 +204,7 @@ def quantile_document(histogram: Histogram, probability: float) -> Document:
 
 
 def _distribution_tables(distribution: Distribution, *, quartiles: bool) -> Iterator[Table]:
-    """Yield the table of quartiles, if wanted, and that of some twenty shares of the curve."""
+    """Yield the table of quartiles, if wanted, and one of some twenty shares of the curve."""
     if quartiles:
         yield quantile_table(distribution.quartiles, "Quartiles")
     if not distribution.withheld:
@@ -256,11 +256,11 @@ def _row_columns(
 
 
 def _response_tables(histogram: Histogram) -> Iterator[Table]:
-    """Yield the raw counts that the rows do not have, unless they are too many to read."""
+    """Yield the raw counts that are not in the rows, unless they are too many to read."""
     if len(histogram.raw) > _MOST_RESPONSES:
         return
     rows = response_rows(histogram)
-    if rows is None and histogram.numeric is not None:  # whose responses are the values
+    if rows is None and histogram.numeric is not None:  # the responses are the values
         names = zip(histogram.categories, histogram.raw.tolist(), strict=True)
         rows = [{"response": name, "raw": count} for name, count in names]
     rows = [row | marked(row) for row in rows or ()]
@@ -273,7 +273,7 @@ def _mark_columns(rows: Sequence[Json]) -> list[Column]:
 
 
 def supporting_text(mechanism: Any) -> str:
-    """Return how often a design's responses support an answer; "" of other mechanisms."""
+    """Return how often a design's responses support an answer; "" for other mechanisms."""
     design = getattr(mechanism, "design", None)
     if design is None:
         return ""
@@ -340,7 +340,7 @@ def _rows_notes(chosen: ShownRows, *, numeric: bool) -> Iterator[str]:
 
 
 def turnout_sentence(histogram: Histogram) -> str:
-    """Return how many answered, and who is not among them, as it can be published."""
+    """Return how many answered, and who is not among them, suitable for publication."""
     sample, n = histogram.sample, histogram.n
     text = f"{n:,} device{'s' * (n != 1)} answered{f' {sample.place}' * bool(sample.place)}"
     if (epochs := sample.tally.epochs) > 1:

@@ -50,7 +50,7 @@ def histogram_picture(
     find: str = "",
     width: float = WIDTH,
 ) -> Picture:
-    """Return the chart of a histogram; ValueError if no row has the text to be found."""
+    """Return the chart of a histogram; ValueError if no row contains the wanted text."""
     rows = chosen_rows(histogram, view, top=top, wanted=find)
     if find and not rows.rows:
         raise ValueError(NOT_FOUND.rstrip("."))
@@ -58,7 +58,7 @@ def histogram_picture(
 
 
 def histogram_curve(histogram: Histogram, width: float = WIDTH) -> Picture:
-    """Return the chart of the shares up to each answer; ValueError if answers have no order."""
+    """Return the chart of the shares up to each answer; ValueError if answers are not ordered."""
     rows = chosen_rows(histogram)
     cautions = histogram_cautions(histogram, rows)
     notes = [*brief_texts(cautions), f"The band is {CHANCE}"]
@@ -72,7 +72,7 @@ def notebook_html(document: Document, heading: str = "", *, folded: bool = False
 
 
 def histogram_dots(histogram: Histogram, chosen: ShownRows) -> list[Dot]:
-    """Return the rows of a chart, with their intervals of 50 % inside, unless all hold at once."""
+    """Return the rows of a chart, with inner intervals of 50 %, unless all hold at once."""
     own = () if chosen.simultaneous else shown_rows(histogram.at(INNER))
     inner = {row["category"]: _band(row) for row in own}
     return [
@@ -88,7 +88,7 @@ def histogram_dots(histogram: Histogram, chosen: ShownRows) -> list[Dot]:
 
 
 def _within(share: float, *, beyond: bool = False) -> float:
-    """Return a share as it is drawn: at the end of what is possible, if it is beyond."""
+    """Return a share as drawn: at the end of the possible range, if it is beyond."""
     return share if beyond else min(max(share, 0.0), 1.0)
 
 
@@ -104,7 +104,7 @@ def rows_picture(
     heading: bool = True,
     dots: Sequence[Dot] | None = None,
 ) -> Picture:
-    """Return the chart of rows of a histogram; ``dots``, if they are made already."""
+    """Return the chart of rows of a histogram, with ``dots`` if they exist already."""
     if dots is None:
         dots = histogram_dots(histogram, chosen)
     svg = dots_chart(
@@ -120,10 +120,10 @@ def rows_picture(
 
 
 def _notes(histogram: Histogram, chosen: ShownRows) -> Iterator[str]:
-    """Yield the notes of a chart that stands by itself; a document has its own."""
+    """Yield the notes of a standalone chart; a document has its own."""
     if len(chosen.rows) < chosen.total and not chosen.chosen:
         yield f"{len(chosen.rows)} of {chosen.total:,} answers."
-    if histogram.values is not None and not chosen.rows:  # no group's interval tells anything
+    if histogram.values is not None and not chosen.rows:  # no group's interval is informative
         yield estimate_sentence(histogram.mean())
     yield from brief_texts(histogram_cautions(histogram, chosen))
     where = f"{histogram.survey}, {histogram.sample.period}: "
@@ -170,9 +170,9 @@ def series_panels(
     *groups: Answers,
     figures: SeriesFigures | None = None,
 ) -> list[Panel]:
-    """Return a panel for each group of answers, or each category; of numbers one for their mean.
+    """Return a panel for each group of answers, or each category; for numbers, one for the mean.
 
-    ``figures`` are those of them that are drawn, if not all.
+    ``figures`` are the ones to draw, if not all.
     """
     outer = [*series.figures(*groups)] if figures is None else figures
     labels = {label for label, _ in outer}
@@ -231,7 +231,7 @@ def series_picture(
 
 
 def _lines(series: Series) -> list[Line]:
-    """Return the lines of a series of several surveys, named by their versions."""
+    """Return the lines of a series with several surveys, named by their versions."""
     drawn, first, names = [], 0, version_names(series)
     for points in series.lines if len(names) > 1 else ():
         end = first + len(points)
@@ -270,9 +270,10 @@ def plot_differences(
     dots: Sequence[Dot] | None = None,
     ends: tuple[float, float] | None = None,
 ) -> Picture:
-    """Return the chart of differences by their labels; it says which are none.
+    """Return the chart of differences by their labels; it marks those that are not clear.
 
-    ``dots`` are its rows, if they are made already; ``ends`` those of what is possible, of numbers.
+    ``dots`` are its rows, if they exist already; ``ends`` are those of the possible range, for
+    numbers.
     """
     at_once = any(estimate.at_once for estimate in differences.values())
     held = "that hold for all answers at once" if at_once else "each by itself"
@@ -310,9 +311,9 @@ def _dot(label: str, estimate: Estimate, inner: Estimate | None) -> Dot:
 def _levels(
     outer: Iterable[float], *, simultaneous: bool = False, narrow: bool = True
 ) -> tuple[str, str]:
-    """Return the names of the inner intervals, which stand by themselves or not at all, and outer.
+    """Return the names of the inner intervals, each by itself or omitted, and of the outer ones.
 
-    Of rows that are chosen by their estimates an interval of 50 % of its own holds less often.
+    For rows selected by their estimates, an interval of 50 % by itself holds less often.
     """
     inner, *others = (level_text(one).replace(" ", "") for one in (INNER, *sorted(set(outer))))
     texts = " or ".join(others)

@@ -1,4 +1,4 @@
-"""Answers in words: who leads, two shares beside each other, two questions together."""
+"""Answers in words: who leads, two shares side by side, two questions together."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -40,7 +40,7 @@ def _row(name: str, kind: str, estimate: Estimate) -> dict[str, Any]:
 
 
 def leaders_sentence(leaders: Leaders) -> str:
-    """Return the result as it can be published."""
+    """Return the result in words, suitable for publication."""
     certain, others, left = leaders.certain, leaders.possible, leaders.count - len(leaders.certain)
     name = (
         "most frequent answer" if leaders.count == 1 else f"{leaders.count} most frequent answers"
@@ -77,7 +77,7 @@ def _ordered(leaders: Leaders) -> bool:
 
 
 def leaders_cautions(leaders: Leaders) -> tuple[Caution, ...]:
-    """Return the cautions of its figures."""
+    """Return the cautions about its figures."""
     lead = [leaders.rows[0].share - row.share for row in leaders.rows[-1:] if len(leaders.rows) > 1]
     return DisplayedFigures(
         (leaders.histogram.sample,),
@@ -131,7 +131,7 @@ def _ranks(leaders: Leaders, row: Ranked) -> dict[str, Any]:
 
 
 def beside_conclusion(beside: Beside) -> str:
-    """Return the leader in words, if the interval of the difference tells."""
+    """Return the leader in words, if the interval of the difference determines it."""
     difference, (first, second) = beside.difference, beside.names
     fake = any(sample.fewest_fakes for sample in difference.samples)
     label = beside.one.label
@@ -148,7 +148,7 @@ def beside_conclusion(beside: Beside) -> str:
 
 
 def beside_sentence(beside: Beside) -> str:
-    """Return the result as it can be published."""
+    """Return the result in words, suitable for publication."""
     text = _beside_statement(beside, beside.histogram.sample.place)
     if beside.unsettled:
         text += (
@@ -184,7 +184,7 @@ def _beside_statement(beside: Beside, place: str = "") -> str:
 
 
 def beside_cautions(beside: Beside) -> tuple[Caution, ...]:
-    """Return the cautions of its figures."""
+    """Return the cautions about its figures."""
     figures = (beside.difference,) if beside.race else (beside.difference, beside.ratio)
     texts = [furthest([one], name) for one, name in zip(figures, _NAMES, strict=False)]
     return DisplayedFigures(
@@ -219,7 +219,7 @@ def beside_document(beside: Beside) -> Document:
 
 
 _WIDEST: Final = 5
-"""Columns beside each other that can be read on a phone; more of them are below each other."""
+"""Columns that fit side by side on a phone; more of them are placed below each other."""
 _ALL: Final = "all"
 _FIGURES: Final = ("estimate", "standard_error", "low", "high", "outside")
 _NOTES: Final = {
@@ -232,7 +232,7 @@ _NOTES: Final = {
 
 
 def cross_table_sentence(table: CrossTable) -> str:
-    """Return whether the answers go together, as it can be published."""
+    """Return whether the answers are related, suitable for publication."""
     both = f"{table.rows[0]} and {table.columns[0]}"
     whom = reporters(table.histogram.sample.place)
     if table.histogram.sample.fewest_fakes:
@@ -249,7 +249,7 @@ def cross_table_sentence(table: CrossTable) -> str:
 
 
 def cross_table_cautions(table: CrossTable) -> tuple[Caution, ...]:
-    """Return the cautions of its figures."""
+    """Return the cautions about its figures."""
     cells = [*_cells(table)]
     return DisplayedFigures(
         (table.histogram.sample,),
@@ -261,7 +261,7 @@ def cross_table_cautions(table: CrossTable) -> tuple[Caution, ...]:
 
 
 def cross_table_document(table: CrossTable) -> Document:
-    """Return the table as a document; with many columns, a row a cell."""
+    """Return the table as a document; with many columns, one row per cell."""
     histogram = table.histogram
     wide = len(table.cells[0]) > _WIDEST
     return Document(
@@ -283,7 +283,7 @@ def cross_table_document(table: CrossTable) -> Document:
 
 
 def cross_table_csv(table: CrossTable) -> str:
-    """Return a row a cell as CSV."""
+    """Return CSV with one row per cell."""
     shared = _shared(table)
     shared["epochs"] = " ".join(map(str, shared["epochs"]))
     keys = ("survey", "survey_id", "epochs", "n", "of", "row", "column", *_FIGURES, "level")

@@ -69,11 +69,11 @@ _WHY: Final = {
     Unbounded.FAKES: "if {fakes} of all reports are fake, they may be all but one of the {least:,} "
     "that figures distinguish",
 }
-"""Why there is no bound, in words."""
+"""The reasons for a missing bound, in words."""
 
 
 def times_as_likely(odds: Fraction) -> str:
-    """Return odds as a bound in words, rounded up: what is stated is never less than what holds."""
+    """Return odds as a bound in words, rounded up: the stated bound is never too low."""
     if is_vast(odds):
         return "possibly more than a million times as likely"
     return f"at most {odds_text(odds)} times as likely"
@@ -99,12 +99,12 @@ def revealed_brief(revealed: Revealed) -> str:
 
 
 def revealed_sentence(revealed: Revealed) -> str:
-    """Return the figure beside the device's promise, as it can be published."""
+    """Return the figure beside the device's promise, suitable for publication."""
     alone = f"One report alone is {times_as_likely(revealed.odds)} as with any other answer."
     if revealed.level is None:
         return f"{alone} These {revealed_brief(revealed)}."
     honest = "all of the devices that reported"
-    if revealed.honest < 1:  # fakes may all be in the figures, and honest reports held back
+    if revealed.honest < 1:  # fakes may all be in the figures, and honest reports withheld
         honest = f"at least {_percent(revealed.honest)} of the devices whose reports they count"
     return f"{alone} These published {revealed_brief(revealed)}. That holds if {honest} are honest."
 
@@ -131,7 +131,7 @@ def revealed_notes(revealed: Revealed) -> tuple[str, ...]:
 
 
 def _unlinked(revealed: Revealed) -> tuple[str, ...]:
-    """Return the note on the collector, where it cannot tell which report is whose."""
+    """Return the note on the collector, if it cannot attribute reports."""
     if revealed.to_collector is None:
         return ()
     return (
@@ -153,7 +153,7 @@ def revealed_document(revealed: Revealed) -> Document:
 
 
 def revealed_at_worst(manifest: Manifest) -> str:
-    """Return the worst that figures of an epoch can reveal, however many reports, in words."""
+    """Return the most that figures of an epoch can reveal, however many reports, in words."""
     step = max(1, manifest.minimum_reports)
     figures = Revealed.of(
         manifest.mechanism,
@@ -166,7 +166,7 @@ def revealed_at_worst(manifest: Manifest) -> str:
 
 
 def _percent(share: Fraction) -> str:
-    """Return a share of a condition: rounded up, if at all, what it is a condition of holds."""
+    """Return a share in a condition, rounded up if at all, so that the statement holds."""
     return f"{upper_text(100 * share, 17)} %"
 
 

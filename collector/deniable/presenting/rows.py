@@ -1,15 +1,15 @@
 """Which rows of a histogram people are shown, and with which intervals.
 
-Of many estimates the largest are those that chance made larger, so that an interval of its own
-holds less often than its level says: of 1,000 answers to 20,000 reports, for 24 of the 50 largest.
-Whoever reads a table picks rows by their estimates, and compares them. Rows of answers therefore
-have intervals that hold for all rows at once, whichever are looked at.
+Of many estimates the largest are those that chance made larger, so an interval by itself holds less
+often than its level states: for 24 of the 50 largest of 1,000 answers from 20,000 reports. Readers
+of a table pick rows by their estimates, and compare them. Therefore rows of answers have intervals
+that hold for all rows at once, whichever are read.
 
-They are right in a biased view, too. Projected shares are (f - t)_+, with one t for all: a share
-that is below its interval, of f and a margin h, has t > h, so that all are below the others'
-low ends too, and these sum to more than 1; likewise above. So where intervals are about as wide,
-and the true shares in them all, the projected ones are as well. In intervals of their own they
-often are not: of the ten largest of 1,024, at times hardly any (docs/coverage.md).
+They are correct in a biased view, too. Projected shares are (f - t)_+, with one t for all. If a
+share is below its interval, of f and a margin h, then t > h, so all are below the others' low ends
+too, and these sum to more than 1; likewise above. So if intervals are about equally wide, and the
+true shares all in them, the projected ones are as well. In separate intervals they often are not:
+of the ten largest of 1,024, sometimes hardly any (docs/coverage.md).
 """
 
 import math
@@ -58,7 +58,7 @@ ESTIMATE: Final = (
     Field("influence", or_null(NUMBER, description=_INFLUENCE)),
     Field("fakes_decide", {**BOOLEAN, "description": _FAKES_DECIDE}),
 )
-# Columns: each value is a list with one entry a category, or a response.
+# Columns: each value is a list with one entry per category, or per response.
 CATEGORY: Final = (
     Field("category", TEXT, "categories"),
     Field(
@@ -82,7 +82,7 @@ COUNTED: Final = (
     Field("answered", {**COUNT, "description": "devices that answered its question"}),
     *(Field(name, or_null(NUMBER, description=f"{end} of them")) for name, end in _COUNTS.items()),
 )
-"""Of a category, about how many of the devices that answered gave it."""
+"""For a category, about how many of the devices that answered gave it."""
 RESPONSE: Final = (
     Field("response", TEXT, "responses"),
     Field("raw", COUNT),
@@ -90,7 +90,7 @@ RESPONSE: Final = (
 )
 
 ALIKE: Final = 1e-9
-"""What rounding may have made of a number that is written outward."""
+"""The rounding tolerance for a number that is written outward."""
 NOT_FOUND: Final = "No answer is called so."
 
 
@@ -106,7 +106,7 @@ def margin_rows(margin: Margin) -> list[Json]:
 
 
 def crossed_rows(histogram: Histogram) -> list[Json]:
-    """Return the figures of single questions' answers, where categories are combinations."""
+    """Return the figures of single questions' answers, if categories are combinations."""
     if not histogram.crossed:
         return []
     return [
@@ -126,7 +126,7 @@ def crossed_rows(histogram: Histogram) -> list[Json]:
 
 
 def at_once(row: Json) -> Json:
-    """Return a row with the interval that holds for all rows at once in place of its own."""
+    """Return a row with the interval that holds for all rows at once, instead of its own."""
     low, high = row["simultaneous_low"], row["simultaneous_high"]
     value = row["estimate"]
     outside = value is not None and beyond(value, low, high, 0.0, 1.0)
@@ -147,11 +147,12 @@ def category_rows(histogram: Histogram) -> list[Json]:
 
 
 def counted(row: Json, answered: int | None) -> Json:
-    """Return a row with about how many devices it is, of so many that answered, if it is known.
+    """Return a row with its estimated number of devices among those that answered, if known.
 
-    Of n that answered n f_n gave an answer, where f is the share among all whom they stand for.
-    Var(est - f) = Var(est - f_n) + Var(f_n): the noise, and who happened to answer. So n times the
-    interval of f holds n f_n at least as often as the interval holds f.
+    Of n that answered n f_n gave an answer, where f is the share in the population that they
+    represent. Var(est - f) = Var(est - f_n) + Var(f_n): the noise, and the sampling of those that
+    answered. So n times the interval of f contains n f_n at least as often as the interval contains
+    f.
     """
     values = {name: row[end] for name, end in _COUNTS.items()}
     unknown = answered is None or None in values.values()
@@ -168,7 +169,7 @@ def count_texts(answered: int, *shares: float) -> list[str]:
 
 
 def count_column(rows: Sequence[Json], epochs: int, key: str = "estimate") -> Column:
-    """Return the column of about how many devices, or reports of several epochs, a row is."""
+    """Return the column with each row's estimated number of devices, or of reports."""
 
     def cell(row: Mapping[str, Any]) -> str:
         if not row["answered"] or row["low"] is None:
@@ -186,7 +187,7 @@ def count_column(rows: Sequence[Json], epochs: int, key: str = "estimate") -> Co
 
 
 def response_rows(histogram: Histogram) -> list[Json] | None:
-    """Return the rows of the responses that were counted; None if responses are categories."""
+    """Return the rows of the counted responses; None if responses are categories."""
     if not histogram.responses:
         return None
     return [row for row in _rows(histogram, RESPONSE) if row["raw"] or row["impossible"]]
@@ -194,16 +195,16 @@ def response_rows(histogram: Histogram) -> list[Json] | None:
 
 @dataclass(frozen=True, slots=True)
 class ShownRows:
-    """Rows of figures, as this module makes them.
+    """Rows of figures from this module.
 
     Attributes:
-        rows: low and high are the ends of the interval to be shown, "shown" the estimate in another
-            view than the unbiased.
-        total: how many rows there are; matching: how many have the wanted text.
+        rows: low and high are the ends of the displayed interval, "shown" is the estimate in a view
+            other than the unbiased one.
+        total: the number of rows; matching: the number with the wanted text.
         chosen: whether these are those with the largest estimates, in that order.
         simultaneous: whether their intervals hold at once, for all rows.
-        view: of the estimates to be shown.
-        beyond: whether these are shown even below 0 and above 1: somebody asked for this view.
+        view: the view of the displayed estimates.
+        beyond: whether these are shown even below 0 and above 1, because this view was requested.
     """
 
     rows: tuple[Json, ...]
@@ -222,14 +223,14 @@ def chosen_rows(
     top: int | None = None,
     wanted: str = "",
 ) -> ShownRows:
-    """Return the rows whose labels have the wanted text in them; the largest, if they are many.
+    """Return the rows whose labels contain the wanted text; the largest, if there are many.
 
-    By default they are in the histogram's ``first_view``. Of several questions their answers come
-    first; in another view than the unbiased they are the categories; of numbers, the groups whose
-    intervals tell anything.
+    By default they are in the histogram's ``first_view``. For several questions their answers come
+    first; in a view other than the unbiased one they are the categories; for numbers, the groups
+    with informative intervals.
 
     Raises:
-        ValueError: of a numeric survey, whose rows are groups of values, for any choice.
+        ValueError: for any choice in a numeric survey, whose rows are groups of values.
     """
     explicit, view = view is not None, histogram.first_view if view is None else View(view)
     biased = view is not View.UNBIASED
@@ -240,8 +241,9 @@ def chosen_rows(
     wanted_count = len(kept)
     chosen = top is not None or wanted_count > MOST_ROWS
     if chosen:
-        # By what is shown, and where that is 0, by the estimate. None where no report is about its
-        # question. Single questions' answers, which have no count of their own, come first.
+        # Sorted by the displayed value, and if that is 0, by the estimate. It is None if no report
+        # is about its question. Single questions' answers, which have no count of their own, come
+        # first.
         keys = ("shown", "estimate") if biased else ("estimate",)
         kept.sort(
             key=lambda row: [
@@ -271,17 +273,18 @@ def shown_rows(histogram: Histogram, view: View = View.UNBIASED) -> list[Json]:
 def largest_shares(
     histograms: Sequence[Histogram], wanted: str = "", *, everywhere: bool
 ) -> list[str]:
-    """Return the answers, those with the largest shares in all histograms together first.
+    """Return the answers, starting with the largest shares in all histograms together.
 
     Single questions' answers precede combinations of them.
 
-    Chosen by one of them, chance would make them seem to fall in the others; but the mean of x and
-    y, from n and m reports, (n x + m y) / (n + m), has with their difference x - y the covariance
-    (V - V) / (n + m) = 0, if V / n and V / m are their variances. Left out are answers to a
-    question that no report is about: in all histograms, or, for ``everywhere``, in any.
+    If they were chosen by one of them, chance would make them seem to fall in the others. But the
+    mean of x and y, from n and m reports, (n x + m y) / (n + m), has with their difference x - y
+    the covariance (V - V) / (n + m) = 0, if V / n and V / m are their variances. Answers to a
+    question without reports are omitted: without reports in all histograms, or, for ``everywhere``,
+    in any.
 
     Raises:
-        ValueError: if none is called as wanted.
+        ValueError: if no label contains the wanted text.
     """
     reports: dict[str, float] = {}
     times: Counter[str] = Counter()
@@ -322,7 +325,7 @@ def estimate_columns(
     key: str = "estimate",
     simultaneous: bool = False,
 ) -> list[Column]:
-    """Return the columns of an estimate with its interval of a level, and a bar."""
+    """Return the columns of an estimate with its interval at a level, and a bar."""
     return [
         Column(key, title, kind, "width"),
         Column(
@@ -337,9 +340,9 @@ def estimate_columns(
 
 
 def estimate_row(row: Json) -> Json:
-    """Return an estimate's fields with the width of its interval, if that is of any use."""
+    """Return an estimate's fields with the width of its interval, if that is useful."""
     known = row["low"] is not None and row["high"] is not None
-    # Of few reports a standard error tells little: they scatter less than their number does.
+    # With few reports a standard error is unreliable: it underestimates the scatter.
     few = row.get("method") == IntervalMethod.CLOPPER_PEARSON
     return {
         **row,
@@ -350,7 +353,7 @@ def estimate_row(row: Json) -> Json:
 
 
 def histogram_facts(histogram: DebiasedCounts) -> Iterator[Fact]:
-    """Yield the reports that the figures are of, in facts for people."""
+    """Yield the reports behind the figures, as facts for people."""
     if histogram.survey:
         survey = f"{histogram.survey}, {histogram.sample.period}"
         yield Fact("survey", survey, aside=True)
@@ -366,12 +369,12 @@ def histogram_facts(histogram: DebiasedCounts) -> Iterator[Fact]:
         among = "" if len(histogram.epochs) == 1 else ", in the epoch with the fewest"
         hidden = f"{histogram.anonymity_set:,} reports of one survey id{among}"
         yield Fact("hides among", hidden, aside=True)
-    if histogram.groups:  # or nobody knows what else is shown
+    if histogram.groups:  # otherwise it is unknown what else is shown
         yield Fact("reveals", revealed_brief(histogram.revealed()), aside=True)
 
 
 def enrolment_text(histogram: DebiasedCounts) -> str:
-    """Return the words on an enrolment: who vouches for the devices whose reports these are."""
+    """Return the words on an enrolment: who vouches for the devices that sent these reports."""
     enrolment = histogram.enrolment
     if enrolment is None:
         return "not known"
@@ -383,14 +386,14 @@ def enrolment_text(histogram: DebiasedCounts) -> str:
 
 
 def marked(row: Json) -> Json:
-    """Return the mark of a row's count, if honest devices do not cause it."""
+    """Return the mark of a row's count, if honest devices cannot cause it."""
     if not row.get("impossible"):
         return {"mark": ""}
     return {"mark": "impossible", "caution": Level.ALERT}
 
 
 def sentence_map(histogram: DebiasedCounts, sentence: str) -> Json:
-    """Return the values of a sentence about a histogram, and what it is of."""
+    """Return the values for a sentence about a histogram, with its subject."""
     return {
         "survey": histogram.survey,
         "survey_id": histogram.survey_id,
@@ -402,12 +405,12 @@ def sentence_map(histogram: DebiasedCounts, sentence: str) -> Json:
 
 
 def sample_period(sample: Sample) -> str:
-    """Return the days or hours in which the reports of a sample came."""
+    """Return the days or hours in which the reports of a sample arrived."""
     return period_text(sample.start, sample.seconds, sample.epochs)
 
 
 def sample_place(sample: Sample) -> str:
-    """Return the survey of a sample, and when its reports came."""
+    """Return the survey of a sample, and when its reports arrived."""
     return f"{sample.name} {when_text(sample_period(sample))}"
 
 

@@ -1,4 +1,4 @@
-"""Words of figures over time, and the one line of a survey where there is no room for more."""
+"""Words for figures over time, and the one-line summary of a survey."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -66,7 +66,7 @@ from deniable.stores import Note
 _DAY: Final = 86_400
 _RECURRING: Final = "in several epochs make the trend's interval"
 _COMPARED: Final = 20
-"""Answers, the largest, among which a list of surveys looks for a change."""
+"""The number of largest answers in which a list of surveys looks for a change."""
 _POINT: Final = (
     Field("survey_id", ID),
     Field("epoch", COUNT),
@@ -93,11 +93,11 @@ SERIES_SCHEMA: Final[Json] = object_of(
     Field("notes", NOTES_SCHEMA),
     Field("cautions", CAUTIONS_SCHEMA),
 )
-"""Of a series as JSON; figures are null where there is a gap."""
+"""The schema of a series as JSON; figures are null for a gap."""
 
 
 def series_rows(series: Series, figures: SeriesFigures) -> Iterator[Json]:
-    """Yield a row for each epoch and group; its figures are None where there is a gap."""
+    """Yield a row for each epoch and group; its figures are None for a gap."""
     heads = [plain(point, _POINT) for point in series.points]
     for place, head in enumerate(heads):
         for label, estimates in figures:
@@ -118,7 +118,7 @@ def series_document(
     chosen: ShownRows | None = None,
     notes: Sequence[str] = (),
 ) -> Document:
-    """Return figures of the series as a document, of categories perhaps that are ``chosen``."""
+    """Return figures of the series as a document, possibly for ``chosen`` categories."""
     simultaneous = series.holds_at_once(*groups)
     held = "hold for all answers of an epoch at once" if simultaneous else "stand by themselves"
     levels = {histogram.level for histogram in series.histograms}
@@ -148,7 +148,7 @@ def _notes(series: Series) -> list[Note]:
 
 
 def _apart(series: Series) -> Iterator[str]:
-    """Yield which surveys of the name are left out, and that others have other answers."""
+    """Yield which surveys of the name are omitted, and that others have other answers."""
     if len({histogram.categories for histogram in series.histograms}) > 1:
         yield "Versions differ in their answers: one that is added takes from the shares of others."
     if series.apart:
@@ -194,7 +194,7 @@ def _table(
 
 
 def series_sentence(series: Series, *groups: Answers, among: Sequence[str] | None = None) -> str:
-    """Return the trend of one figure, or else the change from first to last, and what was noted."""
+    """Return the trend of one figure, or the change from first to last, and the notes."""
     if (trend := _trend(series, *groups)) is not None:
         text, first, last = trend_sentence(trend), trend.points[0], trend.points[-1]
     elif (change := _change(series, *groups, among=among)) is not None:
@@ -222,7 +222,7 @@ def series_sentence(series: Series, *groups: Answers, among: Sequence[str] | Non
 
 
 def _trend(series: Series, *groups: Answers) -> Trend | None:
-    """Return the trend of the one group, or of the mean; None of several figures or few epochs."""
+    """Return the trend of the only group, or of the mean; None for several, or few epochs."""
     if len(groups) != (not series.numeric):
         return None
     try:
@@ -234,7 +234,7 @@ def _trend(series: Series, *groups: Answers) -> Trend | None:
 def _change(
     series: Series, *groups: Answers, among: Sequence[str] | None
 ) -> tuple[str, Point, Point] | None:
-    """Return the change in words, and its first epoch and last; None if there is none to tell."""
+    """Return the change in words, with its first and last epoch; None if there is none."""
     pairs = [
         (known[0], known[-1])
         for line in series.lines
@@ -256,13 +256,13 @@ def _change(
 
 
 def trend_sentence(trend: Trend) -> str:
-    """Return whether the figure rises or falls, and how fast, as it can be published."""
+    """Return whether the figure rises or falls, and how fast, suitable for publication."""
     slope, cautions = trend.slope, trend_cautions(trend)
     what = slope.label if slope.unit.of_shares else f"the {slope.label}"
     if not slope.low <= slope.value <= slope.high:  # no population has such a slope
         return with_cautions(f"Too few reports to tell the trend of {what}.", cautions)
     kind: ColumnKind = "points" if slope.unit.of_shares else "number"
-    # A fall is told by its size.
+    # A fall is stated by its size.
     factor = -1.0 if slope.high < 0 else 1.0
     low, high = sorted(factor * end for end in (slope.low, slope.high))
     value, low_text, high_text = (
@@ -282,7 +282,7 @@ def trend_sentence(trend: Trend) -> str:
 
 
 def trend_cautions(trend: Trend) -> tuple[Caution, ...]:
-    """Return the cautions of its use."""
+    """Return the cautions about its use."""
     return DisplayedFigures(
         trend.slope.samples,
         *furthest([trend.slope], f"{every_text(trend.seconds)}'s change"),
@@ -297,7 +297,7 @@ def trend_cautions(trend: Trend) -> tuple[Caution, ...]:
 def series_cautions(
     series: Series, figures: SeriesFigures, *groups: Answers, chosen: ShownRows | None = None
 ) -> tuple[Caution, ...]:
-    """Return the cautions of some of its figures, which may be chosen by their size."""
+    """Return the cautions about some of its figures, which may be chosen by their size."""
     histograms, trend = series.histograms, _trend(series, *groups)
     estimates = [estimate for _, row in figures for estimate in row if estimate is not None]
     means = any(estimate.unit is Unit.NUMBER for estimate in estimates)
@@ -330,7 +330,7 @@ def series_map(series: Series, *groups: Answers) -> Json:
 
 
 def series_csv(series: Series, *groups: Answers) -> str:
-    """Return a row for each epoch and group as CSV."""
+    """Return CSV with a row for each epoch and group."""
     columns = [field.name for field in (*_POINT, *_CATEGORY, *ESTIMATE)]
     figures = list(series.figures(*groups))
     cautions = caution_codes(series_cautions(series, figures, *groups))
@@ -339,11 +339,11 @@ def series_csv(series: Series, *groups: Answers) -> str:
 
 
 def headline(series: Series) -> Document:
-    """Return the newest mean, or largest share, in a sentence, and what changed in a note.
+    """Return the newest mean, or largest share, in a sentence, and any change in a note.
 
-    Its chart is small, of all epochs.
-    The largest share is that of all epochs together, with intervals that hold for all answers at
-    once: chance made it neither so large nor so large just now (:mod:`deniable.presenting.rows`).
+    Its chart is small, with all epochs. The largest share is that of all epochs together, with
+    intervals that hold for all answers at once, so that neither choice is due to chance
+    (:mod:`deniable.presenting.rows`).
     """
     histograms = series.histograms
     figures = dict(series.figures())

@@ -1,4 +1,4 @@
-"""A collector's surveys, as an analyst works with them: read, and estimated from."""
+"""A collector's surveys, for an analyst: read, with estimates."""
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -47,10 +47,10 @@ _LEAST_FINAL_FIRST: Final = tuple(EpochState)
 
 
 class SurveyFigures:
-    """The figures of one survey of a collector, read whenever they are asked for.
+    """The figures of one survey of a collector, read whenever they are requested.
 
     Attributes:
-        manifest: what it asks, and how.
+        manifest: its question and terms.
     """
 
     def __init__(self, source: Source, manifest: Manifest, named: tuple[Manifest, ...]) -> None:
@@ -59,7 +59,7 @@ class SurveyFigures:
         self.manifest = manifest
 
     def __repr__(self) -> str:
-        """Return its name and how its id begins."""
+        """Return its name and the beginning of its id."""
         return f"<SurveyFigures {self.manifest.name} {self.manifest.survey_id.hex()[:12]}>"
 
     @property
@@ -72,13 +72,13 @@ class SurveyFigures:
         )
 
     def figured(self) -> "SurveyFigures":
-        """Return this survey, or while it has no figures the newest before it with some."""
+        """Return this survey, or if it has no figures, the newest before it with some."""
         older = self.older
         return next((one for one in (self, *older) if one.epochs()), self) if older else self
 
     @property
     def published_at(self) -> int | None:
-        """Return the Unix time of its publishing, if that is known."""
+        """Return the Unix time of its publication, if known."""
         return self._source.published(self.manifest.name).get(self.manifest.survey_id)
 
     def epochs(self) -> tuple[ListedEpoch, ...]:
@@ -86,16 +86,16 @@ class SurveyFigures:
         return tuple(epoch for epoch in self._source.epochs(self.manifest) if epoch.n)
 
     def closed(self) -> tuple[ListedEpoch, ...]:
-        """Return the epochs that have figures and take no more reports, so that these stay."""
+        """Return the epochs whose figures are final: they accept no more reports."""
         return tuple(epoch for epoch in self.epochs() if epoch.state.closed)
 
     def pace(self) -> Pace:
-        """Return how its reports come, by its closed epochs and the clock."""
+        """Return the rate of its reports, from its closed epochs and the clock."""
         reports = {epoch.number: epoch.n for epoch in self.closed()}
         return Pace.of(self.manifest, reports, time.time(), self._ended_at)
 
     def newest_closed(self) -> int:
-        """Return the newest epoch whose figures stay; TooFewReports if there is none."""
+        """Return the newest epoch with final figures; TooFewReports if there is none."""
         if closed := self.closed():
             return closed[-1].number
         raise TooFewReports(
@@ -104,7 +104,7 @@ class SurveyFigures:
         )
 
     def distrusted(self) -> frozenset[bytes]:
-        """Return the issuers of the survey that are not trusted any more."""
+        """Return the issuers of the survey that are no longer trusted."""
         return self._source.distrusted(self.manifest)
 
     def counts(self, epochs: range | None = None) -> tuple[EpochCounts, ...]:
@@ -135,7 +135,7 @@ class SurveyFigures:
     ) -> Histogram:
         """Return the debiased histogram of an epoch, by default of the newest with figures.
 
-        Of several epochs it is that of all their reports; those without figures are left out.
+        For several epochs it covers all their reports; those without figures are omitted.
 
         Raises:
             TooFewReports: if none has figures.
@@ -154,22 +154,22 @@ class SurveyFigures:
         level: float = 0.95,
         model: Model = Model.SAMPLED,
     ) -> "Comparison":
-        """Return the changes in the newest closed epoch, from the one before with figures.
+        """Return the changes in the newest closed epoch, from the previous one with figures.
 
         Args:
             epoch: another one, or several together.
-            against: what it is compared with: other epochs; another survey of the same answers; or
-                one of these as text: "0-3", "older", the survey of its name before it, or a name or
-                the beginning of an id of its name, perhaps with epochs, "older:0-3". By default, of
-                another survey the same dates, if both have figures of any. "across 2.0 released"
-                compares epochs after a note with as many before it, of this survey or else of the
-                one before it.
-            answers: the share of these alone; by default of each answer, or the mean.
-            given: among those who gave these.
-            quantile: of numbers, the one that is compared instead: 0.5 for the median.
-            level: of intervals.
+            against: the other side: other epochs; another survey with the same answers; or one of
+                these as text: "0-3", "older", the previous survey of its name, or a name or the
+                beginning of an id of its name, optionally with epochs, "older:0-3". For another
+                survey the default is the same dates, if both have figures of any. "across 2.0
+                released" compares epochs after a note with as many before it, from this survey or
+                otherwise the previous one.
+            answers: only the share of these; by default that of each answer, or the mean.
+            given: only among those who gave these answers.
+            quantile: for numbers, the quantile to compare instead: 0.5 for the median.
+            level: the level of intervals.
             model: if devices are fixed, intervals are about those that reported, and not about
-                others that they stand for: they are of noise alone.
+                others that they represent: they cover noise alone.
 
         Raises:
             TooFewReports: if there are no figures to compare.
@@ -218,9 +218,9 @@ class SurveyFigures:
     def series(
         self, *, successors: bool = True, level: float = 0.95, model: Model = Model.SAMPLED
     ) -> "Series":
-        """Return the figures of all its epochs, and beside them those of its name's other surveys.
+        """Return the figures of all its epochs, and those of its name's other surveys.
 
-        Those that ask something else are left out; without ``successors``, all others.
+        Those with a different question are omitted; without ``successors``, all others.
         """
         others = [manifest for manifest in self._named if manifest != self.manifest]
         surveys = [self.manifest, *others] if successors else [self.manifest]
@@ -263,7 +263,7 @@ def histogram_of(
     level: float = 0.95,
     model: Model = Model.SAMPLED,
 ) -> Histogram:
-    """Return the histogram of one epoch or several as they were read, of at least one."""
+    """Return the histogram of one epoch or several as they were read, at least one."""
     return estimate_histogram(
         manifest,
         [counted.epoch for counted in read],
@@ -278,7 +278,7 @@ def histogram_of(
 
 
 def _group(manifest: Manifest, read: EpochCounts) -> Group:
-    """Return the reports of an epoch, and the least number that anything shown tells apart."""
+    """Return the reports of an epoch, and the least number that any display distinguishes."""
     if read.standing.state is not EpochState.SEALED:
         return smallest_group(manifest, read.reports)
     return smallest_group(manifest, read.reports, len(read.by_issuer or ()))
@@ -303,8 +303,8 @@ def series_of(
 ) -> "Series":
     """Return the figures of surveys of one name, each epoch by epoch, with notes.
 
-    The first of the surveys is in question: others that do not ask the same are left apart. An
-    epoch between others of its survey that has no figures is a gap.
+    The first of the surveys is the one in question: those with a different question are kept apart.
+    An epoch without figures between others of its survey is a gap.
     """
     from deniable.estimates.series import Point, Series
 
@@ -333,7 +333,7 @@ class Surveys:
         self._source = source
 
     def __repr__(self) -> str:
-        """Return the source that surveys are read from."""
+        """Return the source from which surveys are read."""
         return f"<Surveys of {self._source!r}>"
 
     def __iter__(self) -> Iterator[str]:
@@ -345,31 +345,31 @@ class Surveys:
         return self.find(name)
 
     def find(self, name: str, id_prefix: str | None = None) -> SurveyFigures:
-        """Return the survey of a name whose id begins so; without a beginning, the newest.
+        """Return the survey of a name whose id has this beginning; without one, the newest.
 
         Raises:
             NoSuchSurvey: if there is none.
-            AmbiguousSurvey: if several ids begin so.
+            AmbiguousSurvey: if several ids have it.
         """
         named = self._source.manifests(name)
         return SurveyFigures(self._source, find_version(name, named, id_prefix), named)
 
 
 def connect(url: str, token: str | None = None, *, authority: str | Path) -> Surveys:
-    """Return the surveys of a collector at a URL, verified under the authority that is pinned.
+    """Return the surveys of a collector at a URL, verified with the pinned authority.
 
-    Nothing is asked before a survey is looked at.
+    No request is made before a survey is accessed.
 
     Args:
         url: ``https://host[:port]``; ``http`` for this machine only.
         token: an analyst's; public surveys need none.
-        authority: the public key that signs the surveys, 64 hex digits, which
-            ``deniable authority show`` tells the operator; or a file of ``deniable survey export``.
-            Rotations of the key are followed.
+        authority: the public key that signs the surveys, 64 hex digits, which ``deniable authority
+            show`` shows to the operator; or a file from ``deniable survey export``. Rotations of
+            the key are followed.
 
     Raises:
-        ValueError: if the URL, the token or the key cannot be.
+        ValueError: if the URL, the token or the key is invalid.
     """
-    from deniable.reading import HttpSource, pinned  # whoever reads a store needs no HTTP client
+    from deniable.reading import HttpSource, pinned  # reading a store needs no HTTP client
 
     return Surveys(HttpSource(url, pinned(authority), token))

@@ -1,6 +1,6 @@
-"""Reading: what a collector shows of its surveys, from its store or its URL, by one contract.
+"""Reading: a collector's published data, from its store or its URL, with one contract.
 
-It needs no numpy: estimates are made of it (:mod:`deniable.estimates`).
+It needs no numpy: :mod:`deniable.estimates` computes estimates from it.
 """
 
 from typing import TYPE_CHECKING
@@ -54,5 +54,5 @@ from deniable.reading.source import without_figures as without_figures
 if TYPE_CHECKING:
     from deniable.reading.http_source import HttpSource as HttpSource
     from deniable.reading.http_source import pinned as pinned
-else:  # who reads a store needs no HTTP client
+else:  # reading a store needs no HTTP client
     __getattr__ = on_demand(__name__, {"HttpSource": "http_source", "pinned": "http_source"})

@@ -1,4 +1,4 @@
-"""Epochs: when each was, and whether its figures are final."""
+"""Epochs: their times, and whether their figures are final."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -31,14 +31,14 @@ CANNOT_BE_ASKED: Final = (
         "Only devices that answered are counted. Count accounts or installations elsewhere.",
     ),
 )
-"""Questions that local reports cannot answer: why, and what can."""
+"""Questions that local reports cannot answer, with reasons and alternatives."""
 UNITS: Final = {"week": 604_800, "day": 86_400, "hour": 3600, "minute": 60, "second": 1}
-"""Of lengths of time, in seconds."""
+"""Units of time, in seconds."""
 _DAY: Final = UNITS["day"]
 _NUMBERS: Final = "[0-9]{1,6}(-[0-9]{1,6})?"
 _DATE: Final = "[0-9]{4}-[0-9]{2}-[0-9]{2}( [0-9]{2}:[0-9]{2})?"
 EPOCHS: Final = rf"({_NUMBERS}|last|last-week|yesterday|{_DATE}(\.\.{_DATE})?)"
-"""What a question for one epoch, or for several together, matches."""
+"""The pattern of a text that selects one epoch, or several together."""
 
 
 class EpochState(StrEnum):
@@ -48,10 +48,10 @@ class EpochState(StrEnum):
     """It is not over, or has not even begun: devices' clocks may be ahead."""
 
     GRACE = "grace"
-    """It is over, and late reports are taken."""
+    """It is over, and late reports are accepted."""
 
     CLOSED = "closed"
-    """Nothing is taken any more, and nothing says so yet: it is about to be sealed."""
+    """No more reports are accepted, but it is not sealed yet."""
 
     SEALED = "sealed"
     """Its counts never change again."""
@@ -63,7 +63,7 @@ class EpochState(StrEnum):
 
     @property
     def closed(self) -> bool:
-        """Return whether nothing is taken any more."""
+        """Return whether no more reports are accepted."""
         return self in {EpochState.CLOSED, EpochState.SEALED}
 
 
@@ -79,7 +79,7 @@ _WORDS: Final = {
 class EpochStanding:
     """The standing of an epoch when its figures were read.
 
-    The seal's digest is 64 hex digits; None also where some of what it is over is held back.
+    The seal's digest is 64 hex digits; None also if part of what it covers is withheld.
     """
 
     state: EpochState
@@ -97,7 +97,7 @@ def epoch_standing(schedule: Schedule, epoch: int, now: float, seal: bytes | Non
 
 
 def iso_time(instant: int | None) -> str | None:
-    """Return Unix seconds in UTC as ISO 8601 has it; None of None and beyond the year 9999."""
+    """Return Unix seconds in UTC in ISO 8601; None for None and beyond the year 9999."""
     moment = None if instant is None else calendar(instant)
     return None if moment is None else moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
@@ -149,7 +149,7 @@ def dates_text(schedule: Schedule, epochs: Iterable[int]) -> str:
 
 
 def asked_text(schedule: Schedule, epochs: range) -> str:
-    """Return the text that asks for epochs: their days, or when the first and last begin."""
+    """Return the text that selects epochs: their days, or when the first and last begin."""
     begin, last = (schedule.epoch_start(epoch) for epoch in (epochs[0], epochs[-1]))
     daily = schedule.epoch_seconds % _DAY == 0
     ends = [iso_time(begin), iso_time(last + daily * (schedule.epoch_seconds - _DAY))]
@@ -160,20 +160,20 @@ def asked_text(schedule: Schedule, epochs: range) -> str:
 
 
 def version_text(sequence: int, published_at: int | None = None) -> str:
-    """Return the name of a survey among those of its name, with the day of its publishing."""
+    """Return a survey's name among those of its name, with the day of its publication."""
     return f"version {sequence + 1}" + (f" of {date_text(published_at)}" if published_at else "")
 
 
 def when_text(period: str) -> str:
-    """Return a period behind a preposition, such as "from 23 to 29 November 2026"."""
+    """Return a period after a preposition, such as "from 23 to 29 November 2026"."""
     word = "from" if "–" in period else "on"
     return f"{word} {period.replace(' – ', ' to ').replace('–', ' to ')}"
 
 
 def standing_text(schedule: Schedule, now: float, ended_at: int | None = None) -> str:
-    """Return where a survey is in its life, such as "Week 4 of 8, collecting until 5 December, …".
+    """Return the phase of a survey, such as "Week 4 of 8, collecting until 5 December, …".
 
-    It took reports until ``ended_at``, if somebody ended it before its time.
+    It accepted reports until ``ended_at``, if it was ended before its time.
     """
     closes = schedule.closes(schedule.epochs - 1)
     if ended_at is not None or now >= closes:
@@ -202,7 +202,7 @@ def epoch_end_text(schedule: Schedule, now: float, ended_at: int | None = None) 
 
 
 def date_text(instant: int, *, time: bool = False) -> str:
-    """Return a day in UTC, such as "5 December 2026"; with its ``time`` behind it, if wanted."""
+    """Return a day in UTC, such as "5 December 2026"; followed by its ``time``, if requested."""
     moment = calendar(instant)
     if moment is None:
         return instant_text(instant)
@@ -210,7 +210,7 @@ def date_text(instant: int, *, time: bool = False) -> str:
 
 
 def unit_text(schedule: Schedule) -> str:
-    """Return the name of an epoch for people: "week", "day", or such as "period of 3 hours"."""
+    """Return the name of an epoch for people: "week", "day", or for example "period of 3 hours"."""
     length = duration_text(schedule.epoch_seconds)
     return length[2:] if length.startswith("1 ") else f"period of {length}"
 
@@ -227,7 +227,7 @@ def duration_text(seconds: int) -> str:
 def reporters(place: str = "", group: str = "") -> str:
     """Return the devices that a figure is about: those that reported, in a place if it is known.
 
-    Or those of a group that reported its answers.
+    For a group, they are those that reported its answers.
     """
     did = f"answered {group}" if group else "reported"
     word = "in" if group else "to"
@@ -235,7 +235,7 @@ def reporters(place: str = "", group: str = "") -> str:
 
 
 def cuts(schedule: Schedule, seals: Iterable[Seal]) -> dict[int, int]:
-    """Return when the store's history was cut, by sealed epoch, of those in which it was."""
+    """Return the times when the store's history was cut, by affected sealed epoch."""
     return {
         seal.epoch: seal.cut_at
         for seal in seals
@@ -252,7 +252,7 @@ def cut_text(cut_at: int) -> str:
 
 
 def every_text(seconds: int) -> str:
-    """Return the length of time behind a rate: "a week", "an hour", "every 4 hours"."""
+    """Return the length of time after a rate: "a week", "an hour", "every 4 hours"."""
     length = duration_text(seconds)
     if not length.startswith("1 "):
         return f"every {length}"
@@ -260,7 +260,7 @@ def every_text(seconds: int) -> str:
 
 
 class Step(NamedTuple):
-    """All epochs up to one together: when it closes, how many they are, and their reports."""
+    """All epochs up to one, together: its closing time, their number, and their reports."""
 
     at: int
     epochs: int
@@ -269,13 +269,13 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """The reports of a survey's closed epochs, and of those to come if they keep coming so.
+    """The reports of a survey's closed epochs, and of future ones at the same rate.
 
     Attributes:
-        rate: reports an epoch, on average over the last seven days that are closed.
+        rate: reports per epoch, on average over the last seven closed days.
         period: an epoch's length in words, such as "a day".
-        steps: the newest closed epoch with figures, and each to come if reports come; none if no
-            closed epoch has figures.
+        steps: the newest closed epoch with figures, and each future one if reports continue; none
+            if no closed epoch has figures.
         over: whether no more reports count.
     """
 
@@ -288,22 +288,22 @@ class Pace:
     def of(
         cls, manifest: Manifest, closed: Mapping[int, int], now: float, ended_at: int | None
     ) -> "Pace":
-        """Return the pace of a survey, by how many reports each of its closed epochs shows.
+        """Return the pace of a survey, from the number of reports that each closed epoch shows.
 
-        It took reports until ``ended_at``, if somebody ended it before its time.
+        It accepted reports until ``ended_at``, if it was ended before its time.
         """
         schedule, kept = manifest.schedule, manifest.repeat.epochs or 1
         period = every_text(schedule.epoch_seconds)
         over = ended_at is not None or now >= schedule.closes(schedule.epochs - 1)
         if not closed:
             return cls(0.0, period, over=over)
-        # Epochs that are closed without figures count, too: reports may have stopped.
+        # Closed epochs without figures count, too: reports may have stopped.
         last, week = max(closed), max(1, UNITS["week"] // schedule.epoch_seconds)
         past = int((now - schedule.closes(0)) // schedule.epoch_seconds)
         past = min(max(last, past), schedule.epochs - 1)
         first = max(min(closed), past + 1 - week)
         rate = sum(n for epoch, n in closed.items() if epoch >= first) / (past + 1 - first)
-        # Of a range of epochs in which devices keep their responses, figures are of one.
+        # In a range of epochs in which devices keep their responses, figures are from one.
         most: dict[int, int] = {}
         for epoch, n in closed.items():
             most[epoch // kept] = max(most.get(epoch // kept, 0), n)
@@ -317,13 +317,13 @@ class Pace:
 
 
 def epoch_range(text: str, schedule: Schedule, now: float) -> range:
-    """Return the epochs of a text such as "3", "0-5", "last" (that is over) or "last-week".
+    """Return the epochs in a text such as "3", "0-5", "last" (the last one over) or "last-week".
 
-    Of days, such as "2026-11-16..2026-11-29" in UTC, those that begin on them, or the one in which
-    the first of them begins.
+    Days, such as "2026-11-16..2026-11-29" in UTC, mean the epochs that begin on them, or the one in
+    which the first of them begins.
 
     Raises:
-        ValueError: saying what it must be.
+        ValueError: stating the valid forms.
     """
     every, span = range(schedule.epochs), range(0)
     backwards = "must be a range with its earlier end first"
@@ -355,7 +355,7 @@ def epoch_range(text: str, schedule: Schedule, now: float) -> range:
 
 
 def _days(text: str, now: float) -> tuple[int, int]:
-    """Return when the days that a text names begin and end; ValueError if no calendar has them."""
+    """Return when the days in a text begin and end; ValueError if they are not in the calendar."""
     today = int(now) // _DAY * _DAY
     if text == "yesterday":
         return today - _DAY, today

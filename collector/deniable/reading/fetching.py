@@ -1,10 +1,10 @@
-"""Answers of a collector over HTTP, in bounded bytes and time.
+"""Answers of a collector over HTTP, limited in bytes and time.
 
-F1. The token goes to the URL that was given and nowhere else: redirects are not followed, and plain
-    HTTP is for this machine only.
-F2. No answer is read beyond a cap in bytes and in time.
-F3. A request has the head of a device's, byte for byte, so that whoever answers cannot tell by it
-    who looks; a token alone is more.
+F1. The token is sent only to the given URL: redirects are not followed, and plain HTTP is for this
+    machine only.
+F2. Every answer is limited in bytes and in time.
+F3. A request has the same head as a device's, byte for byte, so the server cannot identify the
+    reader by it; only a token is added.
 """
 
 import http.client
@@ -49,13 +49,13 @@ class Fetcher:
     """Fetches answers below a URL.
 
     Args:
-        url: ``https://host[:port]``, with a path if a proxy has it under one; ``http`` for this
-            machine only.
-        token: an analyst's.
-        seconds: how long any one answer may take.
+        url: ``https://host[:port]``, with a path if a proxy adds one; ``http`` for this machine
+            only.
+        token: an analyst's token.
+        seconds: the time limit of one answer.
 
     Raises:
-        ValueError: if one of them cannot be.
+        ValueError: if one of them is invalid.
     """
 
     def __init__(self, url: str, token: str | None = None, *, seconds: float) -> None:
@@ -83,10 +83,10 @@ class Fetcher:
         return f"Fetcher({self.url!r})"
 
     def get(self, path: str, most: int, allowed: bool = False) -> bytes:
-        """Return the body of a 200; with the token, where that is what allows it.
+        """Return the body of a 200; with the token, if that is what allows it.
 
         Raises:
-            ReadingError: why there is none.
+            ReadingError: with the reason if there is none.
         """
         return self.tagged(path, most, allowed)[0]
 
@@ -114,9 +114,9 @@ class Fetcher:
             ) from error
 
     def _answer(self, request: urllib.request.Request) -> Any:
-        """Return the answer once its head is there, or raise why there is none, in time."""
-        # On a thread that nobody waits for then: nothing interrupts the system's resolver, and a
-        # socket's timeout begins anew with each byte of a head that drips.
+        """Return the answer once its head has arrived, or raise an error, in time."""
+        # On a thread that can be abandoned: nothing interrupts the system's resolver, and a
+        # socket's timeout restarts with each byte of a slow head.
         answers: SimpleQueue[Any] = SimpleQueue()
 
         def ask() -> None:
@@ -170,11 +170,11 @@ def _read(answer: Any, most: int, deadline: float) -> bytes:
             raise NotReached("the collector's answer is too long; is it a collector?")
         if time.monotonic() > deadline:
             raise NotReached("the collector's answer took too long to arrive; try again later")
-    if answer.length:  # http.client says nothing if less came than was announced
+    if answer.length:  # http.client does not report an answer shorter than announced
         raise NotReached("the collector's answer was cut short; try again")
     return b"".join(pieces)
 
 
 def unreadable() -> NotReached:
-    """Return the error of an answer in another form than a collector's."""
+    """Return the error for an answer that does not have a collector's form."""
     return NotReached("the collector's answer is none; is it a collector, of about this version?")

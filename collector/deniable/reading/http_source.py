@@ -1,9 +1,10 @@
 """A collector read over HTTP by an analyst who pins its authority's key.
 
-H1. No survey is believed that the pinned key, or the last to which it handed over, has not signed.
-H2. Counts of a sealed epoch that are all of it are those of its seal, or are not handed on.
+H1. A survey is accepted only if the pinned key, or the last one in its chain of rotations, signed
+    it.
+H2. Complete counts of a sealed epoch must match its seal; otherwise they are not returned.
 
-Where the token goes, and how much is read, are the rules of :mod:`deniable.reading.fetching`.
+The module :mod:`deniable.reading.fetching` has the rules on the token and on limits.
 """
 
 import json
@@ -53,7 +54,7 @@ _ID: Final = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 
 def pinned(authority: str | Path) -> bytes:
-    """Return the key that is given in hex, or that signed a file of ``deniable survey export``."""
+    """Return the key given in hex, or the signer of a file from ``deniable survey export``."""
     if isinstance(authority, str) and _ID.fullmatch(authority.lower()):
         return bytes.fromhex(authority)
     try:
@@ -69,14 +70,14 @@ class HttpSource(Source):
     """A collector at a URL.
 
     Args:
-        url: ``https://host[:port]``, with a path if a proxy has it under one; ``http`` for this
-            machine only.
-        authority: the public key, 32 bytes, that signs its surveys or handed over to whoever does.
-        token: an analyst's; of public surveys none is needed.
-        seconds: how long any one answer may take.
+        url: ``https://host[:port]``, with a path if a proxy adds one; ``http`` for this machine
+            only.
+        authority: the public key, 32 bytes, that signs its surveys, or a predecessor of that key.
+        token: an analyst's; public surveys need none.
+        seconds: the time limit of one answer.
 
     Raises:
-        ValueError: if one of them cannot be.
+        ValueError: if one of them is invalid.
     """
 
     def __init__(
@@ -95,10 +96,10 @@ class HttpSource(Source):
         return f"HttpSource({self._fetcher.url!r})"
 
     def names(self) -> tuple[str, ...]:
-        """Return the names of the published surveys; what they are is verified when they are read.
+        """Return the names of the published surveys, which are verified when they are read.
 
         Raises:
-            ReadingError: as any method; the module ``source`` lists why.
+            ReadingError: like any method; the module ``source`` lists the reasons.
         """
         names = {_text(survey, "name") for survey in self._surveys("/v1/surveys")}
         try:
@@ -109,7 +110,7 @@ class HttpSource(Source):
         return tuple(sorted(names))
 
     def identifiers(self, name: str) -> tuple[str, ...]:
-        """Return the ids of all surveys of a name, as the collector says."""
+        """Return the ids of all surveys of a name, according to the collector."""
         return tuple(_id(version) for version in self._versions(name))
 
     def manifests(self, name: str) -> tuple[Manifest, ...]:
@@ -126,11 +127,11 @@ class HttpSource(Source):
         return tuple(sorted(manifests, key=lambda manifest: -manifest.sequence))
 
     def ended(self, name: str) -> Mapping[bytes, int]:
-        """Return which surveys of a name were ended, as the collector says."""
+        """Return which surveys of a name were ended, according to the collector."""
         return self._times(name, "ended_at")
 
     def published(self, name: str) -> Mapping[bytes, int]:
-        """Return when surveys of a name were published, as the collector says."""
+        """Return when surveys of a name were published, according to the collector."""
         return self._times(name, "published_at")
 
     def _times(self, name: str, key: str) -> Mapping[bytes, int]:
@@ -141,7 +142,7 @@ class HttpSource(Source):
         }
 
     def distrusted(self, manifest: Manifest) -> frozenset[bytes]:
-        """Return which of the survey's issuers are not trusted any more, as the collector says."""
+        """Return the survey's issuers that are no longer trusted, according to the collector."""
         return self._life(manifest)[1]
 
     def epochs(self, manifest: Manifest) -> tuple[ListedEpoch, ...]:
@@ -165,7 +166,7 @@ class HttpSource(Source):
                 raise
             counts.extend(read_counts(manifest, body))
         numbers = [epoch_counts.epoch for epoch_counts in counts]
-        # Seals do not tell of an epoch that came twice, and would count twice.
+        # Seals do not reveal an epoch that came twice, which would count twice.
         if numbers != sorted(set(numbers)) or (epochs is None and len(numbers) > 1):
             raise Untrusted("the collector answered about other epochs than were asked for")
         return tuple(
@@ -175,7 +176,7 @@ class HttpSource(Source):
         )
 
     def notes(self, name: str) -> tuple[Note, ...]:
-        """Return the notes about the surveys of a name, as the collector tells them."""
+        """Return the notes about the surveys of a name, from the collector."""
         body = self._json(f"/v1/surveys/{quote(name)}/notes", True)
         try:
             return read_notes(body["notes"] if isinstance(body, dict) else None)
@@ -183,7 +184,7 @@ class HttpSource(Source):
             raise unreadable() from error
 
     def bundle(self, manifests: Sequence[Manifest]) -> Bundle:
-        """Return the bundle for an app, verified under the key that signs now."""
+        """Return the bundle for an app, verified with the current signing key."""
         signer = self._signer()
         signed = [
             self._signed(manifest.name, manifest.survey_id.hex(), signer)[0]
@@ -191,7 +192,7 @@ class HttpSource(Source):
         ]
         gateway, gateway_proof, proofs = None, b"", dict[bytes, bytes]()
         try:
-            with suppress(NoSuchSurvey):  # as it answers what it has not, or does not know
+            with suppress(NoSuchSurvey):  # the answer for a missing or unknown path
                 body = self._get(GATEWAY_KEYS_PATH, MAX_GATEWAY_ANSWER_BYTES)
                 gateway, gateway_proof = split_logged(body)
             with suppress(NoSuchSurvey):
@@ -229,7 +230,7 @@ class HttpSource(Source):
         return listed
 
     def _signer(self) -> bytes:
-        """Return the key that signs now: a rotation signs every survey anew."""
+        """Return the current signing key: a rotation re-signs every survey."""
         try:
             published = split_rotations(self._get("/v1/authority", MAX_ROTATIONS_BYTES))
             rotations = [open_rotation(envelope) for envelope, _ in published]

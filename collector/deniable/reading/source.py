@@ -1,4 +1,4 @@
-"""Where figures come from, a store or a URL, asked alike: which are meant, why there are none."""
+"""Sources of figures, a store or a URL, with one interface; selections; missing figures."""
 
 import re
 import time
@@ -30,27 +30,27 @@ class ReadingError(Exception):
 
 
 class NoSuchSurvey(ReadingError, LookupError):
-    """No survey has this name, or no id of its begins so."""
+    """No survey has this name, or none has an id with this beginning."""
 
 
 class AmbiguousSurvey(ReadingError, LookupError):
-    """Several surveys of the name have ids that begin so."""
+    """Several surveys of the name have ids with this beginning."""
 
 
 class NotReached(ReadingError):
-    """The collector did not answer in time, or not as a collector does."""
+    """The collector did not answer in time, or not like a collector."""
 
 
 class NotThere(NotReached):
-    """Nothing is at that address, and who answered is no collector, or has no such file."""
+    """There is nothing at that address, and the server is not a collector, or lacks such a file."""
 
 
 class NotAllowed(ReadingError):
-    """The collector wants a token, or one with another role."""
+    """The collector requires a token, or one with another role."""
 
 
 class Refused(ReadingError):
-    """The collector refuses what was asked, with the code of a problem, which may be None."""
+    """The collector refuses the request, with the code of a problem, which may be None."""
 
     def __init__(self, message: str, code: str | None) -> None:
         super().__init__(message)
@@ -58,11 +58,11 @@ class Refused(ReadingError):
 
 
 class Untrusted(ReadingError):
-    """An answer is not what the authority signed, or not what a seal vouches for."""
+    """An answer does not match the authority's signature, or a seal."""
 
 
 class TooFewReports(ReadingError):
-    """No figures are shown yet of what was asked for."""
+    """No requested figures are shown yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class ListedEpoch:
     """An epoch that has figures, or a seal."""
 
     number: int
-    n: int  # of how many reports its figures tell; 0 if it shows none
+    n: int  # the number of reports in its figures; 0 if none are shown
     state: EpochState
     seal: Seal | None = None
 
@@ -87,24 +87,24 @@ class EpochCounts:
 
     survey_id: bytes
     epoch: int
-    counts: Mapping[int, int]  # how often each response was counted, of those that were
-    distrusted: int  # how many of these reports issuers vouched for that are distrusted now
+    counts: Mapping[int, int]  # the count of each observed response
+    distrusted: int  # the number of these reports from issuers that are now distrusted
     standing: EpochStanding
     by_issuer: Counts | None = None
-    """The same apart by issuer, if they are all that the seal is over."""
+    """The same by issuer, if they are all that the seal covers."""
     relayed: bool = False
-    """Whether the collector took them by way of its relays alone."""
+    """Whether the collector accepted them only through its relays."""
 
     @property
     def reports(self) -> int:
-        """Return how many reports they tell of, at least one."""
+        """Return the number of reports in them, at least one."""
         return sum(self.counts.values())
 
     def check(self) -> None:
-        """Check the counts against the seal, where they are all that it is over.
+        """Check the counts against the seal, if they are all that it covers.
 
         Raises:
-            Untrusted: if they are not what was sealed.
+            Untrusted: if they do not match the seal.
         """
         if self.by_issuer is None:
             return
@@ -116,7 +116,7 @@ class EpochCounts:
 
 
 def added_up(parts: Sequence[Mapping[int, int]]) -> Mapping[int, int]:
-    """Return how often each response is counted in all of them together."""
+    """Return the count of each response in all of them together."""
     if len(parts) == 1:
         return parts[0]
     total: dict[int, int] = {}
@@ -129,7 +129,7 @@ def added_up(parts: Sequence[Mapping[int, int]]) -> Mapping[int, int]:
 class Source(ABC):
     """A collector to be read. Every method may raise ReadingError; a store's, StoreError.
 
-    Of a survey nobody has more than what the collector shows: figures of at least
+    Of a survey only the collector's published data are available: figures of at least
     ``minimum_reports``, renewed in steps of as many.
     """
 
@@ -147,41 +147,41 @@ class Source(ABC):
 
     @abstractmethod
     def published(self, name: str) -> Mapping[bytes, int]:
-        """Return the ids of a name's surveys, and when they were published, where it is known."""
+        """Return the ids of a name's surveys, and when they were published, if known."""
 
     @abstractmethod
     def distrusted(self, manifest: Manifest) -> frozenset[bytes]:
-        """Return which of the survey's issuers are not trusted any more."""
+        """Return the survey's issuers that are no longer trusted."""
 
     @abstractmethod
     def epochs(self, manifest: Manifest) -> tuple[ListedEpoch, ...]:
-        """Return the epochs that have figures, in order; of a store also others with a seal."""
+        """Return the epochs that have figures, in order; from a store also others with a seal."""
 
     @abstractmethod
     def counts(self, manifest: Manifest, epochs: range | None = None) -> tuple[EpochCounts, ...]:
-        """Return the counts of those of the epochs that have figures, in order.
+        """Return the counts of the given epochs with figures, in order.
 
-        By default those of the newest that has any.
+        The default is the newest with any.
         """
 
     def counted(self, manifest: Manifest, epoch: int) -> int | None:  # noqa: ARG002
-        """Return the reports of an epoch, shown or not; None for who sees no more than figures."""
+        """Return the reports of an epoch, shown or not; None for readers who see only figures."""
         return None
 
     @abstractmethod
     def notes(self, name: str) -> tuple[Note, ...]:
-        """Return the notes about the surveys of a name, by time: what an operator says happened."""
+        """Return an operator's notes about the surveys of a name, by time."""
 
     @abstractmethod
     def bundle(self, manifests: Sequence[Manifest]) -> "Bundle":
-        """Return an app's bundle of surveys of one name, signed by the key of now.
+        """Return an app's bundle of surveys of one name, signed with the current key.
 
         Raises:
-            InvalidBundle: if they do not go together.
+            InvalidBundle: if they do not belong together.
         """
 
     def close(self) -> None:  # noqa: B027 - nothing is open by default
-        """Let go of connections and files that are open."""
+        """Close open connections and files."""
 
     def __enter__(self) -> Self:
         """Return the source, to be closed at the end of a ``with``."""
@@ -193,13 +193,13 @@ class Source(ABC):
 
 
 ID_PREFIX: Final = "[0-9a-f]{4,64}"
-"""What the beginning of a survey's id matches."""
+"""The pattern of the beginning of a survey's id."""
 VIEWS: Final = ("unbiased", "projected", "likelihood")
-"""How a histogram can be looked at: by the names of ``deniable.estimates.View``."""
+"""Views of a histogram, by the names of ``deniable.estimates.View``."""
 LINE_EPOCHS: Final = 12
-"""Newest epochs that one figure of a survey in a list of all is shown of."""
+"""The number of newest epochs behind a survey's figure in a list of all."""
 MOST_ROWS: Final = 50
-"""Of more answers the largest are shown to people, by default so many."""
+"""With more answers, people see the largest; the default number."""
 
 PREVIOUS: Final = "previous"
 """In a comparison, instead of epochs: the newest one with figures before those compared."""
@@ -209,27 +209,27 @@ _SECOND: Final = "%Y-%m-%d %H:%M:%S UTC"
 _MOST_COUNTS: Final = 1 << 20
 
 OLDER: Final = "older"
-"""In a comparison, instead of a survey: the one of its name before it."""
+"""In a comparison, instead of a survey: the previous one of its name."""
 ACROSS: Final = "across "
-"""In a comparison, as no name or epochs begin: before a note, of which both sides are compared."""
+"""In a comparison, a prefix unlike any name or epochs: a note, whose two sides are compared."""
 
 
 def most_epochs(manifest: Manifest) -> int:
-    """Return for how many epochs a collector answers at once, by the size of each."""
+    """Return the number of epochs for which a collector answers at once, given the size of each."""
     return max(1, min(_MOST_EPOCHS, _MOST_COUNTS // manifest.mechanism.responses))
 
 
 def find_version(name: str, named: Sequence[Manifest], prefix: str | None = None) -> Manifest:
-    """Return the newest survey of a name, or the one whose id begins so.
+    """Return the newest survey of a name, or the one whose id has the given beginning.
 
     Args:
-        name: as it was asked for.
+        name: the requested name.
         named: all surveys of that name, the newest first.
         prefix: 4 to 64 hex digits.
 
     Raises:
         NoSuchSurvey: if there is none.
-        AmbiguousSurvey: if several ids begin so, or the prefix is too short to tell.
+        AmbiguousSurvey: if several ids have this beginning, or the prefix is too short.
     """
     if prefix is None:
         matches = list(named[:1])
@@ -249,10 +249,10 @@ def find_version(name: str, named: Sequence[Manifest], prefix: str | None = None
 
 
 def asked_alike(manifest: Manifest, named: Sequence[Manifest]) -> tuple[Manifest, ...]:
-    """Return the surveys whose figures mean what those of a survey do, which is one of them.
+    """Return the surveys whose figures are comparable with a survey's, including itself.
 
-    Question, answers, the numbers that these are, and their order are the same. Their epsilons,
-    mechanisms and epochs may differ; and of a single question some answers, if not all.
+    Question, answers, their numeric values, and their order are the same. Their epsilons,
+    mechanisms and epochs may differ; for a single question also some answers, but not all.
     """
 
     def meaning(survey: Manifest) -> tuple[object, ...]:
@@ -269,7 +269,7 @@ def asked_alike(manifest: Manifest, named: Sequence[Manifest]) -> tuple[Manifest
 
 
 def named_epochs(text: str, manifest: Manifest, now: float) -> range:
-    """Return the epochs of a survey that a text names; ValueError for others than it has."""
+    """Return the epochs of a survey in a text; ValueError for others than it has."""
     try:
         return epoch_range(text, manifest.schedule, now)
     except ValueError as error:
@@ -279,9 +279,9 @@ def named_epochs(text: str, manifest: Manifest, now: float) -> range:
 def appear_text(
     manifest: Manifest, now: float, ended_at: int | None, epochs: range | None = None
 ) -> str:
-    """Return why a survey, or some epochs of it, has no figures, and what happens next, in words.
+    """Return in words why a survey, or some of its epochs, has no figures, and what happens next.
 
-    It took reports until ``ended_at``, if somebody ended it before its time.
+    It accepted reports until ``ended_at``, if it was ended before its time.
     """
     schedule, least = manifest.schedule, max(1, manifest.minimum_reports)
     unit, last = unit_text(schedule), schedule.closes(schedule.epochs - 1)
@@ -317,7 +317,7 @@ def appear_text(
 
 
 def without_figures(source: Source, manifest: Manifest, epochs: range | None = None) -> str:
-    """Return why a survey has no figures; and how many reports came, for who may know."""
+    """Return why a survey has no figures, and its number of reports for those who may know."""
     now, least = time.time(), manifest.minimum_reports
     text = appear_text(manifest, now, source.ended(manifest.name).get(manifest.survey_id), epochs)
     epoch = manifest.schedule.epoch_at(now)
@@ -330,17 +330,17 @@ def without_figures(source: Source, manifest: Manifest, epochs: range | None = N
 def find_against(
     text: str, manifest: Manifest, named: Callable[[str], Sequence[Manifest]]
 ) -> tuple[Manifest, str | None]:
-    """Return the survey and the epochs that a survey is compared with; None: the newest closed.
+    """Return the other survey and epochs of a comparison; None: the newest closed.
 
     Args:
-        text: "previous", epochs such as "0-3", or another survey, perhaps with epochs: "older:0-3",
-            a name, or how an id of its name begins.
+        text: "previous", epochs such as "0-3", or another survey, optionally with epochs:
+            "older:0-3", a name, or the beginning of an id of its name.
         manifest: the survey.
         named: all surveys of a name, the newest first.
 
     Raises:
         NoSuchSurvey: if there is none.
-        AmbiguousSurvey: if several ids begin so.
+        AmbiguousSurvey: if several ids have this beginning.
     """
     if text == PREVIOUS or re.fullmatch(EPOCHS, text, re.ASCII) is not None:
         return manifest, text
@@ -360,10 +360,10 @@ def find_against(
 def newest_closed_of(
     epochs: Sequence[ListedEpoch], *, with_before: bool = False, but: range | None = None
 ) -> int | None:
-    """Return the newest closed epoch with figures; where none is closed, the newest with figures.
+    """Return the newest closed epoch with figures; if none is closed, the newest with figures.
 
-    None if there are no figures. Of epochs in their order, ``with_before`` leaves out the first, if
-    there are more: nothing is before it. All ``but`` these are taken, if there are others.
+    None if there are no figures. The epochs are in order. ``with_before`` omits the first, if there
+    are more, since none is before it. Epochs in ``but`` are skipped, if there are others.
     """
     known = [epoch for epoch in epochs if epoch.n]
     known = [epoch for epoch in known if epoch.number not in (but or ())] or known
@@ -378,9 +378,9 @@ def epochs_beside(
     ours: tuple[Manifest, Sequence[ListedEpoch]],
     other: tuple[Manifest, Sequence[ListedEpoch]],
 ) -> tuple[range | None, range | None]:
-    """Return epochs of two surveys to compare: of the same dates, where both have figures.
+    """Return epochs of two surveys to compare: with the same dates, if both have figures.
 
-    Those that are closed come first, the newest of them. Else each side has its newest closed one,
+    Closed epochs are preferred, the newest of them. Otherwise each side has its newest closed one,
     unless the first survey's ``epochs`` are given.
     """
     (own, listed), (survey, others) = ours, other
@@ -396,7 +396,7 @@ def epochs_beside(
 
 
 def alone(epoch: int | None) -> range | None:
-    """Return one epoch as a range; None of none."""
+    """Return one epoch as a range; None for None."""
     return None if epoch is None else range(epoch, epoch + 1)
 
 
@@ -415,7 +415,7 @@ def epoch_before(epochs: Sequence[ListedEpoch], first: int, manifest: Manifest) 
 
 
 def note_names(notes: Sequence[Note]) -> list[str]:
-    """Return the names by which notes are asked for: their texts, with times where texts recur."""
+    """Return the names for selecting notes: their texts, with times where texts recur."""
     texts = [note.text.casefold() for note in notes]
     return [
         note.text if texts.count(text) == 1 else f"{note.text} ({instant_text(note.at, _SECOND)})"
@@ -424,11 +424,11 @@ def note_names(notes: Sequence[Note]) -> list[str]:
 
 
 def find_note(text: str, notes: Sequence[Note], epochs: range | None = None) -> Note:
-    """Return the note of a name, for a comparison that names no epochs.
+    """Return the note with a name, for a comparison without epochs.
 
     Raises:
         ReadingError: if there is no such note, or several have this text.
-        ValueError: if it names epochs.
+        ValueError: if epochs are given.
     """
     if epochs is not None:
         raise ValueError("a note says which epochs are compared: name none")
@@ -449,15 +449,15 @@ def sides_across(
 ) -> tuple[range, Manifest, range]:
     """Return epochs since a note, and the survey and as many epochs before it, all over.
 
-    Where devices keep responses, one epoch each, which share no noise.
+    If devices keep responses, one epoch each, which share no noise.
 
     Args:
-        note: what happened, such as an update; the epoch in which it did is on no side.
-        surveys: the survey, and then those of its name before it, with their epochs. What the first
-            had before the note is compared, or else what the next had.
+        note: an event, such as an update; the epoch that contains it is on neither side.
+        surveys: the survey, followed by the earlier ones of its name, with their epochs. The first
+            one's epochs before the note are compared, or otherwise the next one's.
 
     Raises:
-        TooFewReports: if no epoch with figures is over on one of the sides.
+        TooFewReports: if one of the sides has no epoch with figures that is over.
     """
     (ours, listed), *_ = surveys = [*surveys]
 

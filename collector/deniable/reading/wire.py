@@ -1,4 +1,4 @@
-"""Epochs, counts and notes as a collector answers them in JSON: what is written is what is read."""
+"""Epochs, counts and notes in a collector's JSON answers: written and read in one module."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -51,7 +51,7 @@ def read_epochs(
     """Return the epochs that have figures, and the distrusted issuers.
 
     Raises:
-        NotReached: if that is no such answer.
+        NotReached: if it is not such an answer.
         Untrusted: if it is about another survey.
     """
 
@@ -106,11 +106,11 @@ def counts_map(manifest: Manifest, epochs: Sequence[EpochCounts]) -> dict[str, A
 
 
 def read_counts(manifest: Manifest, body: object) -> tuple[EpochCounts, ...]:
-    """Return counts, checked against their seals where they are all that these are over.
+    """Return counts, checked against their seals if they are all that these cover.
 
     Raises:
-        NotReached: if that is no such answer.
-        Untrusted: if it is about another survey, or not what was sealed.
+        NotReached: if it is not such an answer.
+        Untrusted: if it is about another survey, or does not match the seal.
     """
 
     def part(row: Any) -> dict[int, int]:
@@ -131,7 +131,7 @@ def read_counts(manifest: Manifest, body: object) -> tuple[EpochCounts, ...]:
         seal = None if row["seal"] is None else _digest(row["seal"])
         state, whole = EpochState(row["state"]), row["whole"] is True
         standing = EpochStanding(state, seal)
-        # Nothing is held back of a survey without a minimum; and what is whole has its digest.
+        # A survey without a minimum withholds nothing; and complete counts have their digest.
         sealed = state is EpochState.SEALED
         if (
             (whole and seal is None)
@@ -201,7 +201,7 @@ _NOTE: Final = (
 NOTES_SCHEMA: Final[Json] = array_of(
     object_of(*_NOTE), description="operators' notes on what happened, by time"
 )
-"""The JSON Schema of notes, wherever JSON has them."""
+"""The JSON Schema of notes, wherever JSON contains them."""
 
 _COLUMNS: Final = (
     Column("at", "at", "name", cell=lambda row: row["when"]),
@@ -215,7 +215,7 @@ def note_maps(notes: Sequence[Note]) -> list[Json]:
 
 
 def read_notes(values: Any) -> tuple[Note, ...]:
-    """Return notes of such values; ValueError if they are none."""
+    """Return notes from such values; ValueError if they are invalid."""
     if not isinstance(values, list) or len(values) > MOST_NOTES:
         raise ValueError("these are no notes")
     try:
@@ -233,7 +233,7 @@ def _rows(notes: Sequence[Note]) -> list[Json]:
 
 
 def numbered_notes(notes: Sequence[Note]) -> Table:
-    """Return the table of notes beside a chart that marks them by their numbers."""
+    """Return the table of notes beside a chart that marks them with their numbers."""
     return Table([Column("mark", "", "number"), *_COLUMNS], _rows(notes), title="What happened")
 
 

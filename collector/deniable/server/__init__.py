@@ -1,7 +1,7 @@
 """The collector's HTTP server: uploads in, debiased histograms out.
 
-What serves is imported when it is first asked for: the command line looks at certificates and
-writes logs without aiohttp.
+The serving code is imported on first use: the command line checks certificates and writes logs
+without aiohttp.
 """
 
 from typing import TYPE_CHECKING

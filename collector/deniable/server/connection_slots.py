@@ -1,6 +1,6 @@
 """Slots of connections: limits on their number, the number per address, and unread bytes.
 
-An address is never stored or logged: slots and token buckets in memory have it, and nothing else.
+An address is never stored or logged: only slots and token buckets in memory contain it.
 """
 
 import re
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from deniable.directory import Config, Network
 
-if TYPE_CHECKING:  # the doctor reads a limit without aiohttp
+if TYPE_CHECKING:  # doctor reads a limit without aiohttp
     from deniable.server.metrics import Meters
 
 _IPV6_SENDER_BYTES: Final = 8
@@ -32,12 +32,12 @@ def is_among(address: Address | None, networks: Sequence[Network]) -> bool:
 def sender(peer: str, forwarded: str, trusted: Sequence[Network]) -> Address | None:
     """Return the address of a request's sender; None for text that is not an address.
 
-    Where the connection's other end is a trusted proxy, it is whom X-Forwarded-For (all its lines)
-    tells of; else that is not looked at: anybody can send one.
+    If the connection's other end is a trusted proxy, the address is taken from X-Forwarded-For (all
+    its lines). Otherwise that header is ignored, since anybody can send one.
     """
     address = read_address(peer)
-    # From the right: the last is what the trusted proxy saw. Whatever stands before the first
-    # address that is no proxy of ours was written by that sender, and is not looked at.
+    # From the right: the last is the one that the trusted proxy saw. Everything before the first
+    # address that is not a trusted proxy was written by that sender, and is ignored.
     hops = forwarded.rsplit(",", _MOST_PROXIES)[-_MOST_PROXIES:] if trusted and forwarded else []
     while hops and is_among(address, trusted):
         address = read_address(hops.pop())
@@ -47,7 +47,7 @@ def sender(peer: str, forwarded: str, trusted: Sequence[Network]) -> Address | N
 def mark(address: Address | None) -> str:
     """Return the mark of one sender: an IPv4 address, or an IPv6 /64.
 
-    It is empty for text that is not an address: all of that shares one limit.
+    It is empty for text that is not an address: all such senders share one limit.
     """
     if address is None:
         return ""
@@ -78,24 +78,24 @@ def _parsed(text: str) -> Address:
         return IPv4Address(socket.inet_pton(socket.AF_INET, text))
     with suppress(OSError):
         return IPv6Address(socket.inet_pton(socket.AF_INET6, text))
-    return ip_address(text)  # with a zone, as fe80::1%eth0
+    return ip_address(text)  # with a zone, like fe80::1%eth0
 
 
 MOST_CONNECTIONS: Final = 1_000
 """The most connections of one worker.
 
-Devices come, send and leave, so honest ones need far fewer. With the kernel's buffers, 128 KiB of
-each direction, so many hold 250 MiB at most.
+Devices connect, send and leave, so honest ones need far fewer. With the kernel's buffers, 128 KiB
+for each direction, this many use at most 250 MiB.
 """
 _MOST_OF_ADDRESS: Final = 250
-"""The most connections of one address, trusted proxies excepted: one alone cannot fill all."""
+"""The most connections of one address, except trusted proxies, so that it cannot use all."""
 SLICE_BYTES: Final = 1 << 16
-"""Bytes of an answer that are given to a connection at a time."""
+"""Bytes of an answer that are passed to a connection at a time."""
 _MOST_UNREAD_BYTES: Final = 128 << 20
 
 
 class SlotHolder(Protocol):
-    """A connection, as far as its slot is concerned."""
+    """The methods of a connection that its slot needs."""
 
     def evict(self) -> None:
         """End at once."""
@@ -104,24 +104,24 @@ class SlotHolder(Protocol):
 class ConnectionSlots:
     """One worker's slots for connections, with limits in all, per address and on unread bytes.
 
-    A newcomer beyond a limit replaces the client that has kept us waiting longest. What holds:
+    A newcomer beyond a limit replaces the client that has kept the server waiting longest.
+    Invariants:
 
-    S1. Ended for another's sake is only what waits for its own client, never a request in our
-        hands: a newcomer is turned away only where all places are taken by such requests.
-    S2. Handshakes under way take places like connections.
-    S3. Answers that are not in the kernel's hands yet hold no more than the budget, or one answer:
-        each counts as one slice (TLS holds as much again, encrypted), and a shared body is counted
-        once.
+    S1. Only a connection that waits for its own client is ended for another, never a request in
+        progress: a newcomer is turned away only if all places are taken by such requests.
+    S2. Handshakes in progress take places like connections.
+    S3. Answers not yet passed to the kernel use at most the budget, or one answer: each counts as
+        one slice (TLS stores as much again, encrypted), and a shared body is counted once.
     """
 
     def __init__(self, config: Config, meters: "Meters") -> None:
-        self._trusted = config.trusted_proxies  # each speaks for any number of addresses
+        self._trusted = config.trusted_proxies  # each represents any number of addresses
         self._meters = meters
         self._callers: dict[SlotHolder, str | None] = {}
         self._held = Counter[str | None]()
-        self._waiting = OrderedDict[SlotHolder, None]()  # those who keep us waiting longest first
+        self._waiting = OrderedDict[SlotHolder, None]()  # the longest waiting first
         self._sending: dict[SlotHolder, bytes] = {}
-        self._readers = Counter[int]()  # by the body's identity: it is there as long as they are
+        self._readers = Counter[int]()  # by the body's identity, which lasts as long as its readers
         self.unread_bytes = 0
 
     def enter(self, holder: SlotHolder, peer: str) -> bool:
@@ -146,7 +146,7 @@ class ConnectionSlots:
         return True
 
     def leave(self, holder: SlotHolder) -> None:
-        """Take a slot back, if it has one."""
+        """Release a connection's slot, if it has one."""
         if holder not in self._callers:
             return
         self.sent(holder)
@@ -162,13 +162,13 @@ class ConnectionSlots:
         self._waiting.pop(holder, None)
 
     def waits(self, holder: SlotHolder) -> None:
-        """Note that its answer begins: from now on, the client keeps us waiting."""
+        """Note that its answer begins: from now on, the server waits for the client."""
         if holder in self._callers:
             self._waiting[holder] = None
             self._waiting.move_to_end(holder)
 
     def sends(self, holder: SlotHolder, body: bytes) -> None:
-        """Note that the kernel did not take all of its answer at once."""
+        """Note that the kernel did not accept all of its answer at once."""
         if holder not in self._callers or holder in self._sending:
             return
         self._sending[holder] = body
@@ -195,5 +195,5 @@ class ConnectionSlots:
 
 
 def _cost(body: bytes, *, shared: bool) -> int:
-    """Return the bytes held for one more reader of a body: a slice; for the first, all of it."""
+    """Return the bytes for one more reader of a body: a slice; for the first, all of it."""
     return min(len(body), SLICE_BYTES) + (0 if shared else len(body))

@@ -1,16 +1,17 @@
-"""Connections, each bounded in time and memory, around aiohttp's public interface.
+"""Connections, each limited in time and memory, around aiohttp's public interface.
 
-aiohttp parses heads and bodies, and runs handlers. It is given a head once that has come whole, the
-bytes of its body, and nothing more before the answer; its transport is ours. What holds, whatever
-is sent:
+aiohttp parses heads and bodies, and runs handlers. It receives a complete head, the bytes of its
+body, and nothing more before the answer; its transport is a wrapper. Invariants, whatever is sent:
 
-N1. Every connection is at any time arriving (a head, a body), being answered, or idle, and each of
-    these has its end: by a sweep, if nothing else ends it.
-N2. A client that does not read is cut off: waiting bytes never outlive their time or exceed
-    the slots' budget; at most a slice of them is in our hands, and some more in the kernel's.
-N3. Every answer is one of ours; a request that cannot be parsed gets 400, as the last answer.
-N4. Nothing is read after a request whose end is open to doubt (its body had not come when it was
-    answered, or came in chunks; CONNECT): what a proxy takes for a body is never a request here.
+N1. Every connection is always arriving (a head, a body), being answered, or idle, and each of these
+    phases has an end: by a sweep, if nothing else ends it.
+N2. A client that does not read is cut off: waiting bytes never exceed their time or the slots'
+    budget; at most a slice of them is in this process, and some more in the kernel.
+N3. Every answer comes from this server; a request that cannot be parsed gets 400, as the last
+    answer.
+N4. Nothing is read after a request whose end is doubtful (its body had not arrived when it was
+    answered, or came in chunks; CONNECT): bytes that a proxy treats as a body are never a request
+    here.
 """
 
 import asyncio
@@ -40,22 +41,22 @@ HEAD_SECONDS: Final = 10.0
 BODY_SECONDS: Final = 10.0
 """Seconds for a request's body, which is at most 64 KiB."""
 ANSWER_SECONDS: Final = 120.0
-"""Seconds for making an answer, and for reading it: the largest have some MiB."""
+"""Seconds for preparing an answer, and for reading it: the largest have some MiB."""
 IDLE_SECONDS: Final = 60.0
 """Seconds that a connection may wait for its next request: longer than a proxy keeps it."""
 _LINGER_SECONDS: Final = 5.0
 """Seconds for which a refused body is still read, so that its sender sees the reason."""
 _SWEEP_SECONDS: Final = 1.0
 NO_DESCRIPTORS: Final = "socket.accept() out of system resource"
-"""How asyncio says that file descriptors ran out, and we: it is logged once for all."""
+"""The message about missing file descriptors, from asyncio and here: it is logged once for all."""
 
-# Below aiohttp's own, of whose records nothing but the sentence is logged.
+# Below aiohttp's own logger, of whose records only the sentence is logged.
 _LOG: Final = logging.getLogger("aiohttp.server.strangers")
 _LOG.addFilter(lambda it: not (it.exc_info and isinstance(it.exc_info[1], HttpProcessingError)))
 
 
 class CollectorServer:
-    """A server of aiohttp's connections within ours, which it sweeps: no request costs a timer."""
+    """A server that wraps aiohttp's connections, and sweeps them: no request needs a timer."""
 
     def __init__(self, handler: Handler, config: Config, meters: Meters) -> None:
         self.meters = meters
@@ -65,8 +66,8 @@ class CollectorServer:
         self._handler = handler
         self._loop = asyncio.get_running_loop()
         self._sweeping = asyncio.create_task(self._sweep())
-        # No access log: an address beside a time would link what the protocol keeps apart.
-        # No decompression: an encoded body is refused, and must not be unpacked to be thrown away.
+        # No access log: an address beside a time would link what the protocol keeps apart. No
+        # decompression: an encoded body is refused, and must not be unpacked only to be discarded.
         self._server = web.Server(
             self._answer,
             access_log=None,
@@ -89,7 +90,7 @@ class CollectorServer:
         return await request.transport.connection.answer(request, self._handler)
 
     async def shutdown(self, seconds: float | None = None) -> None:
-        """Finish the requests under way, except overdue ones; close every connection."""
+        """Finish the requests in progress, except overdue ones; close every connection."""
         try:
             self._server.pre_shutdown()
             await self._server.shutdown(seconds)
@@ -110,7 +111,7 @@ class CollectorServer:
                     )
 
     def _look_for_descriptors(self) -> None:
-        """Log a lack of descriptors for new connections: uvloop closes these without a word."""
+        """Log a lack of descriptors for new connections: uvloop closes these silently."""
         try:
             os.close(os.open(os.devnull, os.O_RDONLY))
         except OSError as error:
@@ -118,7 +119,7 @@ class CollectorServer:
 
 
 class _Outgoing(asyncio.Transport):
-    """The transport that aiohttp is given: answers of ours go through, and nothing else."""
+    """The transport for aiohttp: only this server's answers pass through."""
 
     def __init__(self, connection: "Connection", stream: asyncio.Transport) -> None:
         self.connection = connection
@@ -150,24 +151,24 @@ class _Outgoing(asyncio.Transport):
 
 
 class Connection(asyncio.Protocol):
-    """A connection with a time at which it is overdue, around aiohttp's own."""
+    """A wrapper around aiohttp's connection, with a time at which it is overdue."""
 
     def __init__(self, server: CollectorServer, inner: asyncio.Protocol) -> None:
         self.transport: asyncio.Transport | None = None
-        self.unread: bytes | None = None  # of the answer that is being written
+        self.unread: bytes | None = None  # of the answer in progress
         self._server, self._inner, self._slots = server, inner, server.slots
         self._loop = asyncio.get_running_loop()
         self._socket: socket.socket | None = None
         self._request: web.BaseRequest | None = None
-        self._task: asyncio.Task[Any] | None = None  # which makes its answer
-        self._held = bytearray()  # has come, and aiohttp does not have it yet
-        self._given = False  # aiohttp has its head
+        self._task: asyncio.Task[Any] | None = None  # computes its answer
+        self._held = bytearray()  # received, and not yet passed to aiohttp
+        self._given = False  # whether aiohttp has its head
         self._body_left = 0
         self._chunked = False
-        self._body_ended = False  # whoever reads the body was told that no more of it comes
-        self._filled = False  # aiohttp wants no more of a body for now
-        self._paused = False  # nothing is read from the socket
-        self._over = False  # nothing is read any more
+        self._body_ended = False  # whether the body's reader knows that no more of it comes
+        self._filled = False  # whether aiohttp wants no more of a body for now
+        self._paused = False  # whether reading from the socket is paused
+        self._over = False  # whether reading has ended
         self._overdue_at = self._loop.time() + HEAD_SECONDS
 
     def shake_hands(self, accepted: socket.socket, peer: str) -> bool:
@@ -176,10 +177,10 @@ class Connection(asyncio.Protocol):
         return self._slots.enter(self, peer)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take the connection, or turn it away if there are too many."""
+        """Accept the connection, or turn it away if there are too many."""
         stream = self.transport = cast("asyncio.Transport", transport)
         self._server.connections.add(self)
-        # Nothing written is unread in our hands once drain() has returned.
+        # After drain() nothing written is left unread in this process.
         stream.set_write_buffer_limits(high=1)
         peer, *_ = transport.get_extra_info("peername") or ("",)
         if self._socket is None and not self._slots.enter(self, peer):
@@ -188,14 +189,14 @@ class Connection(asyncio.Protocol):
             self._inner.connection_made(_Outgoing(self, stream))
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes; the first ones after an answer start the next request's time."""
+        """Receive bytes; the first ones after an answer start the next request's time."""
         if not self._over:
             searched = len(self._held)
             self._held += data
             self._pass_on(searched)
 
     def _pass_on(self, searched: int = 0) -> None:
-        """Give aiohttp the bytes that it may have now; stop reading while too much is left."""
+        """Pass allowed bytes to aiohttp; stop reading while too much is left."""
         if not self._given:
             self._give_head(searched)
         elif self._body_left:
@@ -205,7 +206,7 @@ class Connection(asyncio.Protocol):
         self.read_on(filled=self._filled)
 
     def read_on(self, *, filled: bool) -> None:
-        """Read from the socket unless aiohttp is filled, or too much is left for it here."""
+        """Read from the socket unless aiohttp is full, or too much is left for it here."""
         self._filled = filled
         paused = filled or len(self._held) > 2 * MAX_UPLOAD_BYTES
         if paused is not self._paused and self.transport is not None:
@@ -213,7 +214,7 @@ class Connection(asyncio.Protocol):
             (self.transport.pause_reading if paused else self.transport.resume_reading)()
 
     def _give_head(self, searched: int) -> None:
-        """Give aiohttp the next head once it is complete, and the received part of its body."""
+        """Pass the next head to aiohttp once it is complete, with the received part of its body."""
         if not searched:
             self._overdue_at = self._loop.time() + HEAD_SECONDS
         try:
@@ -241,7 +242,7 @@ class Connection(asyncio.Protocol):
                     content.feed_eof()
         except BAD_CHUNK as error:
             if self._body_ended:
-                content.feed_eof()  # it is read to be thrown away
+                content.feed_eof()  # it is read to be discarded
             else:
                 self._body_ended = True
                 content.set_exception(error)
@@ -280,12 +281,12 @@ class Connection(asyncio.Protocol):
                 await answer.prepare(request)
             await answer.write_eof()
         except ConnectionError:
-            pass  # aiohttp meets with it, too, and ends
+            pass  # aiohttp gets the same error, and ends
         finally:
             self.unread = None
             self._slots.sent(self)
             if self._chunked and isinstance(content.exception(), BAD_CHUNK):
-                content.feed_eof()  # aiohttp would read on, and fail
+                content.feed_eof()  # otherwise aiohttp would read on, and fail
             self._body_ended = True  # aiohttp reads its rest for some seconds, and closes
             self._overdue_at = self._loop.time() + 2 * _LINGER_SECONDS
             if content.is_eof() and answer.keep_alive and not self._over:
@@ -296,7 +297,7 @@ class Connection(asyncio.Protocol):
                     self._pass_on()
 
     def pause_writing(self) -> None:
-        """Have aiohttp wait: its last slice is not sent, and the answer is held until it is."""
+        """Have aiohttp wait: its last slice is not sent, and the answer is kept until it is."""
         self._inner.pause_writing()
         if self.unread:
             self._slots.sends(self, self.unread)
@@ -311,7 +312,7 @@ class Connection(asyncio.Protocol):
             return
         request = self._request
         if request is not None and not request.content.is_eof() and not self._body_ended:
-            # Whoever reads the body gets this, and answers with a problem.
+            # The body's reader gets this, and answers with a problem.
             self._body_ended = True
             self._overdue_at = now + ANSWER_SECONDS
             request.content.set_exception(TimeoutError())
@@ -340,7 +341,7 @@ class Connection(asyncio.Protocol):
             self.transport.close()
 
     def evict(self) -> None:
-        """End at once, for another's sake."""
+        """End at once, for the sake of another."""
         if self.transport is not None:
             self._cut_off()
         elif self._socket is not None:
@@ -348,22 +349,22 @@ class Connection(asyncio.Protocol):
                 self._socket.shutdown(socket.SHUT_RDWR)  # the handshake fails
 
     def _cut_off(self) -> None:
-        """Close, and discard what the client has not read: it would be kept until then."""
+        """Close, and discard bytes that the client has not read, which would otherwise be kept."""
         self._over = True
         self._overdue_at = math.inf
         if self.transport is not None:
             held = self.transport.get_extra_info("socket")
-            if held is not None:  # the kernel would go on offering it
+            if held is not None:  # otherwise the kernel would continue to offer it
                 held.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.transport.abort()
 
     def connection_lost(self, exc: BaseException | None) -> None:  # noqa: ARG002
-        """Let go of the connection, and stop making an answer that nobody will read."""
+        """Release the connection, and stop computing an answer that nobody will read."""
         self._over, self.transport = True, None
         self._server.connections.discard(self)
         self._slots.leave(self)
         self._inner.connection_lost(None)
-        # A report that has come is stored and counted, whether or not its sender hears of it.
+        # A received report is stored and counted, whether or not its sender is still there.
         if self._task is not None and self._request is not None and self._request.method != "POST":
             self._task.cancel()
 
@@ -373,7 +374,7 @@ async def read_body(request: web.BaseRequest) -> bytes:
 
     Raises:
         HTTPRequestEntityTooLarge, RequestPayloadError, TimeoutError, ConnectionError: if it is too
-            large, malformed or cut short, too slow, or its sender is gone.
+            large, malformed or truncated, too slow, or its sender is gone.
     """
     transport, content, body = request.transport, request.content, b""
     if not isinstance(transport, _Outgoing):

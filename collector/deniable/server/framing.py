@@ -1,7 +1,7 @@
 """The framing of requests: heads and chunks, taken from a connection's received bytes. Pure.
 
-No head is passed to aiohttp before it is complete, nor one that two readers could understand
-differently (RFC 9112, sections 2 to 7).
+aiohttp gets a head only if it is complete, and if two readers could not understand it differently
+(RFC 9112, sections 2 to 7).
 """
 
 import re
@@ -14,11 +14,11 @@ from deniable.messages import MAX_UPLOAD_BYTES
 
 MOST_LINE_BYTES: Final = 8_190
 BAD_CHUNK: Final = web.RequestPayloadError, web.HTTPRequestEntityTooLarge
-"""What :func:`take_chunk` raises."""
+"""The errors of :func:`take_chunk`."""
 _MOST_HEADERS: Final = 64
 _MOST_HEAD_BYTES: Final = 32_768
 _MOST_AROUND_BYTES: Final = 1_024
-"""Of empty lines before a head, and of trailers: they are searched again with every packet."""
+"""Limit for empty lines before a head, and trailers: each packet searches them again."""
 _REQUEST_LINE: Final = re.compile(rb"[^\r]* HTTP/1\.([01])\r")
 _LENGTH: Final = re.compile(rb"\r\ncontent-length:[ \t]*(\d{1,19})[ \t]*\r")
 _UPGRADE: Final = re.compile(rb"\r\nupgrade:", re.IGNORECASE)
@@ -77,7 +77,7 @@ def take_head(held: bytearray, searched: int) -> Head | None:
 def take_chunk(held: bytearray) -> bytes | None:
     """Take the next chunk of a body (RFC 9112, section 7.1), the last empty; None if incomplete.
 
-    Extensions and trailers are thrown away. aiohttp would not tell of a malformed one in time.
+    Extensions and trailers are discarded. aiohttp would report a malformed one too late.
     """
     line = _CHUNK_LINE.match(held)
     if line is None:

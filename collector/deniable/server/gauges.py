@@ -1,11 +1,11 @@
 """Gauges, measured on request, and estimates of closed epochs for Prometheus.
 
-Gauges are absolute, the same whichever worker answers. No value is of one survey's reports as they
-come. An unknown value, such as the end of a certificate where there is none, has no sample.
+Gauges are absolute, the same whichever worker answers. No value reveals individual reports of one
+survey as they arrive. An unknown value, such as the end of a missing certificate, has no sample.
 
-Estimates are of the surveys that a setting names, and no others. They are made beside the requests,
-once an epoch, so that a scrape costs nothing. Nothing about an open epoch is shown: frequent
-scrapes would reveal what single reports change.
+Estimates are only for the surveys named in a setting. They are computed apart from requests, once
+per epoch, so that a scrape is cheap. Nothing about an open epoch is shown: frequent scrapes would
+reveal the effect of single reports.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ from deniable.stores import Store, StoreError, StoreFull
 _LOG: Final = logging.getLogger("deniable.collector")
 _SECONDS: Final = 30.0
 _MOST_ANSWERS: Final = 20
-"""The most answers of a survey; of more, the largest, with intervals that hold for all at once."""
+"""The most answers of a survey; of more, the largest, whose intervals hold for all at once."""
 _MOST_LOOKS: Final = 400
 """The most epochs that are searched, backwards, for a closed one with figures."""
 
@@ -99,14 +99,14 @@ class ClosedFigures:
                 yield family
 
     async def keep(self) -> None:
-        """Renew the figures again and again, until cancelled."""
+        """Renew the figures repeatedly, until cancelled."""
         while self._names:
-            with suppress(StoreError):  # other metrics tell of it
+            with suppress(StoreError):  # other metrics show it
                 await self.renew()
             await asyncio.sleep(_SECONDS)
 
     async def renew(self) -> None:
-        """Make the figures of surveys of which another epoch has closed."""
+        """Compute the figures of surveys with a newly closed epoch."""
         await self._catalogue.reread()
         for name in self._names:
             try:
@@ -168,7 +168,7 @@ _KEEPING_SECONDS: Final = 2.0
 
 
 class Gauges:
-    """Measured values; the store is asked at most once every few seconds."""
+    """Measured values; the store is queried at most once every few seconds."""
 
     def __init__(
         self,
@@ -186,7 +186,7 @@ class Gauges:
         self._measured: Mapping[str, float] = {}
         self.figures = ClosedFigures(config, store, catalogue, clock)
         self._up = SharedAnswer(self._write, patience=_WRITING_SECONDS)
-        # A database that has fallen silent does not even let go of whoever asks it.
+        # A silent database does not even release its callers.
         self._stored = SharedAnswer(self._read_store, patience=_READING_SECONDS)
 
     async def check(self) -> None:
@@ -199,7 +199,7 @@ class Gauges:
 
     async def _write(self) -> None:
         if isinstance(self._config.store, Path) and await _room(self._config.store) < _FULL_BYTES:
-            # One row may still fit, where no upload does.
+            # One row may still fit, although no upload does.
             raise StoreFull("the disk has no room left")
         await self._store.ping()
 
@@ -215,12 +215,12 @@ class Gauges:
             values["store_up"] = 1.0
             values |= await self._stored.get()
         except StoreError:
-            pass  # it is said by what is missing; who uploads has it logged
+            pass  # missing values show it; an upload logs it
         self._measured = values
         return values
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the latest values, the versions that run, and the estimates."""
+        """Yield the latest values, the running versions, and the estimates."""
         build = {
             "version": version("deniable"),
             "python": platform.python_version(),

@@ -1,4 +1,4 @@
-"""Sockets on which a server's connections come in."""
+"""Sockets that accept a server's connections."""
 
 import asyncio
 import errno
@@ -13,7 +13,7 @@ from deniable.server.connections import HEAD_SECONDS, NO_DESCRIPTORS, CollectorS
 
 _BACKLOG: Final = 1_024
 _KERNEL_BYTES: Final = 1 << 16
-"""Bytes for each direction of a connection; Linux takes twice as much, for its own needs."""
+"""Bytes for each direction of a connection; Linux uses twice as much, for its own needs."""
 _AT_ONCE: Final = 64
 """Connections accepted before other work gets its turn."""
 _PAUSE_SECONDS: Final = 1.0
@@ -22,9 +22,9 @@ _PAUSE_SECONDS: Final = 1.0
 class TlsAcceptor:
     """Accepts a server's TLS connections from a socket, until it is closed.
 
-    They are accepted here and not in the event loop: a handshake costs as much memory as a
-    connection, and the loop tells nobody of it before its end. What speaks plain HTTP is left to
-    the loop: accepting here costs a fifth of a connection.
+    They are accepted here and not in the event loop: a handshake uses as much memory as a
+    connection, and the loop reports it only at its end. Plain HTTP is left to the loop: accepting
+    here costs a fifth of a connection.
     """
 
     def __init__(
@@ -39,13 +39,13 @@ class TlsAcceptor:
         self._watch()
 
     def close(self) -> None:
-        """Accept nothing more."""
+        """Stop accepting."""
         if self._listening.fileno() >= 0:
             self._loop.remove_reader(self._listening)
             self._listening.close()
 
     def _watch(self) -> None:
-        if self._listening.fileno() >= 0:  # else it was closed meanwhile
+        if self._listening.fileno() >= 0:  # otherwise it was closed meanwhile
             self._loop.add_reader(self._listening, self._accept)
 
     def _accept(self) -> None:
@@ -55,10 +55,10 @@ class TlsAcceptor:
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
             except OSError as error:
-                if error.errno == errno.EINVAL:  # it was taken off the port by whoever holds it too
+                if error.errno == errno.EINVAL:  # another process took it off the port
                     self.close()
                     return
-                # Whoever comes waits in the kernel's queue until there is something to hold him by.
+                # New connections wait in the kernel's queue until there are descriptors.
                 self._loop.call_exception_handler({"message": NO_DESCRIPTORS, "exception": error})
                 self._loop.remove_reader(self._listening)
                 self._loop.call_later(_PAUSE_SECONDS, self._watch)
@@ -81,20 +81,20 @@ class TlsAcceptor:
                 ssl=self._tls,
                 ssl_handshake_timeout=HEAD_SECONDS,
             )
-        except OSError as error:  # errors of TLS and timeouts, too
-            error.__traceback__ = None  # a cycle through asyncio's frames, and 256 KB of buffers
+        except OSError as error:  # including errors of TLS and timeouts
+            error.__traceback__ = None  # a cycle through asyncio's frames, with buffers of 256 KB
             self._server.slots.leave(connection)
 
 
 @dataclass(frozen=True, slots=True)
 class Listening:
-    """Sockets on which a server's connections come in, until it is closed."""
+    """Sockets that accept a server's connections, until it is closed."""
 
     sockets: Sequence[socket.socket]
     accepting: Sequence[TlsAcceptor | asyncio.AbstractServer]
 
     def close(self) -> None:
-        """Accept nothing more, also where another process holds the sockets."""
+        """Stop accepting, even where another process has the sockets."""
         for listening in self.sockets:
             with suppress(OSError):  # it may have been taken off already
                 listening.shutdown(socket.SHUT_RDWR)
@@ -109,7 +109,7 @@ async def listen(
     tls: ssl.SSLContext | None = None,
     share_port: bool = False,
 ) -> Listening:
-    """Take connections at host and port until the returned object is closed; or raise OSError."""
+    """Accept connections at host and port until the returned object is closed; or raise OSError."""
     host, port = address
     loop = asyncio.get_running_loop()
     addresses = await loop.getaddrinfo(
@@ -122,7 +122,7 @@ async def listen(
                 place, family=family, backlog=_BACKLOG, reuse_port=share_port
             )
             sockets.append(unless_all.enter_context(made))
-            # What is accepted inherits them: else the kernel keeps up to 4 MB of each answer.
+            # Accepted sockets inherit them; otherwise the kernel keeps up to 4 MB of each answer.
             made.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _KERNEL_BYTES)
             made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _KERNEL_BYTES)
         accepting: list[TlsAcceptor | asyncio.AbstractServer] = [

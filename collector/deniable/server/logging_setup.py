@@ -1,10 +1,10 @@
 """Logs of the collector, and their form: configured here and nowhere else.
 
-L1. A line holds no address, no key and nothing of a request.
-L2. Of an exception, its types and places in the code are logged, never its text: that may repeat
-    what was sent.
-L3. Of other libraries' messages, only the sentence as it stands in their code is logged.
-L4. In the format json, every line of a running collector is one object: also what nobody caught.
+L1. A line contains no address, no key and nothing from a request.
+L2. For an exception, only its types and places in the code are logged, never its text, which may
+    repeat request data.
+L3. For other libraries' messages, only the constant sentence in their code is logged.
+L4. In the format json, every line of a running collector is one object, even for uncaught errors.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ class LogThrottle:
         self._logged: dict[str, float] = {}
 
     def __call__(self, kind: str) -> bool:
-        """Return whether nothing of this kind was logged for a minute; kinds are few, and ours."""
+        """Return whether nothing of this kind was logged for a minute; kinds are few and fixed."""
         now = self._clock()
         due = now - self._logged.get(kind, -math.inf) >= _SECONDS_BETWEEN
         if due:
@@ -46,7 +46,7 @@ class LogThrottle:
 def configure_logging(log_format: str, stream: TextIO | None = None) -> None:
     """Make this process log as text or JSON, and let nothing else write to its standard error.
 
-    Fields of a line are taken from ``extra={"fields": {…}}``.
+    Fields of a line come from ``extra={"fields": {…}}``.
     """
     handler = logging.StreamHandler(stream)
     handler.setFormatter(_Json() if log_format == "json" else _Text())
@@ -126,7 +126,7 @@ class LoopErrors:
 
     def __call__(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """Log a context of the event loop's exception handler, once a minute."""
-        # What follows is the repr of a callback with its arguments, or of a transport.
+        # The rest is the repr of a callback with its arguments, or of a transport.
         message, _, _ = str(context.get("message", "unforeseen")).partition(" <")
         if message.startswith("Exception in callback"):
             message, _, _ = message.partition("(")

@@ -1,9 +1,9 @@
-"""Meters of the collector, by Prometheus' own library.
+"""Meters of the collector, using Prometheus' own library.
 
-Several workers keep theirs in files, each under its number. The worker that is asked adds them up,
-and the successor of a dead worker continues its counts. No series is of one survey's reports as
-they come: its figures would then be shown report by report. Those of closed epochs are, if settings
-say (``gauges.py``).
+Several workers keep theirs in files, each with its number. The worker that gets the request adds
+them up, and the successor of a dead worker continues its counts. No series reveals individual
+reports of one survey as they arrive, since its figures would then be shown report by report.
+Settings can add figures of closed epochs (``gauges.py``).
 """
 
 import os
@@ -34,15 +34,16 @@ _FAST: Final = (0.000_1, 0.000_3, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 _EARLY: Final = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
 _LATE: Final = (1.0, 10.0, 60.0, 600.0, 3_600.0, 21_600.0, 86_400.0, 604_800.0)
 
-disable_created_metrics()  # a series beside each counter, of when it began
+disable_created_metrics()  # an additional series for each counter, with its start
 
 
 class Meters:
-    """The meters of one process; what :meth:`collect` yields is of all workers.
+    """The meters of one process; :meth:`collect` yields those of all workers.
 
     Args:
-        folder: where several workers have their files; then the process makes no other meters.
-        worker: the number of this one, under which nobody else counts meanwhile.
+        folder: the folder for the files of several workers; then the process creates no other
+            meters.
+        worker: this one's number, which no other uses meanwhile.
     """
 
     def __init__(self, folder: str | None = None, worker: int = 0) -> None:
@@ -53,7 +54,7 @@ class Meters:
             os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
             values.ValueClass = values.MultiProcessValue(lambda: worker)
         counter = partial(Counter, namespace="deniable", registry=own)
-        # Of a worker that has died, a gauge is nobody's.
+        # The gauges of a dead worker are dropped.
         gauge = partial(Gauge, namespace="deniable", registry=own, multiprocess_mode="livesum")
         histogram = partial(Histogram, namespace="deniable", registry=own)
 
@@ -157,11 +158,11 @@ class Meters:
 
 
 def _reserve(folder: Path, worker: int) -> None:
-    """Make a worker's missing files, with all their space reserved.
+    """Create a worker's missing files, with all their space reserved.
 
-    Without that, a full disk would kill a counting worker by a signal.
+    Otherwise a full disk would kill a counting worker with a signal.
     """
-    folder.mkdir(0o700, exist_ok=True)  # something may have cleared the folder above
+    folder.mkdir(0o700, exist_ok=True)  # the folder above may have been cleared
     for kind in _FILES:
         with (folder / f"{kind}_{worker}.db").open("ab") as file:
             try:
@@ -180,7 +181,7 @@ def _merged(folder: str, pattern: str) -> Iterable[Metric]:
     made = []
     for file in Path(folder).glob(pattern):
         with suppress(FileNotFoundError):  # its worker has just died
-            if file.stat().st_size:  # else its worker has just started
+            if file.stat().st_size:  # otherwise its worker has just started
                 made.append(file)
     merged: Iterable[Metric] = MultiProcessCollector.merge(made)
     return merged

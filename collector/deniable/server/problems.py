@@ -1,4 +1,4 @@
-"""Headers of every answer, and the one shape of every error: RFC 9457, repeating nothing."""
+"""Headers of every answer, and the common form of all errors: RFC 9457, without request data."""
 
 import json
 from collections.abc import Mapping, MutableMapping
@@ -15,7 +15,7 @@ from deniable.messages.refusals import Remedy
 STATUSES_TO_RETRY: Final = frozenset(
     code.http_status for code in RefusalCode if code.remedy is Remedy.WAIT
 )
-"""Codes of refusals that pass with time; such answers say when to ask again."""
+"""Codes of temporary refusals; such answers state when to ask again."""
 _RETRY_SECONDS: Final = "60"
 _YEAR_SECONDS: Final = 365 * 86_400
 _HEADERS: Final = {
@@ -31,7 +31,7 @@ _HEADERS: Final = {
 def answer_headers(config: Config) -> dict[str, str]:
     """Return the headers of every answer of a collector."""
     headers = dict(_HEADERS)
-    # Also where a proxy ends TLS. Browsers ignore it over plain HTTP.
+    # Also if a proxy terminates TLS. Browsers ignore it over plain HTTP.
     if config.origin.startswith("https://") or config.tls_certificate is not None:
         headers["Strict-Transport-Security"] = f"max-age={_YEAR_SECONDS}"
     return headers
@@ -44,7 +44,7 @@ def complete(headers: MutableMapping[str, str], common: Mapping[str, str]) -> No
 
 
 def code_of_request(code: RefusalCode) -> RefusalCode:
-    """Return the code; malformed in place of a code that can only be about a report."""
+    """Return the code; malformed instead of a code that only applies to a report."""
     return RefusalCode.MALFORMED if code.http_status is None else code
 
 

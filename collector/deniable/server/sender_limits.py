@@ -20,9 +20,9 @@ _BURST_SECONDS: Final = 10.0
 
 
 class TokenBuckets:
-    """A bucket for each sender: ``rate`` tokens a second flow in, and it holds ``burst`` at most.
+    """A bucket for each sender: ``rate`` tokens flow in per second, up to ``burst``.
 
-    Rate 0 means no limit. Beyond ``most`` senders, the least recent one is forgotten first.
+    Rate 0 means no limit. Beyond ``most`` senders, the least recent one is dropped first.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class TokenBuckets:
         return enough
 
     def give_back(self, sender: Hashable) -> None:
-        """Give back a token that was taken in vain."""
+        """Return a token that was taken unnecessarily."""
         if sender in self._buckets:
             held, at = self._buckets[sender]
             self._buckets[sender] = min(self._burst, held + 1.0), at
@@ -86,7 +86,7 @@ class IssuerShares:
         return True
 
     def give_back(self, receipt: Receipt) -> None:
-        """Give back the token of a receipt that was not counted: its key never can be."""
+        """Return the token of a receipt that was not counted: its key never can be."""
         if self._paid.get(receipt[:3]) is receipt:
             self._buckets.give_back(receipt.issuer)
 
@@ -98,7 +98,7 @@ class SenderLimits:
         self._trusted = config.trusted_proxies
         self._relays = config.relays
         self._relayed_from = config.relayed_from
-        # A batch that no bucket could ever hold would be refused for good.
+        # A batch larger than any bucket would always be refused.
         self._of_addresses = buckets(config.address_rate, MAX_UPLOAD_REPORTS)
         self._of_relays = buckets(config.relay_rate, 1)
 
@@ -120,7 +120,7 @@ class SenderLimits:
         """Check that a relay sent the gateway's request, if only relays may.
 
         Raises:
-            Refusal: forbidden; also what came without the gateway: None.
+            Refusal: forbidden; also for requests without the gateway: None.
         """
         if self._relayed_from <= now and not (
             gateway_request and is_among(self._sender(gateway_request), self._relays)
@@ -133,5 +133,5 @@ class SenderLimits:
 
 
 def buckets(rate: float, least: float) -> TokenBuckets:
-    """Return buckets that hold ten seconds' inflow, and at least this much."""
+    """Return buckets for ten seconds' inflow, and at least this much."""
     return TokenBuckets(rate, max(rate * _BURST_SECONDS, least), monotonic)

@@ -1,4 +1,4 @@
-"""Running the collector: sockets, signals, and an end that loses nothing."""
+"""Running the collector: sockets, signals, and a shutdown that loses nothing."""
 
 import asyncio
 import signal
@@ -24,7 +24,7 @@ _DRAIN_SECONDS: Final = 30.0
 
 
 def run_in_loop(main: Coroutine[Any, Any, None]) -> None:
-    """Run a coroutine in uvloop's event loop if that is installed, else in asyncio's own."""
+    """Run a coroutine in uvloop's event loop if that is installed, otherwise in asyncio's own."""
     try:
         import uvloop
     except ImportError:
@@ -43,17 +43,17 @@ async def serve(
     leads: Callable[[], bool] = lambda: True,
     hand_over: Callable[[Sequence[socket.socket]], None] = lambda _: None,
 ) -> None:
-    """Serve until SIGTERM or SIGINT; then finish what was begun, and close the store.
+    """Serve until SIGTERM or SIGINT; then finish requests in progress, and close the store.
 
     With TLS, SIGHUP makes it read the certificate again; without, it acts like SIGTERM. The address
-    is announced once requests are taken. Other processes may share the port (SO_REUSEPORT), and one
-    of them be handed the sockets over on which they are; that the other end of the descriptor
-    ``until_closed`` is closed is as good as SIGTERM; and ``leads`` tells whether it is this process
-    that seals, prunes and ends by the clock, at that moment.
+    is announced once requests are accepted. Other processes may share the port (SO_REUSEPORT), and
+    one of them may receive the listening sockets. Closing the other end of the descriptor
+    ``until_closed`` acts like SIGTERM. ``leads`` returns whether this process currently seals,
+    prunes and ends by the clock.
 
     Raises:
         InvalidConfig: if the certificate cannot be used.
-        OSError: if the address cannot be listened on.
+        OSError: if it cannot listen on the address.
         StoreError: if the store cannot be opened.
     """
     stop = asyncio.Event()
@@ -92,11 +92,11 @@ async def serve(
                 announce(address)
                 await stop.wait()
             # aiohttp's shutdown reads no more bytes, and waits in vain for a connection that it has
-            # only just accepted: whatever is on its way must have arrived before.
+            # just accepted, so bytes in transit must have arrived before.
             site.close()
             await asyncio.sleep(_ARRIVAL_SECONDS)
         finally:
-            # Waits for requests under way, then cuts what is left.
+            # Waits for requests in progress, then cuts the rest.
             await server.shutdown(_DRAIN_SECONDS)
     finally:
         if until_closed is not None:
@@ -121,7 +121,7 @@ async def _meanwhile(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
 async def _serving_metrics(
     config: Config, meters: Meters, gauges: Gauges, *, share_port: bool
 ) -> AsyncIterator[Sequence[socket.socket]]:
-    """Serve the metrics on their own address, if the settings name one, while the block runs."""
+    """Serve the metrics on their own address during the block, if the settings name one."""
     if config.metrics is None:
         yield ()
         return

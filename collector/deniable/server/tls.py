@@ -13,7 +13,7 @@ _LOG = logging.getLogger("deniable.collector")
 class ServerTls(ssl.SSLContext):
     """The collector's TLS."""
 
-    ends = 0.0  # Unix seconds: the certificate that is in use
+    ends = 0.0  # Unix seconds: the end of the current certificate
 
 
 def tls_context(config: Config) -> ServerTls | None:
@@ -32,9 +32,9 @@ def tls_context(config: Config) -> ServerTls | None:
 
 
 def reload_certificate(context: ServerTls, config: Config) -> None:
-    """Read the certificate and key again for new connections; keep the old ones if they are bad."""
+    """Read certificate and key again for new connections; keep the old ones if invalid."""
     try:
-        tls_context(config)  # half a change would leave the context without a certificate
+        tls_context(config)  # a partial change would leave the context without a certificate
         _load(context, config)
     except InvalidConfig as error:
         _LOG.error("the certificate in use is kept: %s", error)
@@ -60,7 +60,7 @@ def _load(context: ServerTls, config: Config) -> None:
         context.ends = certificate.not_valid_after_utc.timestamp()
     except InvalidConfig:
         raise
-    except (OSError, ValueError) as error:  # of OpenSSL and of cryptography, which takes less
+    except (OSError, ValueError) as error:  # of OpenSSL; of cryptography, which is stricter
         reason = getattr(error, "reason", None) or getattr(error, "strerror", None)
         raise InvalidConfig(
             f"{config.place('tls_certificate')} and {config.place('tls_key')} must be PEM files of"
@@ -69,7 +69,7 @@ def _load(context: ServerTls, config: Config) -> None:
 
 
 def _no_password(config: Config) -> str:
-    # Without this, OpenSSL would ask whoever sits at the terminal.
+    # Otherwise OpenSSL would prompt on the terminal.
     raise InvalidConfig(
         f"{config.place('tls_key')} must not be encrypted: nobody is there to ask for its password"
     )

@@ -1,10 +1,10 @@
 """Upkeep: the server seals, prunes and ends by the clock, without a command.
 
-Any number of collectors may do so on one store: whatever one of them did is done for all, and to do
-it twice is to do it once. What could not be done is due again the next time.
+Any number of collectors may do so on one store: an action by one of them counts for all, and
+repeating it has no effect. A failed action is due again the next time.
 
-Nothing is done by a clock that differs from the store's own, and nothing that the reports do not
-confirm (:mod:`deniable.intake.life`).
+Nothing is done if the clock differs from the store's own, or the reports do not confirm it
+(:mod:`deniable.intake.life`).
 """
 
 import asyncio
@@ -27,7 +27,7 @@ _CHANCE: Final = SystemRandom()
 
 
 class Upkeep:
-    """The upkeep of a store's surveys, as far as its catalogue offers them."""
+    """The upkeep of a store's surveys that its catalogue offers."""
 
     def __init__(
         self,
@@ -46,9 +46,9 @@ class Upkeep:
     async def run(self, seconds: float, leads: Callable[[], bool] = lambda: True) -> None:
         """Seal, prune and end surveys, about this often (in seconds), until cancelled; 0: never.
 
-        The first time only after as long: a machine that has just started may not know the time
-        yet, and what is sealed is sealed for good. Collectors that start together drift apart.
-        Of several on one machine, only the one that leads does it.
+        The first turn also comes only after this time: a newly started machine may not know the
+        time yet, and seals are final. Collectors that start together drift apart. Of several on one
+        machine, only the leading one does it.
         """
         while seconds:
             await asyncio.sleep(seconds * _CHANCE.uniform(0.75, 1.25))
@@ -56,7 +56,7 @@ class Upkeep:
                 await self.turn()
 
     async def turn(self) -> None:
-        """Seal, prune and end once; an action that fails is logged, and left for the next turn."""
+        """Seal, prune and end once; a failed action is logged, and left for the next turn."""
         with self._log_failure("upkeep"):
             await self._compare_clocks()
             await self._catalogue.read()
@@ -69,7 +69,7 @@ class Upkeep:
     async def _compare_clocks(self) -> None:
         before = self._clock()
         store = await self._store.time()
-        # However long it took to answer, a clock that agrees lies between.
+        # However long the answer took, a correct clock is within these bounds.
         differ = max(before - store, store - self._clock())
         if differ > AGREEMENT_SECONDS:
             self._meters.clock_disagrees.inc()
@@ -80,7 +80,7 @@ class Upkeep:
 
     @contextmanager
     def _log_failure(self, what: str) -> Iterator[None]:
-        """Log and count a failure: one survey does not keep others from being processed."""
+        """Log and count a failure, so that other surveys are still processed."""
         try:
             yield
         except StoreError as error:
@@ -106,7 +106,7 @@ class Upkeep:
             case Due(Action.SEAL, int(epoch)):
                 seal = await self._store.seal(survey_id, epoch, now)
                 if seal.sealed_at != now:
-                    return  # another collector was first, and tells of it
+                    return  # another collector was first, and reports it
                 self._meters.epochs_sealed.inc()
                 counted = f"reports {seal.reports}"
                 if digest := (await shown_seal(self._store, manifest, seal)).digest:

@@ -1,12 +1,12 @@
 """Several processes that serve one port, and a supervisor that restarts them when they die.
 
-The supervisor takes no request and opens no store: nothing that a worker meets can harm it. Its
-workers are forked, so that they share what was imported, and the memory of heartbeats. Their meters
-are in files of a folder that is made anew, for them alone, and goes with the supervisor.
-Each listens on the port by itself (SO_REUSEPORT); the kernel deals out the connections. A worker
-that is frozen would keep its share of them waiting: it is soon taken off the port, by its sockets,
-which it handed over when it began to serve. It may also hold what the others wait for: if it does
-not go on, it is killed.
+The supervisor accepts no requests and opens no store, so nothing that affects a worker can harm it.
+Its workers are forked, so they share imported modules, and the memory of heartbeats. Their meters
+are in files of a new folder, for them alone, which is deleted with the supervisor. Each listens on
+the port separately (SO_REUSEPORT); the kernel distributes the connections. A frozen worker would
+keep its share of them waiting, so it is soon taken off the port, through its sockets, which it
+handed over when it began to serve. It may also have locks that others wait for: if it does not
+continue, it is killed.
 """
 
 import asyncio
@@ -37,19 +37,19 @@ _LOG = logging.getLogger("deniable.collector")
 _ENDING: Final = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
 _WATCHED: Final = _ENDING | {signal.SIGCHLD}
 _STABLE_SECONDS: Final = 60.0
-"""A worker that lived this long is restarted at once; any other after longer and longer pauses."""
+"""A worker that lasted this long is restarted at once; any other after increasing pauses."""
 _LONGEST_PAUSE: Final = 30.0
 STOPPING_SECONDS: Final = 75.0
-"""Longer than a worker needs to drain. One that hangs is killed, and loses nothing stored."""
+"""Longer than a worker needs to drain. A hanging one is killed, and loses nothing stored."""
 _WAIT_SECONDS: Final = 0.1
 _SERVING: Final = b"\1"
 _MOST_SAID: Final = 65_536
 _MOST_SOCKETS: Final = 64
 LOOK_SECONDS: Final = 1.0
-"""Seconds between two beats, and between two looks at all of them."""
+"""Seconds between two beats, and between two checks of all of them."""
 FROZEN_SECONDS: Final = 20.0
-"""A worker that has been silent for as long will not go on. No work that a worker does in its
-event loop takes a second; all that is long is done in threads."""
+"""A worker that has been silent this long will not continue. No work in a worker's event loop takes
+a second; long work is done in threads."""
 SILENT_SECONDS: Final = 5.0
 """Seconds for which a silent worker still counts as alive."""
 _MEMORY: Final = "/dev/shm"  # noqa: S108 - the folder in it is private, and its name random
@@ -57,11 +57,11 @@ _MEMORY: Final = "/dev/shm"  # noqa: S108 - the folder in it is private, and its
 
 
 class Heartbeats:
-    """The workers' heartbeats, made by their parent before it forks.
+    """The workers' heartbeats, created by their parent before it forks.
 
-    The event loop of each says about once a second that it lives, in shared memory. A process that
-    is stopped says nothing, nor does a loop that is blocked. No answer is asked for: a worker that
-    hangs could give none.
+    The event loop of each signals about once a second, in shared memory, that it is alive. A
+    stopped process or a blocked loop does not. No request is sent, since a hanging worker could not
+    answer.
     """
 
     def __init__(self, workers: int, clock: Callable[[], float] = time.monotonic) -> None:
@@ -72,11 +72,11 @@ class Heartbeats:
         self._looked_at = clock()
 
     def beat(self, worker: int) -> None:
-        """Note that a worker lives, or is being started."""
+        """Note that a worker is alive, or is being started."""
         self._beats[worker] = self._clock()
 
     async def keep_beating(self, worker: int) -> None:
-        """Note that a worker lives for as long as its event loop runs."""
+        """Note that a worker is alive as long as its event loop runs."""
         while True:
             self.beat(worker)
             await asyncio.sleep(LOOK_SECONDS)
@@ -87,10 +87,10 @@ class Heartbeats:
         return all(beat < alive_since for beat in self._beats[:worker])
 
     def look(self) -> list[float]:
-        """Return the seconds of each worker's silence; this must be called once a second.
+        """Return the seconds of each worker's silence; call this once a second.
 
-        Only time counts during which the caller itself ran: with a machine that slept, or a group
-        of processes that was stopped, nobody has died.
+        Only the caller's own running time counts, so a sleeping machine or a stopped process group
+        does not look dead.
         """
         now = self._clock()
         passed = min(now - self._looked_at, 2 * LOOK_SECONDS)
@@ -107,19 +107,19 @@ class WorkersFailed(Exception):
 
 @dataclass(slots=True)
 class _Worker:
-    """One worker's place: its process, since when, and when it is filled again."""
+    """One worker's place: its process, its start, and the time of its restart."""
 
     pid: int = 0  # 0 while there is none
-    ready: socket.socket | None = None  # on which it says that it serves
-    listening: list[socket.socket] = field(default_factory=list)  # its own, of which we hold copies
+    ready: socket.socket | None = None  # for its message that it serves
+    listening: list[socket.socket] = field(default_factory=list)  # copies of its own
     started: float = 0.0  # monotonic seconds
-    deaths: int = 0  # young ones, in succession
+    deaths: int = 0  # early ones, in succession
     due: float = 0.0
 
     def said(self) -> bytes:
         """Return the worker's messages since the last call, and keep the sockets that came along.
 
-        Empty if there are none; where none can come any more, that is said.
+        It is empty if there are none; if no more can come, it says so.
         """
         if self.ready is None or not select.select([self.ready], [], [], 0)[0]:
             return b""
@@ -141,12 +141,12 @@ def serve_with_workers(config: Config, announce: Callable[[str], None]) -> None:
     """Serve with ``config.workers`` processes until SIGTERM or SIGINT; announce when all serve.
 
     Raises:
-        OSError: if the address cannot be listened on.
+        OSError: if it cannot listen on the address.
         WorkersFailed: if a worker cannot begin to serve.
     """
-    # Whoever started this may ignore the ends of children: then nobody would be told of them.
+    # The parent process may ignore the ends of children: then they would not be reported.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    # Signals are fetched, not delivered: none comes between a look and the wait after it.
+    # Signals are fetched, not delivered: none comes between a check and the following wait.
     signal.pthread_sigmask(signal.SIG_BLOCK, _WATCHED)
     folder = _folder_of_metrics(config.workers)
     with _reserved(config) as reserved, TemporaryDirectory(prefix="deniable-", dir=folder) as files:
@@ -179,7 +179,7 @@ class _Supervisor:
         self._pid = os.getpid()
         self._heartbeats = Heartbeats(config.workers)
         self._workers = [_Worker() for _ in range(config.workers)]
-        # The workers hold the reading end: it ends when this process does, however that happens.
+        # The workers have the reading end, which ends when this process does, for any reason.
         self._life_read, self._life_write = os.pipe()
 
     def start_all(self) -> bool:
@@ -202,8 +202,8 @@ class _Supervisor:
             pauses = [worker.due - time.monotonic() for worker in self._workers if not worker.pid]
             got = signal.sigtimedwait(_WATCHED, max(0.0, min([*pauses, LOOK_SECONDS])))
             if got is not None and got.si_signo == signal.SIGHUP and self._config.tls_certificate:
-                self._tell(signal.SIGHUP)  # the workers read the certificate anew
-            # Where the wait was interrupted by a stop, what Python returns is no signal at all.
+                self._tell(signal.SIGHUP)  # the workers reload the certificate
+            # If a stop interrupted the wait, Python's result is not a signal.
             elif got is not None and got.si_signo in _ENDING:
                 return
             self._reap()
@@ -215,7 +215,7 @@ class _Supervisor:
                     self._start(number)
 
     def stop_all(self) -> None:
-        """Let every worker finish what it has begun."""
+        """Let every worker finish its requests in progress."""
         self._tell(signal.SIGTERM)
         deadline = time.monotonic() + STOPPING_SECONDS
         for worker in self._workers:
@@ -233,7 +233,7 @@ class _Supervisor:
                 os.kill(worker.pid, number)
 
     def _reap(self) -> None:
-        """Collect the workers that ended, and set when their places are filled again."""
+        """Collect the workers that ended, and schedule their restarts."""
         for number, worker in enumerate(self._workers):
             if not worker.pid:
                 continue
@@ -245,7 +245,7 @@ class _Supervisor:
                 pause = _pause(worker.deaths)
                 worker.pid, worker.due = 0, now + pause
                 worker.let_go()
-                mark_process_dead(number, self._files)  # its gauges are nobody's now
+                mark_process_dead(number, self._files)  # it no longer has gauges
                 code = os.waitstatus_to_exitcode(status)
                 how = f"signal {-code}" if code < 0 else f"status {code}"
                 _LOG.error("worker %d ended (%s) and is restarted in %.1f s", number, how, pause)
@@ -254,11 +254,11 @@ class _Supervisor:
         silent = self._heartbeats.look()
         for number, (worker, seconds) in enumerate(zip(self._workers, silent, strict=True)):
             if seconds >= FROZEN_SECONDS:
-                self._heartbeats.beat(number)  # or it would be killed again at every look
+                self._heartbeats.beat(number)  # otherwise it would be killed again at every check
                 if worker.pid:
                     _LOG.error("worker %d has hung for %d s and is killed", number, seconds)
                     os.kill(worker.pid, signal.SIGKILL)
-            # Where all are silent, none is any better off.
+            # If all are silent, taking one off does not help.
             elif worker.listening and seconds >= SILENT_SECONDS > min(silent):
                 _LOG.error("worker %d hangs and is taken off the port", number)
                 for listening in worker.listening:
@@ -266,7 +266,7 @@ class _Supervisor:
                         listening.shutdown(socket.SHUT_RDWR)
                 worker.let_go()
                 mark_process_dead(number, self._files)
-                os.kill(worker.pid, signal.SIGTERM)  # if it goes on, to finish what it has begun
+                os.kill(worker.pid, signal.SIGTERM)  # if it continues, to finish its requests
 
     def _start(self, number: int) -> None:
         worker = self._workers[number]
@@ -285,7 +285,7 @@ class _Supervisor:
         status = 1
         try:
             os.close(self._life_write)
-            # Or the port was taken for as long as a worker drains whose supervisor is dead.
+            # Otherwise the port would be taken while a worker with a dead supervisor drains.
             self._reserved.close()
             for worker in self._workers:
                 worker.let_go()
@@ -338,7 +338,7 @@ def _reserved(config: Config) -> socket.socket:
         config.host, config.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )[0]
     with socket.socket(family, kind, protocol) as alone:
-        # Without SO_REUSEPORT, so that another collector's workers are noticed.
+        # Without SO_REUSEPORT, so that another collector's workers are detected.
         alone.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         alone.bind(address)
     held = socket.socket(family, kind, protocol)
@@ -347,8 +347,8 @@ def _reserved(config: Config) -> socket.socket:
         try:
             held.bind(address)
         except OSError:
-            # Connections that one process had are remembered for a minute. Not always so: others
-            # would not notice it before a worker listens.
+            # Connections of a previous process are remembered for a minute. Not always set: others
+            # would not detect it before a worker listens.
             held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             held.bind(address)
     except OSError:

@@ -59,7 +59,7 @@ def figures(manifest: Manifest, counts: NDArray[np.int64], level: float) -> RunF
 def shown_figures(
     manifest: Manifest, counts: NDArray[np.int64], level: float
 ) -> tuple[View, RunFigures] | None:
-    """Return a histogram's shares as people see them first; None for numbers.
+    """Return a histogram's shares in people's first view; None for numbers.
 
     Their intervals hold for all rows at once.
     """
@@ -109,7 +109,7 @@ def simulation_document(
     counts: NDArray[np.int64],
     level: float,
 ) -> Document:
-    """Return the document of the counts of this many devices."""
+    """Return the document for the counts of this many devices."""
     drawn, truth = figures(manifest, counts, level), true_figures(manifest, reports.truth, devices)
     name, numeric = simulated_name(manifest.name), manifest.values is not None
     in_values = {"mean", *QUARTILES.values()} if numeric else set()

@@ -29,7 +29,7 @@ class Words(Protocol):
 class CipherWords:
     """Cryptographic words: AES-256 in counter mode, keyed once from the operating system.
 
-    The key lives as long as this object; without it, nobody can distinguish the words from uniform.
+    The key lasts as long as this object; without it, nobody can distinguish the words from uniform.
     """
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class CipherWords:
 
 
 class SimulatedWords:
-    """Reproducible words of a seeded generator: for simulations, never for anybody's answer."""
+    """Reproducible words from a seeded generator: for simulations, never for anybody's answer."""
 
     def __init__(self, generator: np.random.Generator) -> None:
         self._generator = generator
@@ -59,11 +59,10 @@ class SimulatedWords:
         words[...] = self._generator.integers(2**64, size=words.shape, dtype=np.uint64)
 
 
-# The reports of simulated devices that a collector would count, by the exact law.
-#
-# A device that is drawn from a population with the frequencies f sends each response y with the
-# probability lambda_y = sum_x f_x P_xy. Devices are independent, so the counts of n of them are
-# multinomial with lambda: as quickly drawn for 10^9 devices as for a thousand.
+# The reports of simulated devices that a collector would count, by the exact distribution. A device
+# drawn from a population with the frequencies f sends each response y with the probability lambda_y
+# = sum_x f_x P_xy. Devices are independent, so the counts of n of them are multinomial with lambda,
+# and drawn as quickly for 10^9 devices as for a thousand.
 
 _CHUNK_OF_DEVICES = 1 << 16
 """Devices that are drawn together from one state of the generator, needed or not."""
@@ -74,9 +73,9 @@ class SimulatedReports:
     """Reports of simulated devices with one truth: the same seed gives the same reports.
 
     Attributes:
-        mechanism: what the devices would sample from.
-        truth: the share of each answer: of several questions, within each of them.
-        seed: the only other thing on which the reports depend.
+        mechanism: the devices' mechanism.
+        truth: the share of each answer; for several questions, within each of them.
+        seed: the only other input of the reports.
     """
 
     mechanism: Mechanism
@@ -97,7 +96,7 @@ class SimulatedReports:
         """Return the responses of the devices from ``first`` to before ``last`` in an epoch.
 
         A device sends the same however many there are; in each epoch, its answer and its noise are
-        new. (Other devices than those of ``counts``.)
+        new. (These are not the devices of ``counts``.)
         """
         ends = np.cumsum(self._law)
         responses = np.empty(last - first, dtype=np.int64)
@@ -125,11 +124,11 @@ Block = NDArray[np.uint64]
 def randomise_many(mechanism: Mechanism, answers: ArrayLike, words: Words | None = None) -> Indices:
     """Return one response per answer, each with the exact probabilities of the matrix.
 
-    Each word, cryptographic by default, gives the same response as on a device, for every kind
-    that devices know. Answers are indices of categories, of any integer type and shape: TypeError
-    and IndexError for others. Responses have the same shape and type, or the next type that holds
-    them all. The mechanism is on the 2^64 grid, as surveys use it, a block design, or two rounds
-    of such: ValueError otherwise.
+    Each word, cryptographic by default, gives the same response as on a device, for every kind that
+    devices know. Answers are indices of categories, of any integer type and shape: TypeError and
+    IndexError for others. Responses have the same shape and type, or the next type that can
+    represent them all. The mechanism must be on the 2^64 grid, as for surveys, a block design, or
+    two rounds of these; otherwise ValueError.
     """
     truth = np.asarray(answers)
     if truth.dtype.kind not in "iu":
@@ -148,7 +147,7 @@ def _drawn(mechanism: Mechanism, truth: Indices, source: Words) -> Indices:
     """Return responses by looking the words up in the rows; this works for every matrix.
 
     The response is the first whose boundary in the answer's row is above the word. All words are
-    drawn at once, so that each row is made once for all its answers.
+    drawn at once, so that each row is computed once for all its answers.
     """
     _check_grid(mechanism)
     words = np.empty(truth.size, dtype=np.uint64)
@@ -165,7 +164,7 @@ def _drawn(mechanism: Mechanism, truth: Indices, source: Words) -> Indices:
 
 @_drawn.register
 def _two_rounds(mechanism: TwoRound, truth: Indices, source: Words) -> Indices:
-    # One report of each device, so that what it keeps need not be kept.
+    # One report of each device, so the kept response need not be stored.
     return _drawn(mechanism.fresh, _drawn(mechanism.kept, truth, source), source)
 
 
@@ -221,9 +220,9 @@ def _by_parts(
     source: Words,
     answers: Callable[[int, Indices], tuple[Indices, Indices]],
 ) -> Indices:
-    """Return responses; ``answers`` takes those to a question, from the last one on, off the rest.
+    """Return responses; ``answers`` takes those to a question from the rest, the last first.
 
-    As on the device, a word's last bits are the question if there is one of that number, and then
+    As on the device, a word's last bits are the question if there is one with that number, and then
     its mechanism answers.
     """
     chosen = _below_bound(len(mechanism.parts), truth.size, source)
@@ -241,7 +240,7 @@ def _below_bound(bound: int, size: int, source: Words) -> Block:
     """Return uniform integers in [0, bound) from the last bits of words, as on a device."""
     mask = np.uint64((1 << (bound - 1).bit_length()) - 1)
     drawn = np.zeros(size, dtype=np.uint64)
-    undrawn = np.arange(size if bound > 1 else 0)  # one by itself takes no word
+    undrawn = np.arange(size if bound > 1 else 0)  # a bound of one needs no word
     while undrawn.size:
         words = np.empty(undrawn.size, dtype=np.uint64)
         source.fill(words)
@@ -273,7 +272,7 @@ def _check_grid(mechanism: Mechanism) -> None:
 def _boundaries(weights: Sequence[int]) -> Block:
     """Return the end of each response's words, except the last one's, which is 2^64."""
     ends = list(accumulate(weights[:-1]))
-    # Responses of no weight at the end have their boundaries at 2^64 too, which no word reaches.
+    # Responses without weight at the end also have boundaries at 2^64, which no word reaches.
     return np.array([end for end in ends if end < _GRID], dtype=np.uint64)
 
 

@@ -23,7 +23,7 @@ Integers = NDArray[np.int64]
 Block = NDArray[np.uint64]
 
 Turn = Callable[[Integers, Integers, Indices], Integers]
-"""A function of base blocks, the positions that fall on the answers, and the answers: responses."""
+"""A function: base blocks, the positions to place at the answers, and the answers; responses."""
 
 
 def sampler(mechanism: TurnedDesign) -> Callable[[Indices, Block], Integers]:
@@ -51,7 +51,7 @@ def base_blocks(design: Design, high: Block, low: Block) -> Integers:
     blocks = (high >> 32) * bases
     blocks += (high & 0xFFFFFFFF) * bases >> 32
     blocks >>= 32
-    # What the low words add is below K: it counts where that carries, once in 2^44 answers.
+    # The low words add less than K: this matters where it carries, once in 2^44 answers.
     for at in np.flatnonzero(high * bases >= (1 << 64) - bases):
         blocks[at] = (int(high[at]) << 64 | int(low[at])) * bases >> 128
     return blocks.view(np.int64)
@@ -59,7 +59,7 @@ def base_blocks(design: Design, high: Block, low: Block) -> Integers:
 
 @singledispatch
 def turner(design: Design) -> Turn:
-    """Return ``design.turned`` for many at once; this one suits every design, and is slow."""
+    """Return a vectorised ``design.turned``; this version suits every design, and is slow."""
 
     def turned(base: Integers, position: Integers, category: Indices) -> Integers:
         triples = zip(base.tolist(), position.tolist(), category.tolist(), strict=True)
@@ -81,7 +81,7 @@ def _affine(design: Affine) -> Turn:
         turn = residues.take(position)
         for a, x in zip(vectors, points, strict=True):
             turn -= a.take(first) * x.take(at)
-        # As % q, but numpy divides vectors faster than it takes remainders.
+        # Like % q, but numpy divides vectors faster than it takes remainders.
         return first * q + turn - turn // q * q
 
     return turned
@@ -105,14 +105,14 @@ def _difference_set(design: DifferenceSet) -> Turn:
 @turner.register
 def _subset(design: Subset) -> Turn:
     k, d, blocks = design.categories, design.size, design.responses
-    # Descending tuples of a descending range come in the opposite of colexicographic order. Here,
+    # Descending tuples of a descending range come in the reverse of colexicographic order. Here,
     # row i has the i-th least member of each block.
     listed = combinations(range(k - 1, -1, -1), d)
     descending = np.fromiter(listed, dtype=np.dtype((np.int32, d)), count=blocks)
     members: NDArray[np.int32] = np.ascontiguousarray(descending[::-1, ::-1].T)
-    # What each category c adds to the rank if it came from the i-th least member, and p members
-    # were turned past the end: these come first, so that such a one, c + k, is the (i+p-d)-th now,
-    # and any other the (i+p)-th. What exceeds all ranks is never looked up.
+    # What each category c adds to the rank if it was the i-th least member, and p members were
+    # turned past the end. These come first, so such a category, c + k, is now the (i+p-d)-th, and
+    # any other the (i+p)-th. Values above all ranks are never looked up.
     places = [(p, i) for p in range(d + 1) for i in range(1, d + 1)]
     added = [
         [min(comb(c, max(place, 0)), blocks) for place in (i + p, i + p - d) for c in range(k)]

@@ -1,4 +1,4 @@
-"""A simulated truth: the share of each answer, as somebody writes it."""
+"""A simulated truth: the share of each answer, as people write it."""
 
 import csv
 import io
@@ -18,14 +18,14 @@ Floats = NDArray[np.float64]
 SHAPES: Final = ("uniform", "zipf")
 
 _MOST: Final = 1e18
-"""Numbers up to this can be added up, as many as there are answers."""
+"""Numbers up to this can be added up, for any number of answers."""
 
 _SLACK: Final = 1e-6
 """The greatest distance of the sum of rounded shares from 1."""
 
 
 class UnknownTruth(ValueError):
-    """The text is not a truth of this survey; the message says what would be."""
+    """The text is not a truth of this survey; the message states the valid forms."""
 
 
 def read_truth(text: str, answers: Sequence[str], questions: Sequence[slice] = ()) -> Floats:
@@ -35,10 +35,10 @@ def read_truth(text: str, answers: Sequence[str], questions: Sequence[slice] = (
         text: ``uniform``; ``zipf``, the i-th answer 1/i times as frequent as the first; the name of
             a JSON file with a map, or of a CSV file with rows of answer and number; or such a map
             itself, as in ``good=0.3, very good=20%``. Unnamed answers share the rest evenly.
-            Numbers of more than 1 in all are counts, of which the others have none, unless one is
-            in percent.
-        answers: what can be answered.
-        questions: which of the answers belong to each question, if there are several.
+            Numbers that sum to more than 1 are counts, of which unnamed answers have none, unless
+            one is in percent.
+        answers: the possible answers.
+        questions: the answers of each question, if there are several.
 
     Raises:
         UnknownTruth: for anything else.
@@ -81,11 +81,11 @@ def _shares(named: Mapping[int, float], size: int) -> Floats:
 
 
 class _Map(list[tuple[str, object]]):
-    """A JSON map as it stands in its file, with repeated keys."""
+    """A JSON map as it is in its file, with repeated keys."""
 
 
 def _pairs(text: str, answers: Sequence[str]) -> Sequence[tuple[str, object]]:
-    """Return answers and the text for each, as they stand in a file or in the text."""
+    """Return answers and the text for each, as they are in a file or in the text."""
     path = Path(text)
     suffix = path.suffix.lower()
     if suffix in _READERS:
@@ -113,7 +113,7 @@ def _json_pairs(text: str, _answers: Sequence[str]) -> Sequence[tuple[str, objec
 
 def _csv_pairs(text: str, answers: Sequence[str]) -> Sequence[tuple[str, object]]:
     rows = [row for row in csv.reader(io.StringIO(text, newline=""), strict=True) if row]
-    # A heading is a first row without a number, and of no answer: one that is, is a mistake.
+    # A heading is a first row without a number that names no answer; one that does is a mistake.
     heading = rows and _number(rows[0][-1]) is None and rows[0][0] not in answers
     body = rows[1:] if heading else rows
     if not all(len(row) == 2 for row in body):

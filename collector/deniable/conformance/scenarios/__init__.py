@@ -1,4 +1,4 @@
-"""The scenarios by topic; importing a module registers those in it."""
+"""The scenarios by topic; importing a module registers its scenarios."""
 
 from deniable.conformance.scenarios import decisions as decisions
 from deniable.conformance.scenarios import manifests as manifests

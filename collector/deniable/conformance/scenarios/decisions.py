@@ -53,7 +53,7 @@ def again(stage: Stage) -> Iterator[Conviction]:
 
 @scenario("D3", title="a successor in the middle of an epoch", needs=("fetches",))
 def successor(stage: Stage) -> Iterator[Conviction]:
-    """A manifest that begins during an epoch that was decided under the one before."""
+    """A manifest that begins during an epoch that was decided under its predecessor."""
     _started(stage, schedule=Schedule(stage.midnight, 2 * DAY, 10, DAY))
     stage.must_report(NAME)
     stage.deliver(NAME)
@@ -70,7 +70,7 @@ def successor(stage: Stage) -> Iterator[Conviction]:
 
 @scenario("D3", title="a clock that is set back", steady=False)
 def put_back(stage: Stage) -> Iterator[Conviction]:
-    """An epoch from before the last decided one comes again, by the device's clock."""
+    """An epoch from before the last decided one recurs, by the device's clock."""
     _started(stage)
     _reported(stage, 1.4, 5.4)
     for day in (3.4, 1.4, 0.4, 5.5):
@@ -83,7 +83,7 @@ def put_back(stage: Stage) -> Iterator[Conviction]:
 
 @scenario("D3", title="a clock that jumps by years", steady=False, needs=("lifetime", "fetches"))
 def jump(stage: Stage) -> Iterator[Conviction]:
-    """Ten years later, or before, no more than the lifetime's allowance was spent."""
+    """Ten years later, or earlier, at most the lifetime's allowance was spent."""
     schedule = Schedule(stage.midnight, DAY, 2, DAY)
     stage.publish(stage.manifest(NAME, schedule=schedule))
     stage.begin(NAME, lifetime_epsilon="3")
@@ -200,7 +200,7 @@ def _sends(stage: Stage, name: str) -> int:
 
 @scenario("D4", title="consent that is withdrawn and given again")
 def wavering(stage: Stage) -> Iterator[Conviction]:
-    """A report that waits goes when consent goes; its epoch stays decided when consent returns."""
+    """Withdrawn consent drops a waiting report; its epoch stays decided when consent returns."""
     for name in ("waiting", "delivered"):
         stage.publish(stage.manifest(name))
     stage.begin("waiting", "delivered")
@@ -227,14 +227,14 @@ def wavering(stage: Stage) -> Iterator[Conviction]:
 
 _KILLS: Final = 6
 _LONGEST: Final = 0.012
-"""Seconds, in real time, after the call of report within which a device is killed."""
+"""Real seconds after the call of report within which a device is killed."""
 COPY_SECONDS: Final = 3.0
-"""Real time before a copy is made: file systems date their files by the second."""
+"""Real seconds before a copy is created: file systems date their files by the second."""
 
 
 @scenario("D5", title="killed while it reports")
 def killed_reporting(stage: Stage) -> Iterator[Conviction]:
-    """Killed at six instants between the call and its end, it is asked again for the same epoch."""
+    """Killed at six instants during a call, it is asked again for the same epoch."""
     _started(stage)
     for number in range(_KILLS):
         stage.run_until_day(number + 0.45)
@@ -242,7 +242,7 @@ def killed_reporting(stage: Stage) -> Iterator[Conviction]:
         before = len(stage.log.sent(NAME))
         stage.reopen()
         stage.run(60)
-        decided = stage.report(NAME) != "not-recorded"  # as an epoch without a report may be, too
+        decided = stage.report(NAME) != "not-recorded"  # like an epoch without a report
         if decided and len(stage.log.sent(NAME)) == before:
             stage.deliver(NAME)
     if len(stage.log.sent(NAME)) < _KILLS / 2:
@@ -252,7 +252,7 @@ def killed_reporting(stage: Stage) -> Iterator[Conviction]:
 
 @scenario("D5", title="killed once it has reported")
 def killed_reported(stage: Stage) -> Iterator[Conviction]:
-    """A report that was said to be recorded is there after a kill, and arrives."""
+    """A report returned as recorded is there after a kill, and arrives."""
     _started(stage)
     stage.must_report(NAME)
     stage.kill()
@@ -289,7 +289,7 @@ def killed_sending(stage: Stage) -> Iterator[Conviction]:
 
 @scenario("D5", title="a copy of the state", needs=("mark",))
 def cloned(stage: Stage) -> Iterator[Conviction]:
-    """The state and all beside it, copied to another place while a report waits."""
+    """The state and all files beside it, copied to another place while a report waits."""
     _started(stage)
     stage.run_until_day(1.4)
     stage.must_report(NAME)
@@ -306,7 +306,7 @@ def cloned(stage: Stage) -> Iterator[Conviction]:
 
 @scenario("D5", title="a backup in place of the state", needs=("mark",))
 def restored(stage: Stage) -> Iterator[Conviction]:
-    """An epoch that was decided since the backup is decided in no other way."""
+    """An epoch that was decided since the backup is not decided differently."""
     _started(stage)
     _reported(stage, 1.4)
     stage.close()
@@ -324,13 +324,13 @@ def restored(stage: Stage) -> Iterator[Conviction]:
 
 @scenario("D5", title="a state that is lost", needs=("mark",))
 def lost(stage: Stage) -> Iterator[Conviction]:
-    """All files are gone but the mark, in an epoch that was decided."""
+    """All files except the mark are gone, in an epoch that was decided."""
     yield from _robbed(stage, [], "a device that lost its state")
 
 
 @scenario("D5", title="a mark that is lost", needs=("mark",))
 def unmarked(stage: Stage) -> Iterator[Conviction]:
-    """Only the mark is gone: nobody can tell whether this is the newest state."""
+    """Only the mark is gone: it is unknown whether this is the newest state."""
     yield from _robbed(stage, stage.offers["mark"], "a state without its mark")
 
 

@@ -1,4 +1,4 @@
-"""Manifests of a hostile operator or a forger, undeclared ones, and ones that no witness saw."""
+"""Manifests of a hostile operator or a forger, undeclared ones, and unwitnessed ones."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -75,7 +75,8 @@ def _stranger(_: Stage, manifest: Manifest) -> tuple[bytes, bytes]:
 
 
 def _bomb(_: Stage, __: Manifest) -> tuple[bytes, bytes]:
-    # As deep as a manifest may be long: whoever decodes before it verifies may not live.
+    # Nested as deeply as a manifest's length allows: a device that decodes before it verifies may
+    # crash.
     return b"\x91" * _NESTED + b"\xc0", bytes(64)
 
 
@@ -146,7 +147,7 @@ def judged(
 ) -> Iterator[Conviction]:
     """Report to surveys that must be refused, beside an honest one that must not.
 
-    ``names`` has their names, with the rule that refuses each, and its fault.
+    ``names`` has their names, each with the rule that refuses it and its fault.
     """
     stage.publish(stage.manifest(HONEST))
     stage.open([declared(HONEST), *(declared(name, **declares) for name in names)], **opens)
@@ -190,7 +191,7 @@ def several(stage: Stage) -> Iterator[Conviction]:
 
 @scenario("D1", "D2", title="manifests that differ from the declaration")
 def otherwise(stage: Stage) -> Iterator[Conviction]:
-    """The authority's own manifests, which the app's declaration forbids."""
+    """The authority's own manifests that the app's declaration forbids."""
     names = {}
     for name, (how, changes) in OTHERWISE.items():
         names[name] = name[:2].upper(), how
@@ -224,14 +225,14 @@ def simulated(stage: Stage) -> Iterator[Conviction]:
 
 @scenario("D2", title="a kind that the app did not declare", needs=("kinds:matrix",))
 def undeclared_kind(stage: Stage) -> Iterator[Conviction]:
-    """A kind that reveals more about an answer to a question about distant ones."""
+    """A kind that reveals more about which of two distant answers is true."""
     stage.publish(stage.manifest("matrix", specification=_matrix(2)))
     yield from judged(stage, {"matrix": ("D2", "by a kind that the app did not declare")})
 
 
 @scenario("D2", title="weights beyond the declared epsilon", needs=("kinds:matrix",))
 def uncertified(stage: Stage) -> Iterator[Conviction]:
-    """A kind with integers of its own, which leak more than the manifest says."""
+    """A kind with integers of its own, which leak more than the manifest states."""
     leaking = stage.manifest("leaking", epsilon="4", specification=_matrix(18))
     serve_signed(stage, leaking, *_sign(stage, _changed(leaking, epsilon="1")))
     wrong = {"leaking": ("D2", "though its weights exceed the epsilon that it declares")}
@@ -246,7 +247,7 @@ def _matrix(odds: int) -> Specification:
 
 @scenario("D2", title="an older manifest, and another of the same number", needs=("fetches",))
 def rolled_back(stage: Stage) -> Iterator[Conviction]:
-    """After the end of the manifest in use, an older one, and another of its sequence."""
+    """After the end of the current manifest, an older one, and another with its sequence."""
     followed = {"sequence": 5, "schedule": Schedule(stage.midnight, DAY, 2, DAY)}
     others = [stage.manifest("older", sequence=4), stage.manifest("beside", sequence=5)]
     for other in others:
@@ -265,11 +266,11 @@ def rolled_back(stage: Stage) -> Iterator[Conviction]:
 
 
 PINNED, QUORUM = 3, 2
-"""Witnesses that the app pins, and how many of them must have seen a manifest."""
+"""Witnesses that the app pins, and the quorum that must have seen a manifest."""
 
 
 class _WitnessedLog:
-    """A log, with witnesses, of all that a scenario serves."""
+    """A log, with witnesses, of everything that a scenario serves."""
 
     def __init__(self, stage: Stage) -> None:
         self.origin = log_origin(stage.origin)
@@ -281,7 +282,7 @@ class _WitnessedLog:
 
     @property
     def policy(self) -> str:
-        """Return the text that the app pins."""
+        """Return the policy's text for the app to pin."""
         log = Log(VerifierKey(self.origin, LOG, self.key.public_key))
         witnesses = (
             Witness(name, VerifierKey(name, COSIGNER, key.public_key))

@@ -1,8 +1,8 @@
 """Draws: responses must follow the matrix, and nothing else in a report may reveal its answer.
 
-Answers are dealt to reports at random, so many of each. Whatever splits the reports of a right
-device into classes was then settled without the deal: how many reports of a class have one answer
-follows a hypergeometric law, exactly. Each class and answer is one test, and the tests share the
+Answers are dealt to reports at random, in equal numbers. For a correct device, the classes of
+reports do not depend on the deal. So the number of reports in a class with a given answer follows a
+hypergeometric distribution, exactly. Each class and answer is one test, and the tests share the
 false-alarm probability evenly, however many there are.
 """
 
@@ -24,7 +24,7 @@ from deniable.planning.calibration import calibrated
 _MODULI: Final = (2, 3, 4, 5, 7, 10, 60)
 _UNITS: Final = (("minute", 1 / 60), ("second", 1), ("millisecond", 1000))
 _WATCHED: Final = 2
-"""The sends of a report that are examined: the first and second; later ones are only counted."""
+"""The examined sends of a report: the first and second; later ones are only counted."""
 
 Traits = Mapping[str, Sequence[Hashable]]
 """The values of a trait, one per report, by its name."""
@@ -41,11 +41,11 @@ class RevealingClass(NamedTuple):
 
 
 def traits(reports: Sequence[Sequence[Sent]], answers: int, *, sizes: bool) -> dict[str, list[int]]:
-    """Return the traits of each report, given all its sends in order; -1 stands for none.
+    """Return the traits of each report, given all its sends in order; -1 means none.
 
     Args:
-        reports: of one call each, or of calls at one time of day.
-        answers: how many there are: numbers are taken modulo that, too.
+        reports: those of one call each, or of calls at one time of day.
+        answers: their number; numbers are also taken modulo it.
         sizes: whether the length of a body reveals nothing about its response.
     """
     seen: dict[str, list[int]] = {"number of sends": [len(sends) for sends in reports]}
@@ -127,10 +127,10 @@ def _numbered(values: Sequence[Hashable]) -> list[int]:
 
 
 def telling(seen: Traits, dealt: Sequence[int], false_alarm: float) -> Iterator[RevealingClass]:
-    """Yield the class, if any, that reveals an answer most surely.
+    """Yield the class, if any, that reveals an answer with the greatest certainty.
 
     Args:
-        seen: what splits the reports into classes.
+        seen: the traits that split the reports into classes.
         dealt: the answer of each report, dealt at random.
         false_alarm: the greatest probability of convicting a correct device.
     """
@@ -171,10 +171,10 @@ def hypergeometric_tail(count: int, size: int, share: int, dealt: int) -> float:
     """Return an upper bound of the probability of a count this extreme, on either side, in a class.
 
     Args:
-        count: the number in the class that have an answer.
-        size: of the class.
-        share: the number of all that have the answer.
-        dealt: the number of all.
+        count: the number in the class with the answer.
+        size: the size of the class.
+        share: the total number with the answer.
+        dealt: the total number.
     """
     ways = [math.comb(share, k) * math.comb(dealt - share, size - k) for k in range(size + 1)]
     least = min(sum(ways[: count + 1]), sum(ways[count:]))
@@ -182,9 +182,9 @@ def hypergeometric_tail(count: int, size: int, share: int, dealt: int) -> float:
 
 
 FALSE_ALARM: Final = 1e-6
-"""The greatest probability of convicting a correct device of its noise; and again of a trait."""
+"""The greatest probability of convicting a correct device by its noise; and again by a trait."""
 SURVEYS: Final = 20
-"""Of a device, at most."""
+"""The most for one device."""
 _BYTE: Final = 128
 """Responses below it have the same length in a report."""
 
@@ -196,9 +196,9 @@ class Draws(NamedTuple):
     """A survey with many draws.
 
     Attributes:
-        reports: of each answer; of each end, if there are more answers than reports.
-        others: number of reports of random answers between the ends.
-        cut: of how many reports first sends have no answer, so that there are second ones.
+        reports: the number for each answer; for each end, if there are more answers than reports.
+        others: the number of reports with random answers between the ends.
+        cut: the number of reports whose first sends get no answer, to cause second sends.
     """
 
     kind: str
@@ -226,7 +226,7 @@ DRAWS: Final = {
     "affine and a thousand answers": Draws("affine", {"q": 11, "m": 3, "s": 2}, 1000, "1", 20, 20),
     "matrix": Draws("matrix", {"matrix": _UNEQUAL}, 4, "1", 20),
 }
-"""The surveys that are drawn, by title."""
+"""The surveys for draws, by title."""
 
 
 def binomial_tail(count: int, draws: int, chance: float) -> float:
@@ -270,14 +270,14 @@ def _judged(what: Draws) -> Play:
 
 
 def _group(what: Draws, answer: int) -> int:
-    """Return the number of a group that is judged together: an answer, or all between the ends."""
+    """Return the number of a group judged together: an answer, or all between the ends."""
     return answer if not what.others else (answer > 0) + (answer == what.size - 1)
 
 
 def _reported(
     stage: Stage, what: Draws, specification: Specification, dealt: Sequence[int]
 ) -> tuple[list[str], list[str]]:
-    """Let each answer be reported in a survey of its own; return the outcomes and the names."""
+    """Have each answer reported in a separate survey; return the outcomes and the names."""
     categories = tuple(f"answer-{number}" for number in range(what.size))
     more: dict[str, Any] = {"max_epsilon": what.epsilon}
     if what.kind == "matrix":
@@ -312,11 +312,11 @@ _Counts = dict[tuple[str, float], list[int]]
 def _convicted(
     mechanism: Mechanism, dealt: Sequence[int], groups: Sequence[int], responses: Sequence[int]
 ) -> Iterator[Conviction]:
-    """Judge each response to an answer, and those of one weight: of an answer, and of all."""
+    """Judge each response to an answer, and those of equal weight: for an answer, and for all."""
     laws = {answer: _law(mechanism, answer) for answer in {*dealt}}
     like = {answer: Counter(law) for answer, law in laws.items()}
     often = Counter(dealt)
-    # By what is counted and its chance: how often it came, and of how many.
+    # By counted event and probability: its occurrences, and the number of trials.
     alike: _Counts = defaultdict(lambda: [0, 0])
     single: _Counts = defaultdict(lambda: [0, 0])
     for answer, group, response in zip(dealt, groups, responses, strict=True):

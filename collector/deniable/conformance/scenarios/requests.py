@@ -31,7 +31,7 @@ _SLACK: Final = 1.5
 
 @scenario("D6", title="no manifest yet", needs=("fetches",))
 def nothing_yet(stage: Stage) -> Iterator[Conviction]:
-    """Without a manifest a call records nothing, and nothing of it is sent later."""
+    """Without a manifest a call records nothing, and nothing is sent for it later."""
     stage.fetches[NAME] = lambda _: Answer(
         404, b"<h1>Not Found</h1>", (("content-type", "text/html"),)
     )
@@ -66,7 +66,7 @@ def before_consent(stage: Stage) -> Iterator[Conviction]:
 
 @scenario("D7", title="two reports at once, many times")
 def apart(stage: Stage) -> Iterator[Conviction]:
-    """Reports of one moment leave at times of their own, that differ from device to device."""
+    """Reports of one moment leave at separate times, which differ from device to device."""
     names = ("first", "second")
     schedule = Schedule(stage.midnight, 86_400, 60, 86_400)
     for name in names:
@@ -89,7 +89,7 @@ def apart(stage: Stage) -> Iterator[Conviction]:
     stage.close()
     stage.pass_time(4 * 3600)
     stage.reopen()
-    stage.run(2 * 3600)  # both are overdue, and go one by one all the same
+    stage.run(2 * 3600)  # both are overdue, and still leave one by one
     if all(abs(first - second) < 1 for first, second in waits):
         yield Conviction("D7", "two reports of one moment always left together")
     if max(first for first, _ in waits) - min(first for first, _ in waits) < 1:
@@ -138,8 +138,8 @@ def overdue(stage: Stage) -> Iterator[Conviction]:
         at_once += any(request.since_start <= _AT_ONCE for request in requests)
         undelivered += not stage.log.sent(device=device)
         delays.append(ran)
-    # Of delays up to 30 s one in a hundred ends within .05 s of a session's start: five of eight
-    # do with a probability of 6e-9.
+    # One in a hundred of the delays up to 30 s ends within .05 s of a session's start: five of
+    # eight do with a probability of 6e-9.
     if at_once > 4:
         yield Conviction("D7", f"{at_once} of {_DEVICES} starts were at once followed by a request")
     if max(delays) < _SHORT:
@@ -168,7 +168,7 @@ CHANGES: Final[dict[str, tuple[dict[str, Any], dict[str, Any]]]] = {
 
 @scenario("D12", title="an update that asks for more", needs=("covers",))
 def update(stage: Stage) -> Iterator[Conviction]:
-    """A survey that the user was not shown waits for consent; those that were covered continue."""
+    """A survey that the user was not shown waits for consent; covered surveys continue."""
     keeps = "memoised" in stage.offers.get("repeat", ())
     changes = {name: CHANGES[name] for name in CHANGES if keeps or name != "kept"}
     names = [UNCHANGED, "lowered", *changes]
@@ -264,12 +264,12 @@ WAITS: Final[dict[str, tuple[str, float, float]]] = {
     "garbage": ("soon", 1, 3600),
     "date": ("Fri, 31 Dec 2100 23:59:59 GMT", 1, 3600),
 }
-"""A Retry-After by name, and the seconds within which the second send comes, by D8."""
+"""A Retry-After by name, and the range of seconds for the second send, by D8."""
 
 
 @scenario("D8", title="answers that no collector gives")
 def nonsense(stage: Stage) -> Iterator[Conviction]:
-    """The same bytes come again, six times in all, from the third on a day apart."""
+    """The same bytes are sent again, six times in all, from the third on a day apart."""
     for name in NONSENSE:
         stage.publish(stage.manifest(name, schedule=Schedule(stage.midnight, DAY, 3, 60 * DAY)))
         stage.uploads[name] = lambda _, name=name: NONSENSE[name]  # type: ignore[misc]
@@ -307,7 +307,7 @@ def retry_after(stage: Stage) -> Iterator[Conviction]:
         waited = times[1] - times[0] if len(times) > 1 else 8 * 3600
         if waited < least:
             yield Conviction("D8", f"after Retry-After: {text} it waited {waited:.0f} s")
-        if waited > most + 3600:  # others may be due as well, and give way to each other
+        if waited > most + 3600:  # others may be due as well, and take turns
             yield Conviction(
                 "D8", f"Retry-After: {text} postponed a report by {waited / 3600:.1f} h"
             )
@@ -352,7 +352,7 @@ def month(stage: Stage) -> Iterator[Conviction]:
 
 @scenario("D9", title="delivered, and past its grace", needs=("erases",))
 def erased(stage: Stage) -> Iterator[Conviction]:
-    """No file has a report's bytes once it is of no use: refused, accepted or withdrawn."""
+    """No file has a report's bytes once it is useless: refused, accepted or withdrawn."""
     names = ("refused", "accepted", "withdrawn")
     for name in names:
         grace = 60 * DAY if name == "withdrawn" else DAY
@@ -381,7 +381,7 @@ def erased(stage: Stage) -> Iterator[Conviction]:
 
 
 def _needles(stage: Stage, name: str) -> tuple[bytes, bytes]:
-    """Return the payload and the signature of a report, which are its own."""
+    """Return a report's payload and signature, which identify it."""
     sent = stage.log.sent(name)
     if not sent:
         raise Unjudgeable(f"the report of {name!r} was not sent")

@@ -1,4 +1,4 @@
-"""Third parties: relays that fail, work or go, and the issuers of blind surveys."""
+"""Third parties: failing, working and abandoned relays, and the issuers of blind surveys."""
 
 import os
 from base64 import b64encode
@@ -133,7 +133,7 @@ def working(stage: Stage) -> Iterator[Conviction]:
 
 @scenario("D13", title="a relay that fails", needs=("relay",))
 def failing(stage: Stage) -> Iterator[Conviction]:
-    """Nothing is sent by another route, whatever the relay itself says, and the report waits."""
+    """Nothing is sent by another route, whatever the relay itself answers, and the report waits."""
     with closing(_Relay(stage)) as relay:
         taken = Answer(200, b'{"accepted": 1, "duplicates": 0, "refused": []}')
         said = (problem(RefusalCode.MALFORMED), Answer(502), taken, CUT)
@@ -169,9 +169,9 @@ def given_up(stage: Stage) -> Iterator[Conviction]:
 NAMES: Final = ("first", "second", "third")
 EPOCHS: Final = 4
 DEVICES: Final = 24
-"""Devices, each with two epochs: if correct, all of them miss a survey with a chance of 4e-9."""
+"""Devices, each with two epochs: if correct, all miss a given survey with a chance of 4e-9."""
 _RESTARTS: Final = 4
-"""Starts: a device that draws again at each still asks for one survey with probability 2e-8."""
+"""Starts: a device that draws again at each requests only one survey with chance 2e-8."""
 _HALF: Final = DAY // 2
 _SECOND: Final = 1.0
 
@@ -242,7 +242,7 @@ def _modulus(key: RSAPrivateNumbers) -> bytes:
 
 @scenario("blind", title="many draws of a blind survey", needs=("enrolment:blind",))
 def drawn(stage: Stage) -> Iterator[Conviction]:
-    """Each survey is as likely as any other, whatever was answered first or drawn before."""
+    """Each survey is equally likely, whatever was answered first or drawn before."""
     random = SystemRandom()
     came: dict[str, list[bool]] = {f"survey {name!r}": [] for name in NAMES}
     of_first, of_answer, of_before, late = [], [], [], []
@@ -289,7 +289,7 @@ def drawn(stage: Stage) -> Iterator[Conviction]:
 
 @scenario("blind", "report", title="epochs of several blind surveys", needs=("enrolment:blind",))
 def epochs(stage: Stage) -> Iterator[Conviction]:
-    """No restart draws again, and of the other surveys neither a request nor a report comes."""
+    """No restart draws again, and the other surveys get neither a request nor a report."""
     with closing(_Issuer(stage, EPOCHS)) as issuer:
         issuer.open()
         for epoch in range(EPOCHS):
@@ -311,7 +311,7 @@ def epochs(stage: Stage) -> Iterator[Conviction]:
 def _one(
     stage: Stage, issuer: _Issuer, epoch: int, outcomes: dict[str, str]
 ) -> Iterator[Conviction]:
-    """Judge that an epoch had one survey, whose token and report came in halves of their own."""
+    """Judge that an epoch had one survey, whose token and report came in separate halves."""
     requests = issuer.requests_in(epoch)
     begins = stage.midnight + epoch * DAY
     sent = [one for one in stage.log.sent() if begins <= one.request.now < begins + DAY]

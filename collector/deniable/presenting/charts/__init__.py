@@ -1,7 +1,7 @@
-"""Charts of estimates, as SVG: no styles of their own, so that a strict page may hold them.
+"""Charts of estimates, as SVG without inline styles, so that a strict page may contain them.
 
-All functions are pure, and the same arguments give the same bytes. Every text may be a stranger's:
-it never becomes markup. ``charts.css`` has the looks; ``standalone`` puts it into the image.
+All functions are pure, and the same arguments give the same bytes. Every text may be untrusted: it
+never becomes markup. ``charts.css`` defines the appearance; ``standalone`` puts it into the image.
 """
 
 from deniable.presenting.charts.dots import difference_chart as difference_chart

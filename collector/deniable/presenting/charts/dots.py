@@ -26,7 +26,7 @@ from deniable.presenting.charts.svg import (
 )
 
 _WIDE = 480
-"""From this width on label, chart and numbers have one line; below it, the chart has its own."""
+"""From this width on label, chart and numbers share a line; below it, the chart has its own."""
 
 _GAP = 12
 _LONG = 20
@@ -50,14 +50,15 @@ def dots_chart(
 ) -> Markup:
     """Return a row for each dot: label, bands, numbers.
 
-    The title names the image, and is drawn if ``heading``. Notes are written below it. A reference
-    is a number to compare with, and its name. ``value`` names the dots.
+    The title names the image, and is drawn if ``heading`` is set. Notes are written below it. A
+    reference is a number for comparison, with its name. ``value`` names the dots.
     """
     wide = width >= _WIDE
     decimals = scale.decimals(dot.outer[1] - dot.outer[0] for dot in dots if dot.outer)
     values = [scale.text(dot.value, decimals) for dot in dots]
     intervals = [_interval(dot.outer, scale, decimals) for dot in dots]
-    # Columns from the right: marks, intervals, values. Of a narrow chart, marks have a line.
+    # Columns from the right: marks, intervals, values. In a narrow chart, marks have a line of
+    # their own.
     marks = max((text_width(dot.mark) for dot in dots), default=0) if wide else 0
     interval_end = width - 4 - (marks + _GAP if marks else 0)
     value_end = interval_end - max(map(text_width, intervals), default=0) - _GAP
@@ -117,10 +118,10 @@ def difference_chart(
     scale: Scale = POINTS,
     levels: tuple[str, str] = ("50%", "95%"),
 ) -> Markup:
-    """Return differences around 0; where the outer interval has 0, it says "not clear".
+    """Return differences around 0; if the outer interval contains 0, it says "not clear".
 
-    The intervals are those of the differences: whether two intervals of shares overlap tells
-    little of them.
+    The intervals are those of the differences: whether two intervals of shares overlap says little
+    about them.
     """
     return dots_chart(
         [replace(dot, mark=_distinguished(dot)) for dot in dots],
@@ -147,9 +148,9 @@ def _interval(band: Band | None, scale: Scale, decimals: int) -> str:
 
 
 def _bands(dot: Dot, axis: Axis, y: float) -> Markup:
-    """Return the two bands and the dot, or an arrow where the axis does not reach the value."""
+    """Return the two bands and the dot, or an arrow if the axis does not reach the value."""
     drawn = [element("line", cls="guide", x1=axis.start, x2=axis.end, y1=y, y2=y)]
-    # The inner one is the higher: it is seen behind the dot, however narrow.
+    # The inner one is higher, so that it is visible behind the dot, however narrow.
     for band, cls, height in ((dot.outer, "outer", 8.0), (dot.inner, "inner", 12.0)):
         if band is not None:
             x = axis.at(band[0])

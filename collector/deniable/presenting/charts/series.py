@@ -31,17 +31,17 @@ _WIDEST = 3
 _HIGH = 110
 _TICKS = 42
 _DATE = 62
-"""How wide a date below the axis is, with the space beside it."""
+"""The width of a date below the axis, including the space beside it."""
 _BROADEST = 56
-"""A step of time, so that few epochs are no walls."""
+"""The greatest width of a time step, so that few epochs do not look like walls."""
 
 _COLOURS: Final = 3
-"""Of lines beside the newest."""
+"""The number of colours for lines other than the newest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One category over the epochs; None is an epoch of which nothing is known of it."""
+    """One category over the epochs; None means that it is unknown in an epoch."""
 
     label: str
     dots: tuple[Dot | None, ...]
@@ -49,7 +49,7 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """The epochs of one survey, ``first`` to before ``end`` of all that a panel has dots of."""
+    """The epochs of one survey, from ``first`` to before ``end``, among all in a panel."""
 
     name: str
     first: int
@@ -72,11 +72,11 @@ def series_chart(
     levels: tuple[str, str] = ("50%", "95%"),
     high: float = _HIGH,
 ) -> Markup:
-    """Return bands over the epochs, whose names are given; gaps stay gaps. Panels are so high.
+    """Return bands over the named epochs; gaps stay gaps. ``height`` is that of a panel.
 
     Nothing is drawn between epochs: each has its own step. With their ``spans``, Unix seconds, they
-    stand on one axis of time, with dates in place of names; ``lines`` are the surveys that they are
-    of, the newest last, if these are several. ``marks`` are instants, and short names.
+    are on one time axis, with dates instead of names. ``lines`` are their surveys, the newest last,
+    if there are several. ``marks`` are instants, with short names.
     """
     places = spans or [(place, place + 1) for place in range(len(epochs))]
     broadest = max([_PANEL, *(text_width(panel.label) + 12 for panel in panels)])
@@ -114,7 +114,7 @@ def series_chart(
 
 @dataclass(frozen=True, slots=True)
 class _Steps:
-    """The epochs on an axis of time, ``size`` pixels a unit from the first instant on."""
+    """The epochs on a time axis, ``size`` pixels per unit from the first instant on."""
 
     spans: Sequence[tuple[int, int]]
     left: float
@@ -133,7 +133,7 @@ class _Steps:
 def _steps(
     spans: Sequence[tuple[int, int]], left: float, room: float, axis: Axis, most: float = math.inf
 ) -> _Steps:
-    """Return the steps that fill a room, as far as none is broader than so many pixels."""
+    """Return the steps that fill a room, with none broader than ``most`` pixels."""
     first = min((start for start, _ in spans), default=0)
     last = max((end for _, end in spans), default=1)
     longest = max((end - start for start, end in spans), default=1)
@@ -171,7 +171,7 @@ def _ribbons(panel: Panel, steps: _Steps, lines: Sequence[Line] = ()) -> Iterato
 
 
 def _line_class(at: int) -> str:
-    """Return the class of a line, beside that of its marks; none of the newest, which is at 0."""
+    """Return the additional class of a line's marks; none for the newest, which is at 0."""
     return f" line-{(at - 1) % _COLOURS + 1}" if at else ""
 
 
@@ -213,7 +213,7 @@ def _dates(
     for place, text in date_ticks([start for start, _ in ordered], most).items():
         x = sum(map(steps.at, ordered[place])) / 2
         half = text_width(text, SMALL) / 2
-        if x - half >= free:  # between surveys there may be gaps, and epochs of other lengths
+        if x - half >= free:  # surveys may have gaps between them, and epochs of different lengths
             yield element("text", text, cls="small middle", x=x, y=y)
             free = x + half + 4
 

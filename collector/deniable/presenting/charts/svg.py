@@ -21,12 +21,12 @@ _BROAD: Final = frozenset("mwMW%@—")
 
 
 class Markup(str):
-    """Text that is SVG already; templates take it as it is."""
+    """Text that is SVG already; templates use it unescaped."""
 
     __slots__ = ()
 
     def __html__(self) -> str:
-        """Return the markup itself, by which template engines know not to escape it."""
+        """Return the markup itself; template engines then do not escape it."""
         return str(self)
 
 
@@ -43,7 +43,7 @@ def _named(key: str) -> str:
 
 def _written(value: object) -> str:
     if isinstance(value, float):
-        # First to far less: which way half a tenth goes is not for the last digit of a sum to say.
+        # Rounded twice, so that the last digit of a sum does not decide about half a tenth.
         return f"{round(round(value, 6), 1) + 0.0:g}"
     return escape(str(value))
 
@@ -66,19 +66,19 @@ def picture(width: float, height: float, title: str, description: str, *inner: s
 
 @cache
 def stylesheet() -> str:
-    """Return the one stylesheet of charts, for pages and for images by themselves."""
+    """Return the stylesheet of charts, for pages and for standalone images."""
     return files(__package__).joinpath("charts.css").read_text(encoding="utf-8")
 
 
 def standalone(svg: str) -> Markup:
-    """Return an image that needs no page: with its stylesheet, and paper behind it."""
+    """Return an image that needs no page: with its stylesheet, and a background."""
     paper = element("rect", cls="paper", width="100%", height="100%")
-    # Of the opening tag, whose attributes are escaped, the first ">" is the end.
+    # Attributes are escaped, so the first ">" ends the opening tag.
     return Markup(svg.replace(">", f"><style>{stylesheet()}</style>{paper}", 1))
 
 
 def notice(title: str, text: str, width: float = 720) -> Markup:
-    """Return an image of a text, where there is nothing to be drawn."""
+    """Return an image of a text, if there is nothing to draw."""
     broken = [*lines(text, width - 32)]
     drawn = [element("text", line, x=16, y=28 + 20 * at) for at, line in enumerate(broken)]
     return picture(width, 28 + 20 * len(broken), title, "", *drawn)
@@ -86,7 +86,7 @@ def notice(title: str, text: str, width: float = 720) -> Markup:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """An image that a notebook shows, and a file keeps."""
+    """An image that notebooks show, and that can be saved to a file."""
 
     svg: Markup = field(repr=False)
 
@@ -101,7 +101,7 @@ class Picture:
 
 
 def text_width(text: str, size: float = 13) -> float:
-    """Return about how many pixels a text takes in common fonts, rather too many than too few."""
+    """Return about how many pixels a text needs in common fonts, rather too many than too few."""
     return sum(map(_advance, text)) * size
 
 
@@ -118,7 +118,7 @@ def _advance(character: str) -> float:
 
 
 def label(text: str, most: float, **attributes: object) -> Markup:
-    """Return a text in so many pixels; if it must be cut, all of it shows on pointing at it."""
+    """Return a text in so many pixels; if it is cut, pointing at it shows all of it."""
     kept = text
     if text_width(text) > most:
         while kept and text_width(kept + "…") > most:
@@ -152,9 +152,9 @@ _MONTHS: Final = (1, 2, 3, 6, 12, 24, 60, 120)
 
 
 def date_ticks(starts: Sequence[int], most: int) -> dict[int, str]:
-    """Return texts for the places of epochs that begin a round stretch of time, at most so many.
+    """Return texts for the places of epochs that begin a round time span, at most ``most``.
 
-    Of starts in Unix seconds, in order. Hours have the date where a day begins.
+    The starts are Unix seconds, in order. Hours have the date where a day begins.
     """
     for step in _STEPS:
         first = _MONDAY if step % (7 * _DAY) == 0 else 0
@@ -170,7 +170,7 @@ def date_ticks(starts: Sequence[int], most: int) -> dict[int, str]:
 
 
 def _changes(stretches: Sequence[int], most: int) -> list[int]:
-    """Return the places at which another stretch begins, and the first where there is room."""
+    """Return the places at which a new stretch begins, and the first if there is room."""
     later = [place for place, (one, other) in enumerate(pairwise(stretches), 1) if one != other]
     room = not later or later[0] * most >= len(stretches)
     return [0, *later] if room else later
@@ -189,7 +189,7 @@ def _text(starts: Sequence[int], place: int, step: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The numbers that are drawn: written as ``factor`` times each and a suffix, within bounds."""
+    """The drawn numbers: written as ``factor`` times each and a suffix, within bounds."""
 
     least: float
     most: float
@@ -198,7 +198,7 @@ class Scale:
     signed: bool = False
 
     def text(self, value: float, decimals: int) -> str:
-        """Return the number as it is written beside the chart."""
+        """Return the number as written beside the chart."""
         if not math.isfinite(value):
             return "none"
         # Adding 0 turns -0.0 into 0.0.
@@ -207,7 +207,7 @@ class Scale:
         return with_minus(f"{scaled:{'+' if self.signed and scaled else ''}{form}}{self.suffix}")
 
     def decimals(self, widths: Iterable[float]) -> int:
-        """Return how many digits after the point tell ends of intervals of such widths apart."""
+        """Return how many decimals distinguish the ends of intervals with such widths."""
         known = sorted(width for width in widths if width > 0) or [1.0]
         return decimals(known[len(known) // 2] * self.factor, least=1)
 
@@ -221,7 +221,7 @@ POINTS: Final = Scale(-1, 1, suffix="", signed=True)
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A stretch of pixels for a stretch of numbers, with round ones marked."""
+    """A range of pixels for a range of numbers, with round ones marked."""
 
     scale: Scale
     low: float
@@ -231,7 +231,7 @@ class Axis:
     end: float
 
     def at(self, value: float) -> float:
-        """Return where a number is drawn; beyond the axis, at its end."""
+        """Return the position of a number; beyond the axis, that of its end."""
         return self.start + (self.within(value) - self.low) / (self.high - self.low) * (
             self.end - self.start
         )
@@ -251,8 +251,8 @@ def axis_over(
 ) -> Axis:
     """Return an axis over 0, if it is possible, and all values.
 
-    It goes beyond what is possible if values do, by half of that range at most: farther ones
-    are drawn at its end.
+    It exceeds the possible range if values do, by at most half of that range: farther ones are
+    drawn at its end.
     """
     beyond = (scale.most - scale.least) / 2
     known = [
@@ -263,7 +263,7 @@ def axis_over(
     if scale.least <= 0 <= scale.most:
         known.append(0.0)
     low, high = min(known, default=scale.least), max(known, default=scale.most)
-    if not high - low > 1e-9 * (scale.most - scale.least):  # no ticks are told apart there
+    if not high - low > 1e-9 * (scale.most - scale.least):  # ticks cannot be distinguished there
         low, high = scale.least, scale.most
     step = _round_step((high - low) / max(2, abs(end - start) // apart))
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
@@ -277,25 +277,25 @@ def _round_step(least: float) -> float:
     return next(power * digit for digit in (1, 2, 5, 10) if power * digit >= least * (1 - 1e-9))
 
 
-# Bars would tell of lengths from 0, whiskers hide how likely is what: a dark band is where a value
+# Bars would suggest lengths from 0, and whiskers hide probabilities: a dark band is where a value
 # probably is, a light one where it very probably is.
 
 
 Band = tuple[float, float]
 
 LINE = 18
-"""How high a line of text is."""
+"""The height of a line of text."""
 
 SMALL = 11
-"""The size of the small one."""
+"""The size of small text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """An estimate and two intervals, None where no possible value is in them, or there is none.
+    """An estimate and two intervals, None if no possible value is in them, or there is none.
 
-    ``value`` may be impossible, or NaN. ``mark`` is a short text after the numbers that tells what
-    is to be known before they are used.
+    ``value`` may be impossible, or NaN. ``mark`` is a short text after the numbers that readers
+    need before using them.
     """
 
     label: str
@@ -306,12 +306,12 @@ class Dot:
 
     @property
     def numbers(self) -> list[float]:
-        """Return the values that an axis is to reach."""
+        """Return the values that an axis must reach."""
         return [self.value, *(self.inner or ()), *(self.outer or ())]
 
 
 def head(title: str, width: float) -> tuple[list[Markup], float]:
-    """Return the lines of a title, and where they end."""
+    """Return the lines of a title, and the position of their end."""
     drawn: list[Markup] = []
     for line in lines(title, width - 8, 17):
         drawn.append(element("text", line, cls="heading", x=4.0, y=22.0 * len(drawn) + 18))
@@ -321,9 +321,9 @@ def head(title: str, width: float) -> tuple[list[Markup], float]:
 def foot(
     levels: tuple[str, str], notes: Sequence[str], width: float, top: float, value: str = "estimate"
 ) -> tuple[list[Markup], float]:
-    """Return the legend of the marks, with the notes below it, and where they end.
+    """Return the legend of the marks, with the notes below it, and the position of their end.
 
-    ``value`` names the dots. A level that is empty has no marks.
+    ``value`` names the dots. An empty level has no marks.
     """
     y = top + LINE
     drawn = [element("circle", cls="dot", cx=12.0, cy=y - 4, r=3.0)]

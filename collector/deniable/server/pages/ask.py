@@ -1,4 +1,4 @@
-"""The page of questions: two of a survey's together, who is ahead, who leads, and ranges."""
+"""The page of questions: two survey questions together, who is ahead, who leads, and ranges."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -33,13 +33,13 @@ class _Answer:
 
     @classmethod
     def of(cls, document: Document) -> "_Answer":
-        """Return the answer that a document with a table of figures is."""
+        """Return a document with a table of figures as an answer."""
         csv = table_csv(document.tables[0], document.values)
         return cls(document, document_json(document), csv)
 
 
 async def ask(visit: Visit) -> web.Response:
-    """Answer with the answer to a question, or which choices it lacks."""
+    """Answer a question, or state which choices it lacks."""
     subject, request = await visit.subject(), visit.request
     level, manifest = asked_level(request), subject.newest
     asking = Asking.of(request.query, manifest)
@@ -90,7 +90,7 @@ async def _packed(visit: Visit, *, as_csv: bool) -> bytes:
 
 
 def _rows_about(answer: _Answer, histogram: "Histogram") -> str:
-    """Return the rows as CSV, each with what they are about: the survey, when, and the sentence."""
+    """Return the rows as CSV, each with its subject: the survey, the time, and the sentence."""
     head, *rows = answer.csv.splitlines()
     about = {
         "survey": histogram.survey,
@@ -113,7 +113,7 @@ _NEEDED: Final = {
 
 
 def _lacking(asking: Asking, manifest: Manifest) -> str:
-    """Return which choices a question lacks, or what was not asked together; "" if nothing."""
+    """Return which choices a question lacks, or which were not asked together; "" if none."""
     query = asking.query
     if asking.kind == "apart":
         from deniable.estimates.answers import apart_text
@@ -173,8 +173,8 @@ def _answered(histogram: "Histogram", asking: Asking, manifest: Manifest) -> _An
 
 
 def _linked(document: Document, table: "CrossTable", query: Mapping[str, str]) -> Document:
-    """Return the table with a link from each cell to its group, against the other one of two."""
-    if len(document.tables) > 1:  # which are lists
+    """Return the table; each cell links to its group, compared with the other one of two."""
+    if len(document.tables) > 1:  # those are lists
         return document
     kept = {key: query[key] for key in ("survey", "epoch", "level") if key in query}
     question, *groups = table.columns if table.of == "columns" else table.rows
@@ -216,7 +216,7 @@ def _share(histogram: "Histogram", asking: Asking, manifest: Manifest) -> _Answe
 
 
 def _named(text: str, manifest: Manifest) -> "Answers":
-    """Return the answer that a text names, of several questions "plan: free"."""
+    """Return the answer in a text; for several questions, "plan: free"."""
     for question, *answers in manifest.dimensions:
         answer = text.removeprefix(f"{question}: ")
         if answer != text and answer in answers:

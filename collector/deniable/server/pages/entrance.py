@@ -1,7 +1,7 @@
-"""The pages beside a survey's figures: what is asked, the login, links to share, and failures.
+"""The pages other than a survey's figures: questions, login, shared links, and failures.
 
-A session is a token in a cookie: whoever may use the token may use the pages. Nothing else is kept,
-so that any worker knows it, and revoking the token ends it.
+A session is a token in a cookie: anyone who may use the token may use the pages. Nothing else is
+stored, so any worker knows the session, and revoking the token ends it.
 """
 
 from asyncio import to_thread
@@ -37,10 +37,10 @@ _FOREIGN: Final = "this form was sent by another site's page; open the page here
 
 
 def check_own_page(request: web.BaseRequest) -> None:
-    """Refuse (forbidden) what another site's page sends.
+    """Refuse (forbidden) requests from another site's page.
 
-    Sec-Fetch-Site says so, which browsers send to https and to the machine itself; else Origin
-    does, which has the host that was asked.
+    Sec-Fetch-Site shows it, which browsers send over https and to the machine itself; otherwise
+    Origin does, which must have the requested host.
     """
     site = request.headers.get("Sec-Fetch-Site")
     if site is None:
@@ -62,7 +62,7 @@ def begin_session(
 ) -> None:
     """Set the cookie, for the directory of the path: below a proxy's prefix, if there is one.
 
-    A link's has a name of its own, so that it takes no other's place.
+    A link's cookie has its own name, so that it replaces no other.
     """
     answer.set_cookie(
         _name(authority) + ("" if token.survey is None else f"-{token.survey}"),
@@ -70,23 +70,23 @@ def begin_session(
         max_age=_SESSION_SECONDS
         if token.ends_at is None
         else min(_SESSION_SECONDS, int(token.ends_at - now)),
-        path="",  # the one of the request
+        path="",  # that of the request
         httponly=True,
         samesite="Strict",
-        # Behind a proxy that ends TLS, only the browser knows.
+        # Behind a proxy that terminates TLS, only the browser knows.
         secure=request.secure or request.headers.get("Origin", "").startswith("https://"),
     )
 
 
 def end_session(request: web.BaseRequest, answer: web.Response, authority: bytes) -> None:
-    """Take the cookies back, also those of links."""
+    """Remove the cookies, including those of links."""
     for name in request.cookies:
         if name.startswith(_name(authority)):
             answer.set_cookie(name, "", max_age=0, path="", httponly=True, samesite="Strict")
 
 
 def _name(authority: bytes) -> str:
-    # A host's cookies go to all its ports: each collector's has a name of its own.
+    # A host's cookies are sent to all its ports, so each collector's cookie has its own name.
     return SESSION + authority.hex()[:_ID_DIGITS]
 
 
@@ -106,7 +106,7 @@ async def surveys(visit: Visit) -> web.Response:
     known = await held_role(visit.request, site.store, site.clock()) is not None
     listed = {manifest.name: site.head(manifest) for manifest in site.catalogue.newest()}
     board = [listed.pop(name) for name in site.config.board if name in listed]
-    # Who names none has all of them, the running ones first.
+    # Without names, all are listed, the running ones first.
     rest = sorted(listed.values(), key=lambda head: head["over"])
     board, others = (board, rest) if board else (rest, [])
     root, template = root_of(visit.request), visit.page.template
@@ -124,14 +124,14 @@ async def about(visit: Visit) -> web.Response:
 
 
 async def login(visit: Visit) -> web.Response:
-    """Answer with the form, or begin a session with the token that it was filled in with."""
+    """Answer with the form, or begin a session with the token from it."""
     return await _entered(visit, {*Role}, "This collector has no such token.")
 
 
 async def shared(visit: Visit) -> web.Response:
     """Answer with the form that a script fills in with a link's token, or open the link.
 
-    Only a reader's: whoever makes a link could log others in with any token of their own.
+    Only with a reader's token: otherwise a link could log others in with any token of its author.
     """
     return await _entered(visit, {Role.READER}, "This link has ended, or was revoked.")
 
@@ -162,10 +162,10 @@ async def logout(visit: Visit) -> web.Response:
 
 
 def failure_page(request: web.BaseRequest, answer: web.Response) -> web.Response:
-    """Return as a page what a program would be told; strangers are asked for a token.
+    """Return a program's error as a page; visitors without access are asked for a token.
 
-    A page that is open gets what stands in place of the figures meanwhile, or that it is to be
-    loaded anew: its session has ended.
+    An open page gets a replacement for the figures, or a request to reload if its session has
+    ended.
     """
     if answer.status == 401:
         to = request.rel_url.raw_path_qs.lstrip("/")
@@ -195,13 +195,13 @@ def _login(
     answer = page(template, status, root=root_of(request), known=False, text=text, to=to)
     if status == 401:
         answer.headers["WWW-Authenticate"] = "Bearer"
-    if "HX-Request" in request.headers:  # the session has ended: the whole page is to say so
+    if "HX-Request" in request.headers:  # the session has ended: the whole page must show it
         answer.headers["HX-Refresh"] = "true"
     return answer
 
 
 def see(request: web.BaseRequest, to: str) -> web.Response:
-    """Return the way to another page, relative to this one."""
+    """Return a redirect to another page, relative to this one."""
     return web.Response(status=303, headers={"Location": f"{root_of(request)}{to}"})
 
 
@@ -215,7 +215,7 @@ async def read_form(request: web.BaseRequest) -> dict[str, str]:
 
 
 async def share(visit: Visit) -> web.Response:
-    """Answer with the links to a survey's figures, make one, or revoke one."""
+    """Answer with the links to a survey's figures, create one, or revoke one."""
     site, request, now = visit.site, visit.request, visit.site.clock()
     await require_role(request, site.store, Role.ANALYST, now)
     manifest, link = await asked_survey(request, site.catalogue, visit.name), ""

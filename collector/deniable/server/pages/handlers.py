@@ -1,4 +1,4 @@
-"""The handlers of pages: the functions that the table names, each given a visit."""
+"""The handlers of pages: the functions named in the table, each given a visit."""
 
 import json
 import re
@@ -95,7 +95,7 @@ class Site:
         return await answer(Visit(self, page, request, name))
 
     def awaited(self, subject: Subject) -> str:
-        """Return which version figures are of, if the newest has none; else nothing."""
+        """Return which version the figures are from, if the newest has none; otherwise nothing."""
         newest = subject.awaited
         if newest is None:
             return ""
@@ -105,7 +105,7 @@ class Site:
         return awaited_text(subject.newest, newest, self.catalogue.published_at(newest), reason)
 
     def head(self, manifest: Manifest) -> dict[str, Any]:
-        """Return the values of a survey that stand wherever it is named."""
+        """Return the values of a survey that are shown wherever it is named."""
         now, ended_at = self.clock(), self.catalogue.ended_at(manifest)
         return {
             "manifest": manifest,
@@ -120,13 +120,13 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The content of a view, by its query, and whether more of it may come."""
+    """The content of a view, for its query, and whether more of it may come."""
 
     body: str
     live: bool = False
     status: int = 200
     figures: bool = True  # whether there are any, for downloads
-    pinned: Mapping[str, str] = field(default_factory=dict)  # what has the same figures for ever
+    pinned: Mapping[str, str] = field(default_factory=dict)  # query for the same figures for ever
 
 
 def reason_sentence(refusal: Refusal) -> str:
@@ -137,14 +137,14 @@ def reason_sentence(refusal: Refusal) -> str:
 def message(
     text: str, kind: str = "note", more: str = "", *, live: bool = False, status: int = 200
 ) -> Content:
-    """Return a message in place of figures, with more for operators in a fold."""
+    """Return a message instead of figures, with folded details for operators."""
     body = rendered("message.html", text=text, kind=kind, more=more)
     return Content(body, live=live, status=status)
 
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """One request for a page, and what stands for {name} in its path."""
+    """One request for a page, and the text for {name} in its path."""
 
     site: Site
     page: Page
@@ -152,7 +152,7 @@ class Visit:
     name: str
 
     async def subject(self, *, figured: bool = True) -> Subject:
-        """Return the subject of a page; Refusal if that may not be seen.
+        """Return the subject of a page; Refusal if it may not be seen.
 
         It can be the newest survey that is ``figured``, if the newest has no figures yet.
         """
@@ -167,10 +167,10 @@ class Visit:
         read: Callable[[Subject], Awaitable[Sequence[EpochCounts]]] | None = None,
         besides: Hashable = None,
     ) -> Content:
-        """Return the page's template with the values that are made of counts, or why not.
+        """Return the page's template with values computed from counts, or the reason why not.
 
-        They follow from the subject, from what the page takes of the query, and from what is given
-        besides: nobody waits twice for the same.
+        They follow from the subject, the page's query parameters, and the other arguments, so
+        nobody waits twice for the same.
         """
 
         def packed(counts: Sequence[EpochCounts]) -> bytes:
@@ -190,7 +190,7 @@ class Visit:
         except Refusal as refusal:
             if refusal.code is RefusalCode.TOO_FEW_REPORTS:
                 text = reason_sentence(refusal)
-                alone = isinstance(refusal, NothingBefore)  # there are figures of one side
+                alone = isinstance(refusal, NothingBefore)  # one side has figures
                 text += "" if alone else await self._progress(subject)
                 return replace(message(text, "sentence", live=True), figures=alone)
             if refusal.code is not RefusalCode.BAD_QUERY:
@@ -202,7 +202,7 @@ class Visit:
         return Content(body, live=live or to_come, pinned=pinned)
 
     def _pinned(self, subject: Subject, counts: Sequence[EpochCounts]) -> dict[str, str]:
-        """Return the choices of the one survey that figures are of, and of their dates."""
+        """Return the choices that identify the figures' survey and dates."""
         survey = subject.newest
         if {one.survey_id for one in counts} != {survey.survey_id}:
             return {}
@@ -212,10 +212,11 @@ class Visit:
         }
 
     async def _progress(self, subject: Subject) -> str:
-        """Return how many reports there are before the first figures, for whoever may know.
+        """Return how many reports there are before the first figures, for readers who may know.
 
-        Whoever looks often sees when one comes. Operators see that in any case; analysts where an
-        issuer vouches for devices, so that they cannot add reports of their own to tell others'.
+        A frequent reader sees when one arrives. Operators see that in any case. Analysts see it if
+        an issuer vouches for devices, so that they cannot add reports of their own to identify
+        others'.
         """
         site, manifest = self.site, subject.newest
         now = site.clock()
@@ -232,9 +233,9 @@ class Visit:
     async def view(
         self, subject: Subject, content: Content, older: Sequence[range] = ()
     ) -> web.Response:
-        """Return a view of a survey, or only what changes of it, if that is what a script asks for.
+        """Return a view of a survey, or only its changing part for a script.
 
-        It says which ``older`` epochs it leaves out.
+        It lists the omitted ``older`` epochs.
         """
         site, request, view, manifest = self.site, self.request, self.page, subject.newest
         headers = request.headers
@@ -245,7 +246,8 @@ class Visit:
         pinned = [*content.pinned.items(), *chosen]
         dates = re.sub("[ :]", "-", content.pinned.get("epoch", "").replace("..", "-to-"))
         if script and headers.get("Shown-Survey", identifier) != identifier:
-            # The rest of the page tells of others: there is a successor by now, or it has figures.
+            # The rest of the page is about other figures: there is a successor now, or it has
+            # figures.
             return web.Response(headers={"HX-Refresh": "true"})
         role = await held_role(request, site.store, site.clock(), manifest.name)
         values: dict[str, Any] = {
@@ -262,7 +264,7 @@ class Visit:
             "carried": urlencode(carried(request.query, view)),
             "known": role is not None,
             "shares": role not in {None, Role.READER},
-            # As /metrics: whoever counts every report knows more than figures show.
+            # As for /metrics: a reader who counts every report knows more than figures show.
             "collector": (
                 [*collector_health(site.meters.totals())] if role is Role.OPERATOR else ()
             ),
@@ -276,13 +278,13 @@ class Visit:
         values["shown"] = sha256(repr(state).encode()).hexdigest()[:16]
         if script and headers.get("Shown-Figures") == values["shown"]:
             return web.Response(status=204)  # nothing has changed
-        # Where time has passed, and nothing was chosen, only figures change.
+        # If only time has passed, and nothing was chosen, only figures change.
         values["fragment"] = script and headers.get("HX-Trigger") != "live"
         if script and not values["fragment"]:
             return page("live.html", **values)
 
         async def listed() -> tuple[Controls, list[ListedEpoch], Sequence[range]]:
-            # In a thread: there may be 65,536 answers to look through.
+            # In a thread: there may be 65,536 answers to search.
             controls = await to_thread(Controls.of, request, subject.surveys, view)
             if script or not view.of_epochs:
                 return controls, [], older
@@ -316,7 +318,7 @@ class Visit:
         )
 
     def _others(self, manifest: Manifest, *, every: bool) -> Iterator[tuple[str, str]]:
-        """Yield surveys that a survey can be compared with: an id or a name, and a text."""
+        """Yield surveys for comparison with a survey: an id or a name, and a text."""
         catalogue = self.site.catalogue
         for other in catalogue.named(manifest.name):
             if other != manifest and {*other.categories} & {*manifest.categories}:
@@ -327,7 +329,7 @@ class Visit:
                 yield other.name, other.question
 
     def _version(self, survey: Manifest) -> str:
-        """Return the name of a survey among those of its name, by its publishing."""
+        """Return a survey's name among those of its name, by its publication."""
         return version_text(survey.sequence, self.site.catalogue.published_at(survey))
 
     def _versions(self, name: str) -> Iterator[tuple[Manifest, str, str]]:
@@ -342,7 +344,7 @@ class Visit:
 
 
 def dates_of(survey: Manifest, epochs: Sequence[int]) -> str:
-    """Return the text that asks for epochs of a survey, whatever is the newest."""
+    """Return the text that selects epochs of a survey, whichever is the newest."""
     return asked_text(survey.schedule, range(min(epochs), max(epochs) + 1))
 
 
@@ -371,7 +373,7 @@ def collector_health(totals: Mapping[str, Mapping[tuple[str, ...], float]]) -> I
 
 
 def _privacy_lines(manifest: Manifest) -> Iterator[str]:
-    """Yield the lines on privacy, in the words that users read."""
+    """Yield the lines on privacy, in the words for users."""
     dice, _, consent = summary(manifest)
     yield dice
     yield guess(guess_of(manifest.mechanism), str)

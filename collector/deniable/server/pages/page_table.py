@@ -1,4 +1,4 @@
-"""Every page: one table, which routes, tabs, controls, the login's redirects and metrics follow."""
+"""All pages in one table: the basis of routes, tabs, controls, redirects and metrics."""
 
 import re
 from dataclasses import dataclass
@@ -21,27 +21,27 @@ _ESTIMATES: Final = ("survey", "epoch", "level", "find", "group")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page(Route):
-    """One page for people, or what pages consist of: no part of the interface for programs."""
+    """One page for people, or a part of pages: not part of the interface for programs."""
 
     summary: str = ""
     media: str = HTML
-    answer: str  # who answers, as ``module:function`` of this package
-    tab: str = ""  # what stands in its tab: it is a view of a survey
-    takes: tuple[str, ...] = ()  # parameters of its query, which can be chosen on it
-    of_epochs: bool = False  # the epochs that it can be of are offered
-    across: bool = False  # it is of all surveys of the name, unless one is asked for
-    most: int = MOST_ROWS  # how many answers it shows; others are found by name, or downloaded
-    document: bool = False  # its template is that of all documents
-    downloads: tuple[str, ...] = ()  # paths of routes and pages that have the same figures
+    answer: str  # its function, as ``module:function`` of this package
+    tab: str = ""  # the title of its tab: it is a view of a survey
+    takes: tuple[str, ...] = ()  # query parameters that can be chosen on it
+    of_epochs: bool = False  # whether its possible epochs are offered
+    across: bool = False  # whether it is about all surveys of the name, unless one is selected
+    most: int = MOST_ROWS  # the number of answers shown; others are found by name, or downloaded
+    document: bool = False  # whether its template is that of all documents
+    downloads: tuple[str, ...] = ()  # paths of routes and pages with the same figures
 
     @property
     def kind(self) -> str:
-        """Return the name by which scripts and styles know the page."""
+        """Return the name of the page for scripts and styles."""
         return self.path.removeprefix(OF_SURVEY).lstrip("/") or "survey"
 
     @property
     def template(self) -> str:
-        """Return the file of what is its own: that of documents, or called as who answers."""
+        """Return the file of its template: that of documents, or one named like its function."""
         return "document.html" if self.document else f"{self.answer.partition(':')[2]}.html"
 
     def address(self, name: str) -> str:

@@ -1,4 +1,4 @@
-"""Rendering a page: its controls, and HTML in which texts are escaped and links are relative."""
+"""Rendering of a page: its controls, and HTML with escaped texts and relative links."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,7 +36,7 @@ _HEADERS: Final = {
     "Referrer-Policy": "same-origin",
 }
 _WIDTHS: Final = {"wide": 720, "narrow": 360}
-"""Of a chart beside its labels, and of one on a phone."""
+"""Widths of a chart beside its labels, and of one on a phone."""
 
 
 def rendered(template: str, **values: Any) -> str:
@@ -47,7 +47,7 @@ def rendered(template: str, **values: Any) -> str:
 def page(
     template: str, status: int = 200, *, frames: Iterable[str] = (), **values: Any
 ) -> web.Response:
-    """Return a whole page, which those origins may frame, and nobody else."""
+    """Return a whole page, which only those origins may frame."""
     body = rendered(template, **values)
     answer = web.Response(
         status=status, text=body, content_type=HTML, charset="utf-8", headers=_HEADERS
@@ -64,20 +64,20 @@ def shown_elsewhere(answer: web.Response, *, public: bool) -> web.Response:
 
 
 def root_of(request: web.BaseRequest) -> str:
-    """Return the way from a page to where the collector's paths begin."""
-    # The path as it came: an encoded slash is no slash.
+    """Return the relative path from a page to the root of the collector's paths."""
+    # The path as received: an encoded slash is not a slash.
     return "../" * (request.rel_url.raw_path.count("/") - 1) or "./"
 
 
 def is_script(request: web.BaseRequest) -> bool:
-    """Return whether a page that is open asks for what changes of it."""
+    """Return whether an open page requests its changing part."""
     headers = request.headers
     return "HX-Request" in headers and "HX-History-Restore-Request" not in headers
 
 
 def here(request: web.BaseRequest) -> dict[str, str]:
-    """Return where a page is, relative to itself."""
-    # As it came: in a decoded one, "C#" ends the query.
+    """Return a page's location, relative to itself."""
+    # As received: in a decoded one, "C#" ends the query.
     url = request.rel_url
     return {"here": url.raw_path.rpartition("/")[2], "query": url.raw_query_string}
 
@@ -107,7 +107,7 @@ _TERMS: Final = re.compile(rf"\b({'|'.join(GLOSSARY)})\b", re.IGNORECASE)
 
 
 def explained(text: str) -> str:
-    """Return a text as HTML; its first term shows what it means when pointed at or pressed."""
+    """Return a text as HTML; its first term shows a definition when pointed at or pressed."""
     return _TERMS.sub(_term, escape(text), count=1)
 
 
@@ -142,21 +142,21 @@ def _environment() -> "Environment":
 
 
 MOST_LISTED: Final = 1024
-"""Answers to choose from; of more, one is written."""
+"""Answers in a list of choices; with more, the answer is typed."""
 
 MOST_CELLS: Final = 200
-"""Of a table of two questions; more take too long here."""
+"""Cells of a table of two questions; more take too long here."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """The questions that a survey can be asked, and the one that is.
+    """The available questions about a survey, and the chosen one.
 
     Attributes:
         kinds: keys and titles of the questions; kind: the key of the chosen one.
-        answers: that can be chosen, if they are not too many; of several questions, with theirs.
+        answers: the available answers, if they are not too many; for several questions, with these.
         questions: names of the survey's questions, if it has several.
-        query: what is chosen; within a group, the first answers unless others are.
+        query: the choices; within a group, the first answers by default.
     """
 
     kinds: tuple[tuple[str, str], ...]
@@ -194,7 +194,7 @@ class Asking:
 LEVELS: Final = tuple((text, level_text(float(text))) for text in ("0.5", "0.9", "0.95", "0.99"))
 WIDTHS: Final = ("0.05", "0.005", "0.01", "0.02", "0.03", "0.1")
 _EPSILONS: Final = ("0.25", "0.5", "1", "1.5", "2", "3", "4")
-"""Of a plan, beside the survey's own, which is planned unless another is chosen."""
+"""Epsilons of a plan, in addition to the survey's own, which is the default."""
 
 
 def plan_epsilons(manifest: Manifest) -> tuple[str, ...]:
@@ -203,23 +203,23 @@ def plan_epsilons(manifest: Manifest) -> tuple[str, ...]:
 
 
 MOST_OFFERED: Final = 120
-"""Answers to be added up."""
+"""Answers that can be added up."""
 
 MOST_REPEATED: Final = 4096
-"""Of surveys with more answers, a page tells of one epoch only."""
+"""For surveys with more answers, a page covers one epoch only."""
 
 
 @dataclass(frozen=True, slots=True)
 class Controls:
-    """The controls of a page whose choices its query does not list, as they are chosen."""
+    """The controls of a page whose choices are not in its query, with their current values."""
 
-    sought: bool = False  # whether answers are looked for by name
+    sought: bool = False  # whether answers can be searched by name
     groups: tuple[str, ...] = ()
     offered: tuple[str, ...] = ()
     many: bool = False  # whether more could be offered
-    widths: tuple[tuple[str, str], ...] = ()  # of a plan, with what they are called
+    widths: tuple[tuple[str, str], ...] = ()  # of a plan, with their names
     epsilons: tuple[tuple[str, str], ...] = ()
-    asking: Asking | None = None  # which questions there are, on the page of these
+    asking: Asking | None = None  # the available questions, on the page for these
 
     @classmethod
     def of(cls, request: web.BaseRequest, surveys: Sequence[Manifest], page: Page) -> "Controls":
@@ -244,7 +244,7 @@ class Controls:
                 *survey.categories,
             )
         )
-        # No text of whoever made a link.
+        # Texts from a link's author are not accepted.
         groups = tuple(name for name in asked_groups(request) if name in answers)
         offered = tuple(answers)
         many = len(answers) > MOST_OFFERED
@@ -256,7 +256,7 @@ class Controls:
 
 
 def width_text(manifest: Manifest, width: float) -> str:
-    """Return a margin of error of shares in points; or of numbers, as this part of their range."""
+    """Return a margin of error of shares in points; or for numbers, as this part of their range."""
     from deniable.planning.plans import Figure, has_shares
 
     figure, values = Figure.of(manifest), manifest.values
@@ -269,7 +269,7 @@ def width_text(manifest: Manifest, width: float) -> str:
 def epoch_choices(
     manifest: Manifest, epochs: Sequence[ListedEpoch], *, together: bool
 ) -> Iterator[tuple[str, str]]:
-    """Yield which epochs there are to choose from, by their days, and what they are called.
+    """Yield the epochs to choose from, by their days, with their names.
 
     All of them ``together`` can be one more choice.
     """
@@ -287,7 +287,7 @@ def epoch_choices(
 
 
 def weeks_of(schedule: Schedule, now: float) -> Iterator[tuple[str, str]]:
-    """Yield last week, and the one before it, of a survey with several epochs a week."""
+    """Yield last week, and the previous one, for a survey with several epochs a week."""
     week = UNITS["week"]
     if schedule.epoch_seconds < week and week % schedule.epoch_seconds == 0:
         for text, instant in (("last week", now), ("the week before", now - week)):
@@ -296,7 +296,7 @@ def weeks_of(schedule: Schedule, now: float) -> Iterator[tuple[str, str]]:
 
 
 def box_text(text: str, schedule: Schedule) -> str:
-    """Return the text of a box for a choice, which has dates of epochs in place of numbers."""
+    """Return the text of a box for a choice, with dates of epochs instead of numbers."""
     try:
         return asked_text(schedule, epoch_range(text, schedule, 0)) if text[:1].isdigit() else text
     except ValueError:  # such as an id
@@ -304,12 +304,12 @@ def box_text(text: str, schedule: Schedule) -> str:
 
 
 _CARRIED: Final = ("survey", "epoch", "level", "group")
-"""The choices that hold on every view, unless it has none such."""
+"""The choices that are kept on every view that has them."""
 
 
 def carried(query: "MultiMapping[str]", view: Page) -> list[tuple[str, str]]:
     """Return the choices with which another view is opened."""
-    dated = "epoch" in view.takes and not view.across  # over time there are all
+    dated = "epoch" in view.takes and not view.across  # a series shows all epochs
     return [(k, v) for k, v in query.items() if k in _CARRIED and (dated or k != "epoch")]
 
 
@@ -322,7 +322,7 @@ def tabs(request: web.BaseRequest, name: str) -> Iterator[tuple[Page, str]]:
 
 
 def unseen(query: "MultiMapping[str]", view: Page) -> list[tuple[str, str]]:
-    """Return the choices that the controls of a view do not have, and its form keeps."""
+    """Return the choices that the controls of a view lack, and its form keeps."""
     kept = carried(query, view)
     return [(k, v) for k, v in kept if k == "survey" or k not in view.takes]
 
@@ -344,5 +344,5 @@ def downloads(
 
 
 def free_epsilon(manifest: Manifest) -> bool:
-    """Return whether a survey fits any epsilon: one of shares, whose reports are all alike."""
+    """Return whether a survey fits any epsilon: one with shares, whose reports are all alike."""
     return manifest.values is None and not manifest.kind.first_round_kept

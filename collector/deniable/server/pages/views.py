@@ -1,4 +1,4 @@
-"""The views of a survey: what each asks for, and what its template is filled in with."""
+"""The views of a survey: the data that each requests, and the values for its template."""
 
 from asyncio import to_thread
 from collections.abc import Callable, Sequence
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from deniable.estimates import Comparison, Histogram
 
 _SMALL: Final = 300
-"""Pixels of a chart in the list of surveys."""
+"""The width in pixels of a chart in the list of surveys."""
 _ON_CARD: Final = 5
 
 
@@ -65,11 +65,11 @@ async def figures(visit: Visit) -> web.Response:
         histogram = histogram_of(subject.newest, counts, level)
         crossed = histogram.crossed and not (view or wanted or raw)
         document = _crossed(histogram) if crossed and not groups else None
-        if groups:  # whose interval is its own, unlike those of all answers
+        if groups:  # its interval is separate from those of all answers
             document = compare(histogram, list(groups), None).document()
         elif document is None:
             document = histogram.document(view, find=wanted, raw=raw)
-        # What they reveal stands below, in full.
+        # The page shows in full below what they reveal.
         facts = [fact for fact in document.facts if fact.label != "reveals"]
         document = replace(document, facts=facts)
         if limit is not None and (groups or numeric):
@@ -90,7 +90,7 @@ async def figures(visit: Visit) -> web.Response:
 
 
 def _crossed(histogram: "Histogram") -> Document | None:
-    """Return single questions' shares, and two questions in a table; None of more, or of many."""
+    """Return single questions' shares, and two questions in a table; None for more, or for many."""
     from deniable.presenting.histogram import rows_document
     from deniable.presenting.rows import ShownRows, at_once, crossed_rows
 
@@ -105,7 +105,7 @@ def _crossed(histogram: "Histogram") -> Document | None:
 
 
 async def line(visit: Visit) -> web.Response:
-    """Answer with the newest figure of a survey, and how it developed, for the list of all."""
+    """Answer with the newest figure of a survey, and its development, for the list of all."""
     site = visit.site
     subject = site.figures.listed(await visit.subject())
 
@@ -130,7 +130,7 @@ async def line(visit: Visit) -> web.Response:
 
 
 async def card(visit: Visit) -> web.Response:
-    """Answer with the main figures in little room, for the pages of others to frame."""
+    """Answer with the main figures in little space, for other sites' pages to frame."""
     subject, site = await visit.subject(), visit.site
     manifest, level = subject.newest, asked_level(visit.request)
 
@@ -189,7 +189,7 @@ async def chart(visit: Visit) -> web.Response:
 
 
 def _file(visit: Visit, surveys: Sequence[Manifest], body: bytes) -> web.Response:
-    headers = {"Content-Disposition": "attachment"}  # links say by which name
+    headers = {"Content-Disposition": "attachment"}  # links supply the name
     answer = web.Response(body=body, content_type=visit.page.media, headers=headers)
     is_public = visit.site.catalogue.is_public
     return shown_elsewhere(answer, public=all(is_public(survey.name) for survey in surveys))
@@ -202,7 +202,7 @@ def _no_figures(title: str, text: str) -> bytes:
 
 
 def _asked_view(request: web.BaseRequest) -> str | None:
-    """Return the view that was chosen; None is the histogram's own choice."""
+    """Return the chosen view; None is the histogram's own choice."""
     return asked_choice(request, "view", VIEWS) if "view" in request.query else None
 
 
@@ -232,7 +232,8 @@ async def series(visit: Visit) -> web.Response:
         if not (figures.numeric or groups):
             names = largest_shares(figures.histograms, wanted, everywhere=False)
         most = visit.page.most
-        # Those that are chosen by their estimates, chance has helped: see deniable.presenting.rows.
+        # If answers are chosen by their estimates, chance helped them: see
+        # deniable.presenting.rows.
         cut = len(names) > most
         chosen = [
             (label, estimates)
@@ -272,10 +273,10 @@ async def compare(visit: Visit) -> web.Response:
 
 
 def _both_sides(sides: Sides, comparison: "Comparison") -> dict[str, str]:
-    """Return the choices that ask for the same sides of a comparison later, too."""
+    """Return the choices that select the same sides of a comparison later, too."""
     (ours, other), against = sides.subject.surveys, comparison.against
     pinned = {"survey": ours.survey_id.hex()[:12]}
-    if against is None or sides.across:  # a note says which epochs
+    if against is None or sides.across:  # a note determines the epochs
         return pinned
     version = other.survey_id.hex()[:12] if other.name == ours.name else other.name
     which = "" if other == ours else f"{version}:"
@@ -301,9 +302,9 @@ async def difference_chart(visit: Visit) -> web.Response:
 async def _comparing(
     visit: Visit, subject: Subject
 ) -> "tuple[Sides, Callable[[Sequence[EpochCounts]], tuple[Comparison, list[str]]]]":
-    """Return both sides, and what makes the comparison that is asked for of their counts.
+    """Return both sides, and the function that computes the requested comparison from their counts.
 
-    It is of a share, of the largest ones, a mean or a quantile; notes say which are the largest.
+    It is of a share, of the largest ones, a mean or a quantile; notes name the largest.
     """
     request, most = visit.request, visit.page.most
     sides, groups = await asked_sides(visit.site.figures, request, subject), asked_groups(request)
@@ -327,13 +328,13 @@ async def _comparing(
 
 
 def _largest_notes(chosen: int, matching: int, total: int) -> list[str]:
-    """Return the note of answers that were chosen by their shares in all epochs together."""
+    """Return the note about answers that were chosen by their shares in all epochs together."""
     largest = ", the largest of all these epochs together," if chosen < matching else ""
     return [f"{chosen:,} of {total:,} answers{largest} are shown."] * (chosen < total)
 
 
 async def plan(visit: Visit) -> web.Response:
-    """Answer with the ways to ask, and the reports that each takes."""
+    """Answer with the ways to ask, and the reports that each needs."""
     subject, request = await visit.subject(figured=False), visit.request
     width = asked_choice(request, "width", WIDTHS)
     epsilon = asked_choice(request, "epsilon", plan_epsilons(subject.newest))

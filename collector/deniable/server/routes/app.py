@@ -50,10 +50,11 @@ _DAY_SECONDS = "86400"
 class CrossOrigin:
     """The other origins whose pages may read public surveys, or report, in a browser (CORS).
 
-    None by default. Pages of ``cross_origins`` may read what anyone may read of public surveys.
-    Pages of ``upload_origins`` may be devices: upload a report, and ask what devices ask, at the
-    paths ``of_devices``. Neither ever with a token or a cookie. It does not stop clients other than
-    browsers: it says whose pages may use their visitors' browsers for this.
+    None by default. Pages of ``cross_origins`` may read everything about public surveys that is
+    open to anyone. Pages of ``upload_origins`` may be devices: they may upload a report, and send
+    devices' requests, at the paths ``of_devices``. Neither may ever send a token or a cookie. It
+    does not stop clients other than browsers: it lists the pages that may use their visitors'
+    browsers for this.
     """
 
     def __init__(
@@ -67,7 +68,7 @@ class CrossOrigin:
     def allow(
         self, request: web.BaseRequest, route: Route | None, name: str, answer: web.Response
     ) -> None:
-        """Let an origin that is allowed read the answer."""
+        """Let an allowed origin read the answer."""
         readable, of_devices = self._is_readable(route, name), self._is_of_devices(route)
         if not (readable or of_devices) or {"Authorization", "Cookie"} & {*request.headers}:
             return
@@ -77,10 +78,10 @@ class CrossOrigin:
             return
         answer.headers["Vary"] = "Origin"
         if of_devices and origin in self._upload_origins:
-            # A device that found no state needs the date; one that is asked to wait, how long.
+            # A device without a state needs the date; one that must wait needs the duration.
             answer.headers["Access-Control-Expose-Headers"] = "Date, Retry-After"
-            # A page cannot ask for a connection of its own, and a browser sends again by itself
-            # what a connection that it had used before has lost.
+            # A page cannot request a new connection, and a browser automatically resends requests
+            # lost on a reused one.
             answer.force_close()
         elif not readable or not {origin, "*"} & self._origins:
             return
@@ -96,7 +97,7 @@ class CrossOrigin:
             "Access-Control-Max-Age": _DAY_SECONDS,
         }
         if of_devices and route.method == "POST":
-            headers["Access-Control-Allow-Headers"] = "Content-Type"  # of an upload
+            headers["Access-Control-Allow-Headers"] = "Content-Type"  # for an upload
         return web.Response(status=204, headers=headers)
 
     def _is_readable(self, route: Route | None, name: str) -> bool:
@@ -124,9 +125,9 @@ async def build_server(
     catalogue: Catalogue | None = None,
     gauges: Gauges | None = None,
 ) -> CollectorServer:
-    """Return the server, not listening yet; the surveys are read.
+    """Return the server, not listening yet; the surveys have been read.
 
-    The caller closes the store. Meters, catalogue and gauges are this server's alone by default.
+    The caller closes the store. By default, meters, catalogue and gauges are this server's own.
     """
     meters = meters or Meters()
     catalogue = catalogue or Catalogue(store, config.authority, clock, config.public)
@@ -134,7 +135,7 @@ async def build_server(
     await catalogue.read()
     figures, throttle = FigureService(store, catalogue, clock, config.relayed_from), LogThrottle()
     limits, keyring = SenderLimits(config), GatewayKeyring(config, catalogue)
-    with suppress(Refusal):  # what is wrong with its keys is logged at the start
+    with suppress(Refusal):  # faulty keys are logged at the start
         keyring.read()
     published = Published(catalogue, clock, keyring)
     of_devices: dict[str, DeviceHandler] = {
@@ -172,7 +173,7 @@ async def build_server(
 def build_metrics_server(config: Config, meters: Meters, gauges: Gauges) -> CollectorServer:
     """Return the server for the metrics' own address, where anyone may read them.
 
-    It also answers whether the process lives: no flood of devices fills it.
+    It also answers whether the process is alive, even when devices flood the other.
     """
     handlers = {"/healthz": _healthy, "/metrics": _metrics(meters, gauges)}
     cross_origin = CrossOrigin(config, lambda _: False)
@@ -214,20 +215,20 @@ def _server(
 
 
 def _is_for_people(request: web.BaseRequest, route: Route | None) -> bool:
-    """Return whether a browser shows the answer: that of a page, or of an unknown path."""
+    """Return whether a browser displays the answer: for a page, or an unknown path."""
     if route is not None:
         return isinstance(route, Page) and route.media not in {JSON, CSV}
     return HTML in request.headers.get("Accept", "") and not request.path.startswith("/v1/")
 
 
 def _unless_unexpected(request: web.BaseRequest) -> web.Response | None:
-    """Return the answer to a feature of HTTP that is not supported here; None for anything else."""
+    """Return the answer to an unsupported feature of HTTP; None for anything else."""
     if "#" in request.raw_path:
         raise Refusal(RefusalCode.MALFORMED, "a request's target has no fragment")
     headers = request.headers
     if headers.get("Expect", _CONTINUE).lower() != _CONTINUE:
         return plain_problem(417, "Expectation Failed")
-    # Further codings, such as gzip, would have to be undone.
+    # Further codings, such as gzip, would have to be decoded.
     if headers.get("Transfer-Encoding", _CHUNKED).lower() != _CHUNKED:
         return plain_problem(501, "Not Implemented")
     return None

@@ -31,8 +31,8 @@ _MOST_SECONDS: Final = 2.0
 class Catalogue:
     """Surveys by id and by name, signed by the authority's keys.
 
-    Another process publishes into the store while the server runs, so that it is read again: at
-    most once a second and one reading at a time, whatever is asked.
+    Another process may publish into the store while the server runs, so it is read again: at most
+    once a second and one read at a time, whatever the requests.
     """
 
     def __init__(
@@ -43,10 +43,10 @@ class Catalogue:
         public: Collection[str] = (),
     ) -> None:
         self._store = store
-        self.chain: tuple[bytes, ...] = (authority,)  # its keys, the one that signs now last
+        self.chain: tuple[bytes, ...] = (authority,)  # its keys, the current one last
         self.rotations: list[bytes] = []  # envelopes, oldest first
         self.log = PublicLog(StoredLog((), "", ""))
-        self._unsound = self.log.stored  # what was read last and is no log
+        self._unsound = self.log.stored  # the last text that was not a valid log
         self._clock = clock
         self._opened: dict[bytes, Manifest] = {}
         self._by_id: dict[bytes, Manifest] = {}
@@ -57,14 +57,14 @@ class Catalogue:
         self._public = public
         self._opened_to_all: dict[str, bool] = {}
         self._read_last: tuple[list[bytes], tuple[bytes, ...]] | None = None
-        self.changes = 0  # grows whenever what is published may have changed
+        self.changes = 0  # increases whenever the published data may have changed
         self._began_at = 0.0
         self._waited_until = 0.0
         self._reading: asyncio.Task[None] | None = None
         self._away = False
 
     async def read(self) -> None:
-        """Read the store, or wait for the reading that is under way."""
+        """Read the store, or wait for the current read."""
         await asyncio.shield(self._begin())
 
     async def reread(self) -> None:
@@ -74,11 +74,11 @@ class Catalogue:
         if reading is None or (reading.done() and not recently):
             reading = self._begin()
         if not reading.done():
-            # The deadline is the reading's: whoever comes later gets what stands at once.
+            # The deadline is the read's: later callers get the present content at once.
             await asyncio.wait({reading}, timeout=self._waited_until - monotonic())
 
     def check(self) -> None:
-        """Return if an unknown survey is not published; raise if that cannot be known."""
+        """Return if an unknown survey is not published; raise if that cannot be determined."""
         if self._reading is None or not self._reading.done():
             raise Unreachable("the store does not answer")
         self._reading.result()
@@ -92,7 +92,7 @@ class Catalogue:
         return self._reading
 
     def _tell(self, reading: "asyncio.Task[None]") -> None:
-        """Log the first failure of several in succession."""
+        """Log the first of several consecutive failures."""
         error = None if reading.cancelled() else reading.exception()
         if error is not None and not self._away:
             reason = error if isinstance(error, StoreError) else type(error).__name__
@@ -101,7 +101,7 @@ class Catalogue:
 
     async def _read(self) -> None:
         envelopes = await self._store.surveys()
-        # After the surveys: whatever key signed those is known then.
+        # After the surveys, so that every key that signed them is known.
         self._follow(await self._store.rotations())
         await self._read_log()
         self._opened_to_all = await self._store.public()
@@ -110,7 +110,7 @@ class Catalogue:
         if ended != self._ended:
             self._ended = ended
             self.changes += 1
-        # What could not be opened is tried again with another chain only.
+        # Envelopes that could not be opened are tried again only with another chain.
         if (envelopes, self.chain) == self._read_last:
             return
         by_name: dict[str, list[Manifest]] = {}
@@ -133,7 +133,7 @@ class Catalogue:
                 _LOG.error("the stored rotations are not offered: %s", refusal)
 
     async def _read_log(self) -> None:
-        """Read the public log's new entries; all of them, if it is not the same log as before."""
+        """Read the public log's new entries, or all if it is not the same log as before."""
         known = self.log.stored
         for entries in (known.entries, ()) if known.entries else ((),):
             stored = await self._store.log(len(entries))
@@ -181,7 +181,7 @@ class Catalogue:
         return self._published.get(manifest.survey_id)
 
     def is_public(self, name: str) -> bool:
-        """Return whether anyone may read a name's figures, by a decision or else by the setting."""
+        """Return whether anyone may read a name's figures, by a decision or the setting."""
         return self._opened_to_all.get(name, name in self._public)
 
     def all(self) -> list[Manifest]:

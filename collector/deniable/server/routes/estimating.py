@@ -1,6 +1,6 @@
-"""Costly answers, made seldom: figures one at a time and kept, the store's shared by all.
+"""Costly answers, computed rarely: figures one at a time and cached, the store's shared by all.
 
-No client can have them made as often as it asks.
+No client can request them as often as it likes.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ _AT_ONCE: Final = 4096
 
 
 class SharedAnswer(Generic[Result]):
-    """One answer of the store for all that ask within five seconds, with a patience for waiting."""
+    """One answer of the store for all requests within five seconds, with a limited wait."""
 
     def __init__(
         self,
@@ -41,11 +41,11 @@ class SharedAnswer(Generic[Result]):
         self._asked_at = 0.0
 
     async def get(self) -> Result:
-        """Return the answer, or raise what asking raised; later callers get the same for a while.
+        """Return the answer, or raise the query's error; later callers get the same for a while.
 
         Raises:
-            Unreachable: also if there is no answer in time; the next caller waits for the query
-                under way, and does not begin a second one.
+            Unreachable: also if there is no answer in time; the next caller waits for the current
+                query, and does not start a second one.
         """
         now = self._clock()
         asking = self._asking
@@ -76,12 +76,12 @@ def _retrieve_outcome(answer: "asyncio.Future[Any]") -> None:
 
 
 class Estimating:
-    """The one queue for figures, and a cache of the latest.
+    """The only queue for figures, with a cache of the latest.
 
-    A matrix of thousands of categories takes seconds to invert: in a thread, so that uploads get
-    their turn; and one at a time, so that many readers take no more than one. Afterwards nothing is
-    made for ``rest`` times as long as that took. Figures up to ``fresh`` seconds old are not made
-    again for new reports: many watch the same page. A limited number is kept.
+    Inverting a matrix of thousands of categories takes seconds: it runs in a thread, so that
+    uploads get their turn, and one at a time, so that many readers use no more than one. Afterwards
+    nothing is computed for ``rest`` times as long as that took. Figures up to ``fresh`` seconds old
+    are not recomputed for new reports, since many watch the same page. A limited number is kept.
     """
 
     def __init__(self, rest: float = 0.0, fresh: float = 0.0, most: int = _MOST_KEPT) -> None:
@@ -96,9 +96,9 @@ class Estimating:
     async def in_turn(
         self, request: web.BaseRequest, work: Callable[[], Awaitable[Result]]
     ) -> Result:
-        """Do the work once it is this request's turn.
+        """Do the work when it is this request's turn.
 
-        Also the store is asked in turn only: reading a million counts takes a while, too.
+        The store is also queried in turn: reading a million counts takes a while, too.
 
         Raises:
             Overloaded: if too many wait.
@@ -130,9 +130,9 @@ class Estimating:
         read: Callable[[], Awaitable[Sequence[EpochCounts]]],
         packed: Callable[[Sequence[EpochCounts]], bytes],
     ) -> bytes | None:
-        """Return the packed result of the counts, made once while nothing new has come.
+        """Return the packed result of the counts, computed once until there are new ones.
 
-        None if there are no counts. Otherwise as :meth:`in_turn`.
+        None if there are no counts. Otherwise as for :meth:`in_turn`.
         """
 
         async def work() -> bytes | None:
@@ -141,12 +141,12 @@ class Estimating:
                 return None
             key = subject, tuple((epoch.survey_id, epoch.epoch, epoch.standing) for epoch in counts)
             mark, made_at, body = self._kept.pop(key, ((), 0.0, b""))
-            # There may be a million counts; they only grow, so that their sum tells them apart.
+            # There may be a million counts; they only grow, so their sum identifies them.
             counted = tuple((epoch.reports, epoch.distrusted) for epoch in counts)
             if mark != counted and not (mark and monotonic() < made_at + self._fresh):
                 body = await asyncio.to_thread(packed, counts)
                 mark, made_at = counted, monotonic()
-            self._kept[key] = mark, made_at, body  # the one asked for last is forgotten last
+            self._kept[key] = mark, made_at, body  # the most recently requested is dropped last
             while (
                 len(self._kept) > self._most
                 or sum(len(kept) for *_, kept in self._kept.values()) > _MOST_KEPT_BYTES
@@ -158,7 +158,7 @@ class Estimating:
 
 
 def packed_json(value: object) -> bytes:
-    """Return JSON as ``json.dumps`` has it, made piece by piece.
+    """Return the same JSON as ``json.dumps``, piece by piece.
 
     That function blocks all other threads until its end: for 65,536 categories a third of a second.
     """

@@ -18,9 +18,9 @@ _STORE_FULL: Final = "the store is full: reports are refused until there is spac
 
 
 def answer_to(error: Exception, meters: Meters, throttle: LogThrottle) -> web.Response:
-    """Return the answer to what a handler raised; count it.
+    """Return the answer to a handler's error; count it.
 
-    What an operator should know is logged, but seldom: any number of requests can cause it.
+    Errors of interest to an operator are logged, but rarely: any number of requests can cause them.
     """
     if isinstance(error, StoreError) and throttle(type(error).__name__):
         busy, full = isinstance(error, Overloaded), isinstance(error, StoreFull)
@@ -38,7 +38,8 @@ def answer_to(error: Exception, meters: Meters, throttle: LogThrottle) -> web.Re
             answer.headers["Allow"] = str(error)
             return answer
         case ConnectionError():
-            # The device is gone, and nobody reads this. Raised on, aiohttp would log who it was.
+            # The device is gone, and nobody reads this. If it were raised, aiohttp would log the
+            # address.
             return plain_problem(400, "connection lost")
         case _:
             # The last resort: no stack trace reaches the network.
@@ -62,4 +63,4 @@ _REFUSALS: Final = (
     (web.RequestPayloadError, RefusalCode.MALFORMED, "the body's chunks are not valid HTTP"),
     (_TooLarge, RefusalCode.TOO_LARGE, "the body is too large; send fewer at once"),
 )
-"""The answers to other errors; the first that fits applies."""
+"""The answers to other errors; the first match applies."""

@@ -61,7 +61,7 @@ _MOST_COVARIED: Final = 512
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """The surveys and epochs that a request is about, and its queue."""
+    """The surveys and epochs of a request, and its queue."""
 
     estimating: Estimating
     surveys: tuple[Manifest, ...]  # the newest first
@@ -75,7 +75,7 @@ class Subject:
 
 
 class FigureService:
-    """A maker of figures from surveys' counts, for those who may see them."""
+    """A source of figures from surveys' counts, for authorised readers."""
 
     def __init__(
         self, store: Store, catalogue: Catalogue, clock: Callable[[], float], relayed_from: int
@@ -84,11 +84,11 @@ class FigureService:
         self._relayed_from = relayed_from
         self.catalogue = catalogue
         self.clock = clock
-        # Apart, so that strangers do not keep analysts waiting; and strangers have a quarter of the
-        # processor at most, since every epoch and level is work of its own.
+        # Separate, so that the public does not keep analysts waiting. The public gets at most a
+        # quarter of the processor, since every epoch and level is separate work.
         self._public = Estimating(_PUBLIC_REST, _PUBLIC_FRESH, _MOST_LISTED)
         self._analysts = Estimating()
-        # Apart, too: a long list keeps no page waiting.
+        # Also separate: a long list keeps no page waiting.
         self._for_lists = Estimating(most=_MOST_LISTED)
 
     def handlers(self) -> dict[str, Handler]:
@@ -206,7 +206,7 @@ class FigureService:
             histogram = histogram_of(subject.newest, counts)
             try:
                 return packed_json(covariance_map(histogram))
-            except ValueError as error:  # a single report has none, and a mean alone never
+            except ValueError as error:  # a single report has none, and a mean alone never has
                 few = RefusalCode.TOO_FEW_REPORTS
                 code = few if histogram.categories else RefusalCode.BAD_QUERY
                 raise Refusal(code, str(error)) from error
@@ -221,10 +221,10 @@ class FigureService:
         across: bool = False,
         figured: bool = False,
     ) -> Subject:
-        """Return the subject of a request; Refusal if that may not be seen, or there is none.
+        """Return the subject of a request; Refusal if it may not be seen, or does not exist.
 
-        It is ``across`` all surveys of the name, unless one or its epochs are asked for. Unless one
-        is, it can be the newest that is ``figured``: that has figures, if there is any.
+        It is ``across`` all surveys of the name, unless one or its epochs are selected. Unless one
+        is, it can be the newest that is ``figured``, that is, has figures, if there is any.
         """
         estimating = await self.queue(request, name)
         manifest, awaited = await asked_survey(request, self.catalogue, name), None
@@ -241,7 +241,7 @@ class FigureService:
         return Subject(estimating, named, epochs, awaited)
 
     def listed(self, subject: Subject) -> Subject:
-        """Return a subject for a survey in a list; the figures of all these surveys are kept."""
+        """Return a subject for a survey in a list; the figures of all these surveys are cached."""
         if subject.estimating is self._analysts:
             return replace(subject, estimating=self._for_lists)
         return subject
@@ -254,10 +254,10 @@ class FigureService:
         packed: Callable[[Sequence[EpochCounts]], bytes],
         read: Callable[[Subject], Awaitable[Sequence[EpochCounts]]] | None = None,
     ) -> bytes:
-        """Return the packed result of a subject's counts, made in the queue.
+        """Return the packed result of a subject's counts, computed in the queue.
 
         Raises:
-            Refusal: too-few-reports if there are none, or why there is no answer.
+            Refusal: too-few-reports if there are none, or the reason for a missing answer.
         """
 
         def unless_wrong(counts: Sequence[EpochCounts]) -> bytes:
@@ -284,14 +284,14 @@ class FigureService:
         return appear_text(survey, self.clock(), self.catalogue.ended_at(survey), epochs)
 
     async def epoch_counts(self, subject: Subject) -> Sequence[EpochCounts]:
-        """Return counts of the epochs asked for; of the newest by default."""
+        """Return counts of the requested epochs; of the newest by default."""
         now, since = self.clock(), self._relayed_from
         return await shown_counts(self.store, subject.newest, subject.epochs, now, since)
 
     async def across(self, subject: Subject) -> Sequence[EpochCounts]:
-        """Return counts of all surveys that ask the same: of as many newest epochs as fit.
+        """Return counts of all surveys with the same question: of as many newest epochs as fit.
 
-        The newest survey first, and of each the epochs in their order.
+        The newest survey is first, with its epochs in order.
         """
         counts: list[EpochCounts] = []
         for manifest in asked_alike(subject.newest, subject.surveys):
@@ -316,7 +316,7 @@ class FigureService:
             if public:
                 return self._public
             raise
-        # Nobody knows how many have a link.
+        # The number of people with a link is unknown.
         return self._public if role is Role.READER else self._analysts
 
 
@@ -330,13 +330,13 @@ class NothingBefore(Refusal):
 
 @dataclass(slots=True)
 class Sides:
-    """The two sides of a comparison: a subject, and what it is compared with.
+    """The two sides of a comparison: a subject, and the other side.
 
     Attributes:
         subject: both surveys, and the epochs of the first; None: its newest closed.
-        epochs: of the other; None: of the same dates, if it has them; or those before.
-        at, across: the time and text of a note, if that says which epochs are compared.
-        before: how many of the counts that were read are the other side's.
+        epochs: those of the other; None: the same dates, if it has them; or those before.
+        at, across: the time and text of a note, if that determines the compared epochs.
+        before: how many of the counts belong to the other side.
     """
 
     subject: Subject

@@ -1,10 +1,11 @@
-"""The gateway of RFC 9458: devices' requests that a relay passed on, and their sealed answers.
+"""The gateway of RFC 9458: devices' requests from a relay, and their sealed answers.
 
 G1. Requests are dispatched in this process, to the handlers that answer the same routes directly,
-    and only to those that devices ask.
-G2. Whatever could be opened gets a sealed answer, a refusal too: the relay sees status 200 and one
-    of few sizes.
-G3. The relay's address, which pays, and the request inside meet in no log and no meter.
+    and only for devices' routes.
+G2. Every request that could be opened gets a sealed answer, even a refusal: the relay sees status
+    200 and one of few sizes.
+G3. The relay's address, which is charged, and the inner request never appear in the same log line
+    or meter.
 """
 
 import logging
@@ -57,7 +58,7 @@ _SECONDS_BETWEEN_LOOKS: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class HeldKeys:
-    """The keys with which a worker opens requests, and their list as the authority signed it."""
+    """The keys with which a worker opens requests, and their signed list."""
 
     signed: bytes
     listed: GatewayKeys
@@ -65,7 +66,7 @@ class HeldKeys:
 
 
 class GatewayKeyring:
-    """The keys in the file; with none, the collector has no gateway."""
+    """The keys in the file; without a file, the collector has no gateway."""
 
     def __init__(
         self, config: Config, catalogue: Catalogue, clock: Callable[[], float] = monotonic

@@ -1,4 +1,4 @@
-"""``/openapi.json``: the routes and the JSON that they answer, as OpenAPI 3.1 describes them."""
+"""``/openapi.json``: the routes and their JSON, described in OpenAPI 3.1."""
 
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
@@ -139,8 +139,8 @@ _SCHEMAS: Final[dict[str, Json]] = {
 
 
 def schemas() -> dict[str, Json]:
-    """Return the schemas by name; each object has exactly the members that it lists."""
-    # With numpy and scipy.
+    """Return the schemas by name; each object has exactly its listed members."""
+    # This imports numpy and scipy.
     from deniable.presenting.comparison import COMPARISON_SCHEMA
     from deniable.presenting.fields import HISTOGRAM_SCHEMAS
     from deniable.presenting.series import SERIES_SCHEMA
@@ -222,7 +222,7 @@ _TOKEN: Final = {
 
 
 def openapi_document(config: Config) -> dict[str, Any]:
-    """Return the document of a collector with these settings."""
+    """Return the document for a collector with these settings."""
     return {
         "openapi": "3.1.0",
         "info": {
@@ -276,7 +276,7 @@ def _answers(route: Route, method: str) -> dict[str, Any]:
     answers: dict[str, Any] = {"200": {"description": route.summary}}
     if not bodiless:
         schema: Json = {"schema": reference(route.schema)} if route.schema else {}
-        if "view" in (route.parameters or ()):  # of groups it is compared with nothing
+        if "view" in (route.parameters or ()):  # groups are compared with nothing
             schema = {"schema": {"oneOf": [*schema.values(), reference("Comparison")]}}
         answers["200"]["content"] = {RESPONSE_TYPE if opened else route.media: schema}
         if "format" in (route.parameters or ()):

@@ -86,7 +86,7 @@ class Published:
         return json_answer(self._describe(await asked_survey(request, self._catalogue, name)))
 
     def _describe(self, manifest: Manifest) -> bytes:
-        """Return a survey's description as JSON, made once, and again when it was ended."""
+        """Return a survey's description as JSON, computed once, and again after it is ended."""
         ended_at = self._catalogue.ended_at(manifest)
         known, described = self._described.get(manifest.survey_id, (None, b""))
         if not described or known != ended_at:
@@ -103,13 +103,13 @@ class Published:
 
     async def manifests(self, _: web.BaseRequest | BinaryRequest, name: str) -> web.Response:
         """Answer with the signed manifests of a name that are running."""
-        # All that run: apps of different age are in the field, and each device follows the newest
-        # that its app declares. No ETag: nothing may tell one device's request from another's.
+        # All running ones: apps of different age are in use, and each device follows the newest
+        # that its app declares. No ETag: devices' requests must not differ.
         await self._catalogue.reread()
         running = self._catalogue.running(name, self._clock())
         if not running:
             raise not_found(self._catalogue)
-        if len(running) > MAX_MANIFESTS:  # what each declaration has a newer one for goes first
+        if len(running) > MAX_MANIFESTS:  # manifests superseded for each declaration go first
             running = _needed(running, self._clock())
         envelopes = [self._catalogue.envelope(manifest) for manifest in running]
         proofs = self._proofs_of(envelopes)
@@ -123,7 +123,7 @@ class Published:
         """Answer with a file of the public log: without a path, its checkpoint."""
         await self._catalogue.reread()
         try:
-            if path == CHECKPOINT_PATH:  # written in some other way, to be kept for ever
+            if path == CHECKPOINT_PATH:  # written in another form, it would be cached for ever
                 raise KeyError
             body = self._catalogue.log.file(path or CHECKPOINT_PATH)
         except KeyError:
@@ -144,7 +144,7 @@ class Published:
     async def gateway(self, _: web.BaseRequest | BinaryRequest, __: str) -> web.Response:
         """Answer with the signed list of the gateway's keys."""
         await self._catalogue.reread()
-        # No ETag, as with manifests.
+        # No ETag, as for manifests.
         signed = self._gateway.read().signed
         body = pack_logged(signed, *self._proofs_of([signed]))
         return _answer(body, MSGPACK, {"Cache-Control": "no-store"})
@@ -166,7 +166,7 @@ def _needed(running: Iterable[Manifest], now: float) -> list[Manifest]:
 
 
 def _tagged(request: web.BaseRequest | BinaryRequest, tag: bytes, body: bytes) -> web.Response:
-    """Return signed bytes, or 304 if the request names the id or key with which they end."""
+    """Return signed bytes, or 304 if the request has the id or key at their end."""
     headers = {"ETag": f'"{tag.hex()}"', "Cache-Control": "no-cache"}
     known = request.if_none_match or () if isinstance(request, web.BaseRequest) else ()
     if any(match.value == tag.hex() for match in known):

@@ -1,4 +1,4 @@
-"""Rights and choices of a request: its token, and the parameters of its query."""
+"""Permissions and choices of a request: its token, and the parameters of its query."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -19,25 +19,25 @@ CALCULATE: Final = (
     "categories, read the counts and calculate on your own machine, with "
     "deniable.presenting.connect"
 )
-"""The advice about work that takes minutes; it follows the number of categories."""
+"""The advice about work that takes minutes, followed by the number of categories."""
 
 _MOST_LIKELY: Final = 256
 _BEARER: Final = "bearer"
 _MOST_SESSIONS: Final = 16
 _RANKS: Final = tuple(Role)
-"""Each role may do what those before it may."""
+"""Each role may do everything that those before it may."""
 
 
 def held_tokens(request: web.BaseRequest) -> list[str]:
-    """Return the token that a request bears; without an Authorization, those in its cookies.
+    """Return the token of a request; without an Authorization, those in its cookies.
 
-    A host's cookies go to all its ports, so that some may be of another collector.
+    A host's cookies are sent to all its ports, so some may belong to another collector.
     """
     authorization = request.headers.get("Authorization")
     if authorization is not None:
         scheme, _, token = authorization.partition(" ")
         return [token.strip()] if scheme.lower() == _BEARER else []
-    # Those of links have longer names: however many there are, a login comes first.
+    # Those of links have longer names, so a login comes before any number of them.
     names = sorted((name for name in request.cookies if name.startswith(SESSION)), key=len)
     return [request.cookies[name] for name in names[:_MOST_SESSIONS]]
 
@@ -85,7 +85,7 @@ async def asked_survey(request: web.BaseRequest, catalogue: Catalogue, name: str
 
 
 def not_found(catalogue: Catalogue) -> Refusal:
-    """Return the refusal that a survey is not published; StoreError if that is not known."""
+    """Return the refusal that a survey is not published; StoreError if that is unknown."""
     catalogue.check()
     return Refusal(RefusalCode.NOT_FOUND, "no such survey is published here")
 
@@ -103,7 +103,7 @@ def asked_epochs(
 
 
 def epochs_of(parameter: str, text: str, manifest: Manifest, most: int, now: float) -> range:
-    """Return the epochs that a parameter's text names; Refusal as for :func:`asked_epochs`."""
+    """Return the epochs in a parameter's text; Refusal as for :func:`asked_epochs`."""
     try:
         epochs = epoch_range(text, manifest.schedule, now)
     except ValueError as error:

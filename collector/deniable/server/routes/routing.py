@@ -1,4 +1,4 @@
-"""The routes: one table, from which answers, metrics and ``/openapi.json`` are made.
+"""The routes: one table, on which answers, metrics and ``/openapi.json`` are based.
 
 Finding a route takes next to no time.
 """
@@ -12,7 +12,7 @@ from urllib.parse import unquote
 from deniable.messages import GATEWAY_KEYS_PATH, GATEWAY_PATH, Refusal, RefusalCode
 from deniable.oblivious_http import KEYS_TYPE, BinaryRequest
 
-if TYPE_CHECKING:  # whoever reads the table only need not have aiohttp
+if TYPE_CHECKING:  # reading only the table needs no aiohttp
     from aiohttp import web
 
 JSON: Final = "application/json"
@@ -24,11 +24,11 @@ FORMATS: Final = ("json", "csv")
 BYTES: Final = "application/octet-stream"
 TEXT: Final = "text/plain"
 _PLACEHOLDERS: Final = {"{name}": "([^/]+)", "{path}": "(.+)"}
-"""Placeholders in a route's path: of one part, or of all that follows; at most one per path."""
+"""Placeholders in a route's path: for one part, or for all that follows; at most one per path."""
 LOG_PATH: Final = "/log/"
 
 Handler = Callable[["web.BaseRequest", str], Awaitable["web.Response"]]
-"""Answers a request, given its placeholder's text in the path (else the empty text)."""
+"""Answers a request, given its placeholder's text in the path (otherwise the empty text)."""
 DeviceHandler = Callable[["web.BaseRequest | BinaryRequest", str], Awaitable["web.Response"]]
 """A handler of a device's request, direct or through a relay."""
 AnyHandler = TypeVar("AnyHandler")
@@ -41,15 +41,15 @@ class Route:
     path: str  # with at most one placeholder
     summary: str
     media: str = JSON
-    method: str = "GET"  # which answers HEAD too; or POST
+    method: str = "GET"  # or POST; GET routes answer HEAD too
     schema: str = ""  # of JSON
-    parameters: tuple[str, ...] | None = None  # None: the query is not looked at
-    role: str = ""  # that a token needs at least
+    parameters: tuple[str, ...] | None = None  # None: the query is ignored
+    role: str = ""  # the least role of a token
     public: bool = False  # for some surveys, no token is needed
-    form: bool = False  # it also takes, by POST, the form that it shows
-    relayed: bool = False  # it also opens, by POST, what came through a relay
-    tagged: bool = False  # it has an ETag, and answers 304 to whoever sends that back
-    refusals: tuple[RefusalCode, ...] = ()  # its own, besides what follows and what any has
+    form: bool = False  # whether it also accepts, by POST, its own form
+    relayed: bool = False  # whether it also opens, by POST, requests from a relay
+    tagged: bool = False  # whether it has an ETag, and answers 304 if that is sent back
+    refusals: tuple[RefusalCode, ...] = ()  # its own, except implied and general ones
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -64,7 +64,7 @@ class Route:
 
     @property
     def codes(self) -> tuple[RefusalCode, ...]:
-        """Return the refusal codes of the route, besides those of any request."""
+        """Return the refusal codes of the route, in addition to those of any request."""
         return (
             *([RefusalCode.NOT_FOUND] if self.placeholder else []),
             *([RefusalCode.BAD_QUERY] if self.parameters is not None else []),
@@ -74,7 +74,7 @@ class Route:
 
 
 class MethodNotAllowed(Exception):
-    """The path only takes other methods; the message lists them."""
+    """The path only accepts other methods; the message lists them."""
 
     def __init__(self, route: Route, name: str) -> None:
         super().__init__(",".join(route.methods))
@@ -83,7 +83,7 @@ class MethodNotAllowed(Exception):
 
 
 def _of_figures(what: str, summary: str, parameters: tuple[str, ...], *, few: bool = True) -> Route:
-    """Return a route of a survey's figures, of which there may be too ``few`` reports."""
+    """Return a route for a survey's figures, of which there may be too ``few`` reports."""
     return Route(
         f"/v1/surveys/{{name}}/{what}",
         summary,
@@ -105,7 +105,7 @@ ROUTES: Final = (
             RefusalCode.TOO_LARGE,
             RefusalCode.UNSUPPORTED_MEDIA_TYPE,
             RefusalCode.RATE_LIMITED,
-            RefusalCode.FORBIDDEN,  # where only relays may bring them
+            RefusalCode.FORBIDDEN,  # if only relays may send them
         ),
     ),
     Route(
@@ -225,12 +225,12 @@ class Router(Generic[AnyHandler]):
         """Return a request's route, its handler, and its placeholder's text.
 
         Args:
-            method: Of the request.
+            method: The request's method.
             path: As received: an encoded slash is not a slash.
 
         Raises:
             Refusal: not-found.
-            MethodNotAllowed: if the path takes other methods.
+            MethodNotAllowed: if the path accepts other methods.
         """
         routed = self._fixed.get(path)
         route, handler, name = (*routed, "") if routed is not None else self._find_named(path)

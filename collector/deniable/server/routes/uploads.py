@@ -1,4 +1,4 @@
-"""``POST /v1/reports``: judge each report, store what is admissible, answer once it is durable."""
+"""``POST /v1/reports``: judge each report, store the admissible ones, answer once it is durable."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -47,16 +47,16 @@ _CODES: Final = {
 def verify_by_libsodium(
     public_key: bytes, context: bytes, payload: bytes, signature: bytes
 ) -> None:
-    """Check a signature over context ‖ payload, as :func:`deniable.messages.verify` does.
+    """Check a signature over context ‖ payload, like :func:`deniable.messages.verify`.
 
-    Unlike OpenSSL, libsodium itself refuses what our own checks refuse: a key or an R of
-    small order or of no canonical encoding, and S not below the group order. A key that is wrong
-    in itself is bad-key only where a report or a manifest is read, before anything is verified.
+    Unlike OpenSSL, libsodium itself performs our strict checks: it refuses a key or an R of small
+    order or without canonical encoding, and S not below the group order. An invalid key is bad-key
+    only where a report or a manifest is read, before anything is verified.
 
     Raises:
         Refusal: bad-signature.
     """
-    # The binding hands on a key without its length, and splits what it gets after 64 bytes.
+    # The binding accepts a key of any length, and splits the signature after 64 bytes.
     if len(public_key) != KEY_BYTES or len(signature) != SIGNATURE_BYTES:
         raise Refusal(RefusalCode.BAD_SIGNATURE, "a key or a signature has the wrong length")
     try:
@@ -75,7 +75,7 @@ class _Judged:
 
 
 class Uploads:
-    """The handler of ``POST /v1/reports``, which takes reports."""
+    """The handler of ``POST /v1/reports``, which accepts reports."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class Uploads:
         self._issuers = IssuerShares(buckets(config.issuer_rate, MAX_UPLOAD_REPORTS))
 
     async def answer(self, request: web.BaseRequest | BinaryRequest, _: str) -> web.Response:
-        """Answer a request; the gateway has charged for what came through a relay."""
+        """Answer a request; the gateway has charged for requests from a relay."""
         headers = request.headers if isinstance(request, web.BaseRequest) else dict(request.headers)
         if media_type(headers.get("content-type", "")) != MSGPACK:
             raise Refusal(RefusalCode.UNSUPPORTED_MEDIA_TYPE, f"send {MSGPACK}")
@@ -110,13 +110,13 @@ class Uploads:
         try:
             envelopes = list(split_upload(await read_body(request)))
         except Exception:
-            self._charge(request, 1)  # nonsense is not for nothing
+            self._charge(request, 1)  # invalid requests cost, too
             raise
         self._charge(request, len(envelopes))
         return await self._answer(envelopes)
 
     def _charge(self, request: web.BaseRequest, reports: int) -> None:
-        # Large elements take longer to judge: what is full by its bytes is full.
+        # Large elements take longer to judge, so fullness in bytes counts as full.
         size = min(request.content.total_bytes, MAX_UPLOAD_BYTES) if request.body_exists else 0
         self._limits.charge(request, max(reports, size * MAX_UPLOAD_REPORTS / MAX_UPLOAD_BYTES))
 
@@ -140,7 +140,7 @@ class Uploads:
         if len(envelopes) <= _JUDGED_AT_ONCE:
             await self._judge(envelopes, 0, judged)
         else:
-            # One large upload at a time, a part of it at a time: small ones go between.
+            # One large upload at a time, in parts: small ones are handled in between.
             async with self._judging:
                 for start in range(0, len(envelopes), _JUDGED_AT_ONCE):
                     part = envelopes[start : start + _JUDGED_AT_ONCE]
@@ -202,7 +202,7 @@ def _observe_clock_skew(meters: Meters, schedule: Schedule, epoch: int, now: flo
     """Observe an admissible report that came before its epoch, or after its end.
 
     Devices send no time. Before: the device's clock is fast. After: it is slow, or the report was
-    delayed. Most come within their epoch, which reveals nothing and is not counted.
+    delayed. Most arrive within their epoch, which reveals nothing and is not counted.
     """
     since = now - schedule.epoch_start(epoch)
     if since < 0:
