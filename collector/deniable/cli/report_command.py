@@ -189,8 +189,7 @@ def _choose(
             manifest.all_answers,
             options.max_epsilon,
             dimensions=manifest.dimensions,
-            # The person at the shell reads the terms, and decides about the epoch's length and the
-            # mechanism.
+            # The person at the shell reads the terms, and decides about epochs and mechanism.
             min_epoch_seconds=manifest.schedule.epoch_seconds,
             max_kept_epsilon=options.max_epsilon,
             mechanisms=KINDS,

@@ -145,8 +145,7 @@ class HostileOperator:
     Attributes:
         log: all observations.
         served: the envelopes of each name, newest first.
-        uploads, fetches: the collector's answers by a survey's name; for other surveys it is
-            honest.
+        uploads, fetches: the collector's answers by a survey's name; otherwise it is honest.
         prove: returns the log's proof that comes with an envelope.
     """
 

@@ -1,8 +1,7 @@
 """A blind issuer's private keys for one survey name: a file per epoch, erased when it is over.
 
 K1. A key is created once. Creating keys again after a crash reuses the existing ones.
-K2. Files and directory are readable by their owner only, and are durable before a public half is
-    written.
+K2. Files and directory are for their owner only, and durable before a public half is written.
 K3. An erased key was overwritten in place, and removed from the directory, before that is reported.
     Copies in a backup, a snapshot, a journal or the flash below the file system are not erased.
 """

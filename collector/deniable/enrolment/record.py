@@ -3,8 +3,7 @@
 R1. First write wins: a slot has one holder for good, whichever processes and threads claim it.
 R2. The result of ``claim`` is durable: it survives a power failure.
 R3. Forgotten slots are over: after ``forget``, no erased slot can be claimed again, whatever a
-    clock shows later. So only the end of the forgotten epochs is remembered, and none of their
-    slots.
+    clock shows later. So only the end of forgotten epochs is remembered.
 R4. It contains only slots, holders and ends: no accounts, keys, order or times of requests.
 """
 

@@ -82,8 +82,7 @@ def _handler(
 
 async def _read(request: web.Request, content_type: str, most: int) -> bytes:
     """Return the body; if it is too long, one byte more than allowed."""
-    # Browser forms cannot have this type, so other sites cannot enrol their keys for a signed-in
-    # user.
+    # Browser forms cannot have this type, so other sites cannot enrol keys for a user.
     if (
         media_type(request.headers.get("Content-Type", "")) != content_type
         or "Content-Encoding" in request.headers

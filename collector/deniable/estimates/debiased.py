@@ -58,8 +58,7 @@ class DebiasedCounts:
         start, end: those of the epochs, Unix seconds; None if unknown.
         categories: the answers; none if reports reveal only the mean.
         responses: the responses, if they have their own names; otherwise empty.
-        raw: the number of reports with each of these; or, if it is empty, that name or support each
-            category.
+        raw: the number of reports with each of these; if it is empty, supporting each category.
         estimate: unbiased frequencies; they sum to 1 and may leave [0, 1].
         standard_error: that of each estimate, in the given model; NaN for a single report.
         low, high: ends of each category's confidence interval, within [0, 1], about the possible

@@ -286,8 +286,7 @@ def _projected(decoder: Decoder, tally: Tally) -> Floats:
 def likeliest(decoder: Decoder, tally: Tally) -> Floats:
     """Return the frequencies f that maximise sum_y c_y ln (P^T f)_y.
 
-    It is within 0.0001 of the maximum; ValueError if that needs too many steps, as at a tiny
-    epsilon.
+    It is within 0.0001 of the maximum; ValueError if that takes too many steps.
     """
     if isinstance(decoder, TwoValuedDecoder):
         return _likeliest_of_counts(tally.counts.astype(np.float64), -decoder.extremes.least[0])

@@ -181,8 +181,7 @@ def ratio_shift(
 def fakes_needed(honest: int, move: float, reach: float) -> int | None:
     """Return how many fakes beside so many honest reports cause a move; None if none do.
 
-    The reach is the move if all reports were fake: the larger of :func:`worst_shifts` at a share of
-    1.
+    The reach is the move with only fakes: the larger of :func:`worst_shifts` at a share of 1.
     """
     # M of n + M reports move it by M/(n + M) times the reach. Both are rounded: a move that misses
     # the reach by at most that counts as reaching it.

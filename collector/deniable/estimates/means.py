@@ -86,8 +86,7 @@ def mean_of(
     """Estimate the mean of a sample's numeric categories."""
     if len(values) != sample.mechanism.categories:
         raise ValueError(f"{sample.mechanism.categories} weights are expected, one a category")
-    # Relative to the first value: floats resolve the steps of a range better than numbers far from
-    # 0.
+    # Relative to the first value, as floats resolve steps better near 0.
     above = values_of(sample.decoder, values, values[0])
     form = Form({sample: above}, model, float(values[0]))
     return estimate_of(form, level, "mean", Unit.NUMBER)

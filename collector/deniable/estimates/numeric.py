@@ -162,8 +162,7 @@ def bin_ends(categories: int, least: int) -> list[int]:
     """Return the last index of each group.
 
     Groups have the smallest size of 1, 2, 5, 10, 20, … that is at least ``least`` and gives at most
-    20 groups; there are at least two. A remainder of less than half a group belongs to the last
-    one.
+    20 groups; there are at least two. A remainder below half a group belongs to the last.
     """
     half = -(-categories // 2)
     for size in (min(digit * 10**power, half) for power in count() for digit in (1, 2, 5)):

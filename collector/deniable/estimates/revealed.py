@@ -46,8 +46,7 @@ class Revealed(Documented):
         epochs: the number of epochs whose figures are composed.
         honest: the assumed share of honest devices among those that figures count.
         least: the least number of reports, honest or not, that figures distinguish from all others.
-        step: the least number of reports that renews figures of an epoch; 0 if they are never
-            renewed.
+        step: the least number of reports that renews figures of an epoch; 0 if none does.
         to_collector: the bound for somebody who has each report, but cannot attribute it.
     """
 
@@ -109,8 +108,8 @@ class Revealed(Documented):
         if why is None:
             from deniable.accounting import shuffled_epsilon, shuffled_level  # needs numpy
 
-            # For many different numbers, which would take minutes, the least is used: it bounds
-            # them all.
+            # For many different numbers, which would take minutes, the least, which bounds them
+            # all.
             sizes = left if len(set(left)) <= _MOST_SIZES else [devices] * len(left)
             part = delta / len(groups)
             epsilon, level = (

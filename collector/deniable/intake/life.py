@@ -7,8 +7,7 @@ L1. An epoch is sealed once its grace is over and L5 confirms it, or once its su
 L2. Its receipts are pruned once its seal is a day old, and not before.
 L3. A survey ends once all its epochs are sealed.
 L4. Completed actions are final. No clock undoes them, or requires them again.
-L5. No clock is trusted against the reports, or alone for long, since its effects cannot be undone
-    (L4).
+L5. No clock is trusted against the reports, or alone for long: its effects are final (L4).
 
 Reports prove the following: one of epoch n is counted only after n has begun, by its device's clock
 and a collector's. Let n be the newest epoch with a counted report. Then

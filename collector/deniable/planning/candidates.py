@@ -282,8 +282,7 @@ def candidates_of_blocks(
                 yield translates
     larger = range(max(k, _ALL_ORDERS + 1), int(_NEAR * k) + 1)
     for q in chain(range(2, _ALL_ORDERS + 1), larger):
-        # The least m with q^m >= k: a larger one has more responses, and without delta is no more
-        # accurate.
+        # The least m with q^m >= k: a larger one has more responses, without delta at no gain.
         m = next(m for m in range(1, k + 1) if q**m >= k)
         if sizes := block_sizes(q, m, most):
             greatest = largest(q**m) / q ** (m - 1)

@@ -63,14 +63,12 @@ class Choice:
         candidate: the mechanism.
         epsilon: the epsilon of one report.
         delta: the delta of one report.
-        largest_share: the largest share that is to be exact; up to 1/k it means all shares
-            together.
+        largest_share: the largest share to be exact; up to 1/k it means all shares together.
         cost: k n times its addition to the greatest variance of shares up to that.
         bound: the bound for the best design of all subsets, at delta 0. For all shares together no
             unbiased estimates cost less in the worst case, in which all categories are equally
             frequent.
-        composed: the epsilon of all planned reports, at the composed delta; None if none are
-            planned.
+        composed: the epsilon of all planned reports, at the composed delta; None without plans.
         alternatives: the best mechanism of each kind, except the chosen one; the best first.
     """
 

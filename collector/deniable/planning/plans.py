@@ -239,8 +239,7 @@ class Plan:
 
     Attributes:
         manifest: the survey.
-        accuracy: the required accuracy; for a difference, that of two groups with as many reports
-            each.
+        accuracy: the required accuracy; for a difference, that of two groups with so many reports.
         ways: the survey's own way to ask, first, and others at the same epsilon.
         largest_share: the largest share with this accuracy; None as for the mechanism's choice.
         pace: the reports of a published survey so far, and their rate.
@@ -442,8 +441,7 @@ class Year:
             million; rounded up. None for kinds whose reports are not composed here, and for kept
             responses.
         lifetime: the device's ceiling set by the app, in units of 1e-9 epsilon.
-        affordable: the number of reports that this pays for; as many as a survey may have epochs,
-            or more.
+        affordable: the number of reports that this pays for, up to the epochs of any survey.
         epsilon: the one at which it pays for a report in every epoch of the year, rounded down to
             two digits; None for kept responses.
     """

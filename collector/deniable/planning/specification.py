@@ -367,8 +367,7 @@ def specified(
             why = "" if repeat == FRESH else f"; {_KEPT}"
             raise InvalidManifest(error.name, error.reason + why) from error
         except ValueError:
-            # No survey has these categories, epsilon or delta; the manifest reports which is
-            # invalid.
+            # No survey has these categories, epsilon or delta; the manifest reports the error.
             return RANDOMISED_RESPONSE
         mechanism, settings = candidate.kind, candidate.parameters
     return calibrated(mechanism, categories, epsilon, settings)

@@ -272,8 +272,7 @@ def plot_differences(
 ) -> Picture:
     """Return the chart of differences by their labels; it marks those that are not clear.
 
-    ``dots`` are its rows, if they exist already; ``ends`` are those of the possible range, for
-    numbers.
+    ``dots`` are its rows, if they exist; ``ends`` are those of the possible range, for numbers.
     """
     at_once = any(estimate.at_once for estimate in differences.values())
     held = "that hold for all answers at once" if at_once else "each by itself"

@@ -43,8 +43,7 @@ def epochs_left(manifest: Manifest, now: float) -> int:
 def reserved(follows: Sequence[Manifest], now: float) -> int:
     """Return the sum that a device reserves for manifests that it follows, in 1e-9 epsilon.
 
-    It covers epochs that are not over and, for each manifest, that begin before the next replaces
-    it.
+    It covers epochs that are not over and begin before the next manifest replaces theirs.
     """
     begins = [manifest.schedule.start for manifest in follows[1:]]
     return sum(

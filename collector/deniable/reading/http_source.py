@@ -1,7 +1,6 @@
 """A collector read over HTTP by an analyst who pins its authority's key.
 
-H1. A survey is accepted only if the pinned key, or the last one in its chain of rotations, signed
-    it.
+H1. A survey is accepted only if the pinned key, or the last of its successors, signed it.
 H2. Complete counts of a sealed epoch must match its seal; otherwise they are not returned.
 
 The module :mod:`deniable.reading.fetching` has the rules on the token and on limits.

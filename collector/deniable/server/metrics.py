@@ -41,8 +41,7 @@ class Meters:
     """The meters of one process; :meth:`collect` yields those of all workers.
 
     Args:
-        folder: the folder for the files of several workers; then the process creates no other
-            meters.
+        folder: for the files of several workers; then the process creates no other meters.
         worker: this one's number, which no other uses meanwhile.
     """
 

@@ -24,8 +24,7 @@ async def back_up(store: Store | Path, file: Path) -> None:
     """Write a whole store, as of one moment, into a new file, while others use the store.
 
     The file appears once it is complete and checked; only its owner can read it. The copy of a
-    SQLite store has the store's schema. If that is older, it is also checked that it can be
-    migrated.
+    SQLite store has the store's schema. If that is older, a migration is also tried.
 
     Raises:
         StoreError: if the store cannot be read, or the copy is corrupt.

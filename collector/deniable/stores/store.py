@@ -2,8 +2,7 @@
 
 S1. An answer is given only after the data behind it is durable. When ``add`` returns, everything
     that it accepted survives a power failure, and so does the reason for every repeated, sealed,
-    ended or distrusted verdict. A group that would write nothing therefore makes a durable write of
-    its own.
+    ended or distrusted verdict. A group without writes therefore makes a durable one.
 S2. First write wins: a report's identity is (survey, epoch, key). A repeat with the same response
     is a duplicate, with another a conflict; this applies in index order, also within one batch or
     commit group.

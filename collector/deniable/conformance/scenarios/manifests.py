@@ -75,8 +75,7 @@ def _stranger(_: Stage, manifest: Manifest) -> tuple[bytes, bytes]:
 
 
 def _bomb(_: Stage, __: Manifest) -> tuple[bytes, bytes]:
-    # Nested as deeply as a manifest's length allows: a device that decodes before it verifies may
-    # crash.
+    # Nested as deeply as a manifest may be: decoding it before verification may crash.
     return b"\x91" * _NESTED + b"\xc0", bytes(64)
 
 

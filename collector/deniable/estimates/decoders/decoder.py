@@ -179,7 +179,7 @@ class Decoder(ABC):
         """Return the largest kernel value for the share of any set of so many categories.
 
         The default is any set at all. The least for n categories is 1 minus the largest for the
-        others.
+        rest.
         """
 
     @abstractmethod

@@ -186,8 +186,7 @@ def left_inverse(matrix: Floats) -> Floats:
     """Return the G with G P^T = I that has the least variance at uniform frequencies.
 
     It has the shape of P. A response that never occurs has weight 0; each of G's other columns sums
-    to 1. NotInvertible if the rows of P are not independent, or floating point cannot determine
-    that.
+    to 1. NotInvertible if the rows of P are not independent, or not certainly so in floats.
 
     Source: Aitken 1936; docs/mathematics.md, section 3.
     """

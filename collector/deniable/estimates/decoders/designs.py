@@ -92,8 +92,7 @@ class DesignDecoder(SupportDecoder):
         """Return the support counts' intervals, shifted with the estimates if these vary less.
 
         They are narrowed accordingly. The other intervals keep their place, and extend to their
-        estimates. So do those of few reports, for which it is chance whether anything seems to
-        vary.
+        estimates. So do those of few reports, whose variation is due to chance.
         """
         low, high, methods = super().intervals(tally, level, possible=possible)
         if self._whole or tally.n < 2:
@@ -151,8 +150,7 @@ class DesignDecoder(SupportDecoder):
     def _extreme_missing(self, nearest: Callable[[Floats], Any], *, held: bool) -> Floats:
         """Return the deficit of a response that supports each category, or does not.
 
-        It is that of the response with the most or fewest supported: the fewer, the larger the
-        deficit.
+        It is that of the response with the most or fewest supported: the fewer, the larger.
         """
         sizes = np.rint(self.supported(np.ones(self.categories)))
         missing = np.full(self.categories, np.nan)

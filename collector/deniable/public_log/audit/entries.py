@@ -36,8 +36,7 @@ class Downloaded:
     Attributes:
         tiles: tiles of hashes, by their paths; unavailable ones are in ``missing``.
         entries: in order; None where a bundle is missing or unreadable.
-        envelopes: the entries' envelopes: the entries themselves, except for envelopes that are too
-            long.
+        envelopes: the entries' envelopes: themselves, except for envelopes that are too long.
         missing: the reason why a file could not be fetched, by its path.
         damaged: the reason why a file cannot be read, by its path.
     """

@@ -3,8 +3,7 @@
 L1. The files fetched from a log follow from the checkpoint's size. That size, the bytes of each
     file and of all files together, and the time are limited.
 L2. A withheld file does not prevent the others from being read, however it is withheld.
-V1. The collector's offer is fetched before the log, so that entries published meanwhile do not seem
-    hidden.
+V1. The collector's offer is fetched before the log, so that new entries do not seem hidden.
 V2. It is asked for every name that it lists, that the log has, or that an app's bundle has.
 """
 

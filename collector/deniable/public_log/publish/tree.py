@@ -3,8 +3,7 @@
 The tree is represented by levels. Level 0 is the hashes of the leaves. Each further level has the
 hashes of pairs of neighbours from the level below; a last node without a neighbour moves up
 unchanged. This is the tree of RFC 6962: it splits at the largest power of two below the size, so
-that all but the nodes at the right edge are complete. A log consists of tiles, which are static
-files.
+that all but the nodes at the right edge are complete. A log consists of tiles, static files.
 """
 
 import re

@@ -164,8 +164,7 @@ async def logout(visit: Visit) -> web.Response:
 def failure_page(request: web.BaseRequest, answer: web.Response) -> web.Response:
     """Return a program's error as a page; visitors without access are asked for a token.
 
-    An open page gets a replacement for the figures, or a request to reload if its session has
-    ended.
+    An open page gets a replacement for the figures, or must reload if its session has ended.
     """
     if answer.status == 401:
         to = request.rel_url.raw_path_qs.lstrip("/")

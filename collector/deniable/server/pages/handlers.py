@@ -246,8 +246,7 @@ class Visit:
         pinned = [*content.pinned.items(), *chosen]
         dates = re.sub("[ :]", "-", content.pinned.get("epoch", "").replace("..", "-to-"))
         if script and headers.get("Shown-Survey", identifier) != identifier:
-            # The rest of the page is about other figures: there is a successor now, or it has
-            # figures.
+            # The rest of the page is outdated: there is a successor now, or it has figures.
             return web.Response(headers={"HX-Refresh": "true"})
         role = await held_role(request, site.store, site.clock(), manifest.name)
         values: dict[str, Any] = {

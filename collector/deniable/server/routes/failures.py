@@ -38,8 +38,7 @@ def answer_to(error: Exception, meters: Meters, throttle: LogThrottle) -> web.Re
             answer.headers["Allow"] = str(error)
             return answer
         case ConnectionError():
-            # The device is gone, and nobody reads this. If it were raised, aiohttp would log the
-            # address.
+            # The device is gone, and nobody reads this. Raised, aiohttp would log the address.
             return plain_problem(400, "connection lost")
         case _:
             # The last resort: no stack trace reaches the network.

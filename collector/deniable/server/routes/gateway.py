@@ -4,8 +4,7 @@ G1. Requests are dispatched in this process, to the handlers that answer the sam
     and only for devices' routes.
 G2. Every request that could be opened gets a sealed answer, even a refusal: the relay sees status
     200 and one of few sizes.
-G3. The relay's address, which is charged, and the inner request never appear in the same log line
-    or meter.
+G3. The relay's address, which is charged, and the inner request share no log line or meter.
 """
 
 import logging

@@ -1,9 +1,9 @@
 """Rows of a whole store, the same for every kind of store: backup and restore.
 
 ``Store.rows()`` reads everything as of *one moment*, while others write. It yields lists with one
-type of row and at most :data:`ROWS_AT_ONCE` rows. ``Store.fill()`` writes such lists into an empty
-store, in *one* transaction. If reading its argument fails, or the store is not empty, nothing is
-written.
+type of row, at most :data:`ROWS_AT_ONCE` rows each. ``Store.fill()`` writes such lists into an
+empty store, in *one* transaction. If reading its argument fails, or the store is not empty, nothing
+is written.
 
 Rows identify surveys by their id and issuers by their public key, never by a store's internal
 numbers; the empty key means no issuer. The types come in the order of :data:`ROW_TYPES`, so that

@@ -234,8 +234,7 @@ class SqliteStore(Store):
     async def seal(self, survey_id: bytes, epoch: int, now: int) -> Seal:
         seal, made = await self._write(lambda: counting.seal(survey_id, epoch, now))
         if made:
-            # The seal is valid even if this fails: the order then stays until the receipts are
-            # erased.
+            # The seal is valid even if this fails: the order then stays until the erasure.
             with suppress(StoreError):
                 after: bytes | None = b""
                 while after is not None:
