@@ -162,6 +162,28 @@ def test_an_app_embeds_the_commands_for_its_client(bench: Bench, capsys: Screen)
     assert bench.transport.uploads == []
 
 
+@pytest.mark.parametrize("by_the_app", [True, False])
+def test_a_refused_survey_is_shown_and_can_be_agreed_to(
+    bench: Bench, capsys: Screen, by_the_app: bool
+) -> None:
+    client = bench.client(consent="unset")
+    client.set_consent("off", surveys=client.uncovered)
+    assert "refused this survey" in str(client.report(NAME, "good").error)
+
+    def consent(*decision: str) -> str:
+        command = ["consent", *decision]
+        alone = ["device", *command, "--state", str(bench.path)]
+        assert (embedded(client, *command) if by_the_app else console.main(alone)) == 0
+        return plain(capsys.readouterr().out)
+
+    assert consent() == f"Consent unset: nothing is drawn, stored or sent Refused: {NAME}."
+    agreed = consent("on")
+    assert "Refused" not in agreed
+    # Without the app's declaration nothing can be covered, so the app asks.
+    assert (f"Given for: {NAME}." in agreed) is by_the_app
+    assert [survey.name for survey in client.uncovered] == [NAME] * (not by_the_app)
+
+
 def test_an_unusable_state_is_explained_else_an_error(bench: Bench, capsys: Screen) -> None:
     bench.path.mkdir()
     client = bench.client()

@@ -320,7 +320,9 @@ def test_a_pin_is_told(bench: Bench, pinned: bool) -> None:
 def test_that_only_the_pace_may_rise_is_told(bench: Bench) -> None:
     weekly = manifest(schedule=Schedule(START, 7 * DAY, 4, DAY))
     page = bench.client(consent="unset", manifests=[sign_manifest(weekly, AUTHORITY)]).explain()
-    assert "may ask as often as once every day, at the same odds" in plain(page.brief())
+    assert "may ask more often, up to once every day. The limit of 2.72 times remains." in plain(
+        page.brief()
+    )
 
 
 def test_the_environment_is_told_where_it_lowers_consent(bench: Bench) -> None:

@@ -30,7 +30,7 @@ from deniable.messages import (
     open_manifest,
 )
 from tests.client.test_plain_text import width
-from tests.support.devices import NAME, PORTAL, Bench, lie, read_upload, refused
+from tests.support.devices import NAME, PORTAL, Bench, lie, plain, read_upload, refused
 from tests.support.surveys import AUTHORITY, CATEGORIES, DAY, MANIFEST, START, manifest
 
 _T = TypeVar("_T")
@@ -171,7 +171,9 @@ def test_verdicts_sends_and_drops_are_told(bench: Bench) -> None:
     for entry in by_status["pending"]:
         assert (entry.settled, entry.sends > 0, entry.unanswered) == (None, True, entry.sends)
         assert entry.due is not None
-        assert "of them without an answer" in " ".join(entry.lines())
+        assert f"Attempts {entry.sends}, {entry.unanswered} unanswered; to" in plain(
+            "\n".join(entry.lines())
+        )
     for entry in by_status["delivered"] + by_status["dropped"]:
         assert entry.settled is not None
         assert entry.due is None

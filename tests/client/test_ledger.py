@@ -21,10 +21,11 @@ from deniable.client import (
     OutcomeStatus,
 )
 from deniable.client.ledger.ledger import chosen_slot
+from deniable.counterparts.signing import sign_manifest
 from deniable.messages import Schedule
 from tests.support.devices import NAME, Bench, took
 from tests.support.effort import THOROUGH
-from tests.support.surveys import DAY, MANIFEST, START, manifest
+from tests.support.surveys import AUTHORITY, DAY, MANIFEST, START, manifest
 
 RECORDED, REPEATED = OutcomeStatus.RECORDED, OutcomeStatus.REPEATED
 HOUR = 3600
@@ -76,6 +77,31 @@ def test_d3_whatever_clock_and_authority_do_an_epoch_and_a_moment_are_decided_on
                     assert (outcome.status, outcome.epoch) == (RECORDED, epoch)
                     decided.append((epoch, start, end))
             assert bench.draw.count == len(decided)
+
+
+def test_an_answer_is_wanted_once_in_an_epoch_if_it_would_be_used(bench: Bench) -> None:
+    client = bench.client(consent="unset", manifests=[sign_manifest(MANIFEST, AUTHORITY)])
+    assert [*client.unanswered] == []
+    assert not bench.path.exists()
+    for day, consent, wanted in (
+        *((0, "local", True), (0.4, "local", False), (1, "local", True)),
+        *((1.4, "on", True), (1.8, "on", False), (2, "on", True), (2.4, "off", False)),
+    ):
+        bench.clock.time, draws = START + day * DAY, bench.draw.count
+        if client.consent != consent:
+            client.set_consent(consent)
+        assert [survey.name for survey in client.unanswered] == [NAME] * wanted
+        assert bench.draw.count == draws
+        status = {"local": OutcomeStatus.LOCAL, "on": RECORDED}
+        assert not wanted or client.report(NAME, "good").status is status[consent]
+    bench.clock.time = START + 3 * DAY
+    client.set_consent("on")
+    client.set_consent("off", surveys=[NAME])
+    assert [*client.unanswered] == []
+    client.set_consent("on", surveys=[NAME])
+    assert [survey.name for survey in client.unanswered] == [NAME]
+    bench.clock.time = MANIFEST.schedule.end
+    assert [*client.unanswered] == []
 
 
 def test_d6_a_report_asks_nothing_and_without_a_manifest_stores_nothing(bench: Bench) -> None:

@@ -44,7 +44,7 @@ def test_the_readme_s_figures_are_those_of_its_survey() -> None:
     mechanism = best(5, "1").mechanism()
     assert mechanism.hit is not None
     assert (
-        f"two of them, and {100 * float(mechanism.hit):.0f} % of the time one of the two is"
+        f"two of them, and {100 * float(mechanism.hit):.0f} % of the time the true answer is"
         in readme
     )
     needed, at_once = (reports_for_half_width(mechanism, 0.05, *more) for more in ((), (1, 0.99)))

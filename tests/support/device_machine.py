@@ -409,9 +409,12 @@ class DeviceMachine(RuleBasedStateMachine):
             self.change_consent(who, Consent.ON)  # an app whose ceilings rose asks again (D12)
         draws, standing = self.draws, dict(self.memory.standing)
         previews = self.rows("SELECT name, epoch FROM previews")
+        foreseen = {survey.name for survey in self.clients[who].unanswered}
         outcome = self.clients[who].report(name, CATEGORIES[answer])
         event(f"report: {outcome.status.value} {type(outcome.error).__name__}")
         assert (outcome.error is None) == (outcome.status is not OutcomeStatus.NOT_RECORDED)
+        shown = outcome.status is OutcomeStatus.LOCAL and (name, outcome.epoch) not in previews
+        assert (name in foreseen) == (shown or outcome.status is OutcomeStatus.RECORDED)
         if outcome.status is OutcomeStatus.RECORDED:
             self.recorded(outcome, answer)
             # A memoised survey's only randomness is the range's key.
@@ -421,7 +424,7 @@ class DeviceMachine(RuleBasedStateMachine):
             else:
                 assert self.draws == draws + (decided.repeat == FRESH)
         elif outcome.status is OutcomeStatus.LOCAL:
-            assert (self.draws > draws) == ((name, outcome.epoch) not in previews)
+            assert (self.draws > draws) == shown
             self.shown(outcome)
         else:
             assert self.draws == draws

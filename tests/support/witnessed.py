@@ -108,7 +108,7 @@ def check_refused(bench: Bench, client: Client) -> str:
     assert isinstance(outcome.error, ManifestRefused)
     assert outcome.error.fault is NOT_WITNESSED
     assert bench.draw.count == before
-    why_not = engine_of(client).ledger.why_not(DECLARED, bench.clock.now())
+    why_not = engine_of(client).ledger.look(DECLARED, bench.clock.now())
     assert "not-witnessed" in str(why_not)
     shown = " ".join(str(client.explain()).split())
     assert "This survey waits until independent witnesses have seen it" in shown

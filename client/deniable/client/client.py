@@ -5,7 +5,7 @@ It is a plain object, usable from any thread. Constructing it touches neither di
 ``strict=True``.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from contextlib import suppress
 from functools import partial
 from math import inf
@@ -186,12 +186,23 @@ class Client:
         LOCAL, which sends nothing, or if the state cannot be read, since no decision could be
         stored. Refused surveys are never included.
         """
-        try:
-            names = acting_for(self._engine).uncovered()
-        except StateUnavailable:
-            return ()
+        return self._named(acting_for(self._engine).uncovered)
+
+    @property
+    def unanswered(self) -> tuple[Survey, ...]:
+        """Return the declared surveys for which ``report()`` would record a response now.
+
+        Ask the user these alone, and report every answer: a choice among them would reveal some.
+        Others lack consent, or have this epoch's response, or cannot be reported now.
+        """
+        return self._named(acting_for(self._engine).unanswered)
+
+    def _named(self, names: Callable[[], Container[str]]) -> tuple[Survey, ...]:
         surveys = self._engine.arguments.surveys
-        return tuple(survey for name, survey in surveys.items() if name in names)
+        with suppress(StateUnavailable):
+            chosen = names()
+            return tuple(survey for name, survey in surveys.items() if name in chosen)
+        return ()
 
     def set_consent(
         self,

@@ -51,6 +51,8 @@ class ConsentRecord:
     """The origin of the decision, in the app's words."""
     covers: tuple[str, ...] = ()
     """The surveys for which ``ON`` was given, by name, as they were declared then."""
+    refused: tuple[str, ...] = ()
+    """The names of the surveys that the user said no to."""
     problem: str = ""
     """Why the state cannot be read; then the decision is unknown, and nothing happens."""
 
@@ -193,11 +195,11 @@ def claimed(
     )
 
 
-def names_of(scopes: Iterable[Scope]) -> tuple[str, ...]:
-    """Return the names of the surveys in these scopes for which there is consent, each once."""
-    given = tuple(scopes)
-    refused = {scope.survey for scope in refusals(given)}
-    return tuple(dict.fromkeys(scope.survey for scope in given if scope.survey not in refused))
+def names_of(scopes: Collection[Scope]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the names of the surveys with consent in these scopes, and of the refused ones."""
+    refused = dict.fromkeys(scope.survey for scope in refusals(scopes))
+    covers = dict.fromkeys(scope.survey for scope in scopes if scope.survey not in refused)
+    return tuple(covers), tuple(refused)
 
 
 _UNBOUNDED: Final = 2**62

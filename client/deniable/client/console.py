@@ -10,7 +10,7 @@ import os
 import sys
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack, closing
 from importlib.metadata import version
 from operator import attrgetter
@@ -62,7 +62,8 @@ def device_commands(client: "Client", arguments: Sequence[str], prog: str) -> in
 
     # The engine raises errors that a client returns in its results.
     engine = acting_for(engine_of(client))
-    return _run(lambda _options: engine, arguments, prog, lambda _parser: None)
+    surveys = engine.arguments.surveys
+    return _run(lambda _options: engine, arguments, prog, lambda _parser: None, surveys)
 
 
 def _add_state(parser: ArgumentParser) -> None:
@@ -108,8 +109,10 @@ class _StoredDevice:
     def consent_record(self) -> ConsentRecord:
         return self._state.consent(time.time())
 
-    def set_consent(self, consent: Consent | str, origin: str, _surveys: None) -> None:
-        self._state.set_consent(Consent(consent), origin, time.time())
+    def set_consent(self, consent: Consent | str, origin: str, _: object) -> None:
+        # It covers nothing more, but the app asks again for what was refused.
+        refused = self.consent_record().refused if consent == Consent.ON else None
+        self._state.set_consent(Consent(consent), origin, time.time(), refused)
 
     def purge(self) -> None:
         self._state.purge(time.time())
@@ -123,13 +126,14 @@ def _run(
     arguments: Sequence[str],
     prog: str,
     add_options: Callable[[ArgumentParser], None],
+    surveys: Collection[str] = (),
 ) -> int:
     try:
         options = _parser(prog, add_options).parse_args(arguments)
     except SystemExit as wrong:  # an app that embeds the commands decides when to exit
         return wrong.code if isinstance(wrong.code, int) else 2
     try:
-        status = _do(find(options), options)
+        status = _do(find(options), options, surveys)
         sys.stdout.flush()
     except BrokenPipeError:  # the reader of the output, such as head, has enough
         sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115
@@ -168,7 +172,7 @@ def _parser(prog: str, add_options: Callable[[ArgumentParser], None]) -> Argumen
     return parser
 
 
-def _do(device: "Engine | _StoredDevice", options: Namespace) -> int:
+def _do(device: "Engine | _StoredDevice", options: Namespace, surveys: Collection[str]) -> int:
     if options.command in {"explain", "journal"}:
         figures = device.explain() if options.command == "explain" else device.journal()
         _show(json.dumps(figures.to_dict(), indent=2) if options.json else str(figures))
@@ -183,7 +187,8 @@ def _do(device: "Engine | _StoredDevice", options: Namespace) -> int:
         return 0
     news = device.explain().news if options.decision in {None, Consent.ON} else ()
     if options.decision is not None:
-        device.set_consent(options.decision, _ORIGIN, None)
+        named = surveys if options.decision == Consent.ON else None  # also what was refused
+        device.set_consent(options.decision, _ORIGIN, named)
     _show("\n".join([*consent_lines(device.consent_record()), *news]))
     return 0
 

@@ -229,6 +229,19 @@ class Engine:
         with self._asking(LOOK_SECONDS):
             return self.state.uncovered(self._clock.now(), to_ask=True)
 
+    def unanswered(self) -> frozenset[str]:
+        """Return the names of the surveys to which a response would be recorded now."""
+        with self._asking(LOOK_SECONDS):
+            surveys = {} if self.state.forbids_unread() else self.arguments.surveys
+            return frozenset(name for name in surveys if self._is_unanswered(surveys[name]))
+
+    def _is_unanswered(self, survey: Survey) -> bool:
+        standing = self.ledger.look(survey, self._clock.now())
+        if isinstance(standing, NotReady | NotRunning | ManifestRefused):
+            self.manifests.offer_bundled(survey)
+            standing = self.ledger.look(survey, self._clock.now())
+        return standing is None
+
     def set_consent(
         self, consent: Consent | str, origin: str, surveys: Iterable[Survey | str] | None
     ) -> None:
@@ -327,8 +340,8 @@ class Engine:
         ready: list[str] = []
         errors: dict[str, NotRecorded] = {}
         for name, survey in self.arguments.surveys.items():
-            why_not = self.ledger.why_not(survey, self._clock.now())
-            if why_not is None:
+            why_not = self.ledger.look(survey, self._clock.now())
+            if not isinstance(why_not, NotRecorded):
                 ready.append(name)
             elif name in enrolled or name in refused:
                 errors[name] = refused.get(name) or enrolled[name]

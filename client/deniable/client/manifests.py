@@ -187,10 +187,9 @@ class Manifests(Forkable):
         if (unkept := errors.pop(_GATEWAY, None)) is not None:
             _LOG.info("no gateway keys were accepted: %s", str(unkept))
         for name, error in errors.items():
-            # An app that keeps following an older manifest is offered a newer one every day.
-            judged = _is_judged(error) and self._ledger.why_not(
-                self._surveys[name], self._clock.now()
-            )
+            # An app that goes on with an older manifest is offered a newer one every day.
+            standing = self._ledger.look(self._surveys[name], self._clock.now())
+            judged = _is_judged(error) and isinstance(standing, NotRecorded)
             level = logging.WARNING if judged else logging.INFO
             _LOG.log(level, "survey %s: no manifest was accepted: %s", name, str(error))
         self.errors = {name: why for name, why in self.errors.items() if name in later} | errors

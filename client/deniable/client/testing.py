@@ -237,12 +237,22 @@ class _CapturedEngine(Engine):
         everything = frozenset(self.arguments.surveys if consent is Consent.UNSET else ())
         return everything - self._capture._refused
 
+    def unanswered(self) -> frozenset[str]:
+        capture, agreed = self._capture, (Consent.ON, Consent.LOCAL)
+        return frozenset(
+            name
+            for name in self.arguments.surveys
+            if self._decided.get(name) != capture._epoch and not capture._obstacle(name, *agreed)
+        )
+
     def consent_record(self) -> ConsentRecord:
         capture = self._capture
         others = {*capture.uncovered, *capture._refused}
         covers = (name for name in self.arguments.surveys if name not in others)
         return replace(
-            capture._record, covers=tuple(covers) if capture.consent is Consent.ON else ()
+            capture._record,
+            covers=tuple(covers) if capture.consent is Consent.ON else (),
+            refused=tuple(sorted(capture._refused)),
         )
 
     def explain(self, translate: "Translate" = str) -> Explanation:

@@ -252,10 +252,15 @@ def test_consent_for_some_surveys_alone_covers_no_others() -> None:
         refreshed = client.refresh()
         assert (refreshed.ready, [*refreshed.errors]) == (("theme",), ["minutes"])
         assert client.consent_record.covers == ("theme",)
+        assert [*client.unanswered] == []
+        capture.next_epoch()
+        assert [*client.unanswered] == [THEME]
         assert [survey.covered for survey in client.explain().surveys] == [True, False]
         client.set_consent("on")
         assert [*client.uncovered] == []
         capture.uncovered = ["minutes"]  # as if an update had changed it
         assert [*client.uncovered] == [MINUTES]
+        client.set_consent("off", surveys=["theme"])
+        assert (client.consent_record.refused, [*client.unanswered]) == (("theme",), [])
         client.set_consent("off")
         assert [*client.uncovered] == []

@@ -288,6 +288,8 @@ def consent_lines(record: ConsentRecord, _: Translate = str) -> list[str]:
     meaning = _(MEANING[record.effective])
     if record.decided is Consent.UNSET and record.origin == DOUBTED:
         meaning = _("asked again, since this state may be a copy; nothing is drawn, stored or sent")
+    elif record.effective is Consent.UNSET and record.refused:
+        meaning = _(MEANING[Consent.OFF])
     said = [f"{record.effective}: {meaning}"]
     if record.problem:
         said.append(_unusable(record.problem, _))
@@ -301,6 +303,9 @@ def consent_lines(record: ConsentRecord, _: Translate = str) -> list[str]:
         what = ", ".join(map(printable, record.covers))
         what = what or _("no question yet; the app has to ask")
         said.append(_("Given for: {what}.").format(what=what))
+    if record.refused:
+        what = ", ".join(map(printable, record.refused))
+        said.append(_("Refused: {what}.").format(what=what))
     if record.since is not None and record.decided is not Consent.UNSET:
         text = _("Decided on {when}; origin: {origin}")
         said.append(text.format(when=instant_text(record.since), origin=record.origin))

@@ -30,7 +30,7 @@ _VERDICTS: Final = {
     "not-enrolled": "nobody vouched for this device",
     "forbidden": "the collector refuses reports sent this way, but may accept those of a relay",
     "purged": "it was erased at the user's wish",
-    "unanswered": "it was sent six times without a final answer; it may have been counted",
+    "unanswered": "six attempts got no final answer; it may have been counted",
     "may-have-been-counted": "it was too late; an earlier send may have been counted",
     "epoch-over": "it could not be sent in its own epoch, and later it would reveal whose it is",
 }
@@ -107,13 +107,13 @@ class ReportEntry(_Entry):
         because = f"{self.verdict} ({meaning})" if meaning else self.verdict
         settled = "" if self.settled is None else f"{because}, {day_text(self.settled)}"
         waits = self.settled is None and self.due is not None
-        unanswered = f", {self.unanswered} of them without an answer" if self.unanswered else ""
+        unanswered = f", {self.unanswered} unanswered" if self.unanswered else ""
         by = ", by way of a relay only" if self.relayed else ""
         return f"report to {self.survey!r}, epoch {self.epoch}: {self.status}", [
             ("Verdict", settled),
             ("Last answer", because if self.settled is None else ""),
             ("Next send", f"not before {instant_text(self.due or 0)}" if waits else ""),
-            ("Sent", f"{_times(self.sends)}{unanswered}; to {self.collector}{by}"),
+            ("Attempts", f"{self.sends}{unanswered}; to {self.collector}{by}"),
             ("Cost", f"epsilon {format_nano(self.cost)}"),
             *_content(self.response, self.content),
         ]

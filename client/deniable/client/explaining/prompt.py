@@ -44,7 +44,10 @@ def limits(promise: Promise, terms: Terms | None, _: Translate) -> Iterator[str]
         elif is_vast(odds):
             text = _("A later survey may hide nearly nothing, with one response every {length}.")
         elif odds_text(odds) == odds_text(terms.odds):
-            text = _("A later survey may ask as often as once every {length}, at the same odds.")
+            text = _(
+                "Later surveys may ask more often, up to once every {length}. The limit of {odds} "
+                "times remains."
+            )
             if promise.epoch_seconds == terms.epoch_seconds:
                 text = _(
                     "These limits hold for later surveys too: {odds} times, once every {length}."

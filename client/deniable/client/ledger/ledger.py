@@ -111,18 +111,22 @@ class Ledger:
         self.following.issuer.check_chosen(connection, manifest, epoch)
         return OpenEpoch(manifest, epoch, fresh_from)
 
-    def why_not(self, survey: Survey, now: float) -> NotRecorded | None:
-        """Return the error that would prevent recording a report, or None."""
+    def look(self, survey: Survey, now: float) -> NotRecorded | Decision | None:
+        """Return the error that prevents a report or the decision that stands; None for neither."""
         try:
             self.following.warm(survey.name, now)
             terms = self._look(survey, now)
         except NotRecorded as error:
             return error
-        return terms if isinstance(terms, BudgetExhausted) else None
+        return terms if isinstance(terms, Decision | BudgetExhausted) else None
 
     @kept
-    def _look(self, survey: Survey, now: float) -> Decision | BudgetExhausted | _Terms:
+    def _look(
+        self, survey: Survey, now: float
+    ) -> Decision | BudgetExhausted | _Terms | tuple[Manifest, int]:
         with self.state.transaction(now) as connection:
+            if self.state.effective_consent(connection) is Consent.LOCAL:
+                return self._previewed(connection, survey, now, None)
             self.state.check_covered(connection, survey.name)
             connection.execute("SAVEPOINT looking")
             terms = self._terms(connection, survey, now, None)
@@ -142,6 +146,7 @@ class Ledger:
             if consent is Consent.LOCAL:
                 return self._preview(connection, survey, answer, now, slot_seconds)
             if consent is not Consent.ON:
+                self.state.check_not_refused(connection, survey.name)
                 raise self.state.missing_consent(consent)
             self.state.check_covered(connection, survey.name)
             # Left by an environment that lowered consent until now.
@@ -228,6 +233,21 @@ class Ledger:
         now: float,
         slot_seconds: int | None,
     ) -> Decision:
+        current = self._previewed(connection, survey, now, slot_seconds)
+        if isinstance(current, Decision):
+            return current
+        manifest, epoch = current
+        report = Report(manifest.survey_id, epoch, manifest.mechanism.randomise(answer, self._draw))
+        ends = manifest.schedule.epoch_start(epoch + 1)
+        connection.execute(
+            "INSERT OR REPLACE INTO previews VALUES (?, ?, ?, ?, ?)",
+            (manifest.name, epoch, ends, report.payload, int(now)),
+        )
+        return Decision(epoch, OutcomeStatus.LOCAL)
+
+    def _previewed(
+        self, connection: sqlite3.Connection, survey: Survey, now: float, slot_seconds: int | None
+    ) -> Decision | tuple[Manifest, int]:
         self.state.check_not_refused(connection, survey.name)
         standing = connection.execute(
             "SELECT epoch FROM previews WHERE name = ? AND ends > ?", (survey.name, int(now))
@@ -237,13 +257,7 @@ class Ledger:
         manifest, epoch = self._running(connection, survey, now)
         if slot_seconds is not None:
             _check_slot(connection, manifest, epoch, slot_seconds, now)
-        report = Report(manifest.survey_id, epoch, manifest.mechanism.randomise(answer, self._draw))
-        ends = manifest.schedule.epoch_start(epoch + 1)
-        connection.execute(
-            "INSERT OR REPLACE INTO previews VALUES (?, ?, ?, ?, ?)",
-            (manifest.name, epoch, ends, report.payload, int(now)),
-        )
-        return Decision(epoch, OutcomeStatus.LOCAL)
+        return manifest, epoch
 
     def _running(
         self, connection: sqlite3.Connection, survey: Survey, now: float

@@ -86,17 +86,15 @@ class State(Transactions):
 
     def consent_in(self, connection: sqlite3.Connection | None) -> ConsentRecord:
         """Return :meth:`consent` within a transaction; None if the state does not exist."""
-        if connection is None:
-            decided = self._initial_consent
-            covers = names_of(self._given(None))
-            return ConsentRecord(decided, self._lowered(decided), None, "initial", covers)
-        consent, since, origin = connection.execute(
-            "SELECT consent, consent_at, consent_from FROM device"
-        ).fetchone()
+        consent, since, origin = self._initial_consent, None, "initial"
+        if connection is not None:
+            consent, since, origin = connection.execute(
+                "SELECT consent, consent_at, consent_from FROM device"
+            ).fetchone()
         decided = Consent(consent)
         known = since if isinstance(since, int) else None  # a corrupted file
-        covers = names_of(self._given(connection))
-        return ConsentRecord(decided, self._lowered(decided), known, str(origin), covers)
+        names = names_of(self._given(connection))
+        return ConsentRecord(decided, self._lowered(decided), known, str(origin), *names)
 
     def forbids_unread(self) -> bool:
         """Return, without opening anything, whether drawing is surely forbidden."""
@@ -161,15 +159,14 @@ class State(Transactions):
         ``to_ask``, names that the user refused are omitted.
         """
         with self.existing(now, "BEGIN") as connection:
-            effective = self.consent_in(connection).effective
-            if effective not in {Consent.ON, Consent.UNSET}:
+            record = self.consent_in(connection)
+            if record.effective not in {Consent.ON, Consent.UNSET}:
                 return frozenset()
-            refused = self.refused(connection)
             return frozenset(
                 name
                 for name in self._declared().surveys
-                if not (effective is Consent.ON and self.covers(connection, name))
-                and not (to_ask and name in refused)
+                if not (record.effective is Consent.ON and self.covers(connection, name))
+                and not (to_ask and name in record.refused)
             )
 
     def _given(self, connection: sqlite3.Connection | None) -> list[Scope]:

@@ -297,7 +297,7 @@ def _claim(connection: sqlite3.Connection, path: Path | None, beginning: Beginni
         if not scopes:  # another process was faster
             return
         give(connection, scopes)
-        names = ", ".join(names_of(scopes))
+        names = ", ".join(names_of(scopes)[0])
         record_event(connection, beginning.now, "consent", f"on, as the app has it, for {names}")
         if path is not None:
             Mark.of(connection).write(path)
