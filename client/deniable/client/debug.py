@@ -12,7 +12,7 @@ from deniable.terms.text import printable
 
 
 class _Lines(logging.Handler):
-    """Prints what the calls and the background work of all clients log."""
+    """Prints the log records of all clients' calls and background work."""
 
     def __init__(self) -> None:
         super().__init__(logging.INFO)

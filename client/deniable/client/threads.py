@@ -250,7 +250,7 @@ class Keeper:
                 self._serve_calls(self._calls, waits=False)
 
     def pause(self, prepare: Callable[[], None], seconds: float) -> None:
-        """Have the thread prepare for a fork, within so many seconds, and stop until it is over."""
+        """Have the thread prepare for a fork within these seconds, and stop until it is over."""
         ready: SimpleQueue[None] = SimpleQueue()
         over: SimpleQueue[None] = SimpleQueue()
 

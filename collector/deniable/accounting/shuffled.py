@@ -1,8 +1,8 @@
 """Shuffled reports: what their histogram reveals about one of them, by the privacy blanket.
 
 With probability gamma = sum_y w(y) a response is drawn from the same distribution for all answers,
-w(y)/gamma with w(y) = min_x P(x, y). So that many of n honest reports reveal nothing, and each of
-the others is hidden among them. With U = P(x, Y)/w(Y), V = P(x', Y)/w(Y) for Y from that
+w(y)/gamma with w(y) = min_x P(x, y). So about gamma n of n honest reports reveal nothing, and each
+of the others is hidden among them. With U = P(x, Y)/w(Y), V = P(x', Y)/w(Y) for Y from that
 distribution, and E = e^eps,
 
     delta(eps) <= (1/n) max over x, x' of E[(sum of L_1 .. L_M)_+],  L = U - E V,  M ~ Bin(n, gamma)

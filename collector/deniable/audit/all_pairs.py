@@ -138,7 +138,7 @@ def _rounded_down(value: Fraction) -> float:
 _MOST_LISTED: Final = 1 << 18
 """The most entries of rows that are listed, at about a microsecond each."""
 _MOST_COUNTED: Final = 1 << 25
-"""The most entries of rows that are counted; those of their counts count 16 times."""
+"""The most entries of rows that are counted; an entry of their counts is worth 16 of them."""
 _TRIED: Final = 1 << 12
 """Entries of each of these that are compared with a device's computation."""
 
@@ -229,7 +229,7 @@ def _counted(mechanism: BlockMechanism, chosen: NDArray[np.int_]) -> Counts:
 
 
 _FIRST_BLOCKS: Final = 16
-"""So many blocks represent all. For most designs one would suffice: symmetries map any block to any
+"""Blocks that represent all. For most designs one would suffice: symmetries map any block to any
 other. In affine ones whose blocks are not closed under x -> -x they differ in the third digit."""
 
 

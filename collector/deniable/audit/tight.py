@@ -325,7 +325,7 @@ def _bounds(matrix: Rows) -> "PairBounds":
 def _delta_above_zero(matrix: Rows, odds: Fraction, bad: _Pair) -> Finding:
     """Return the tight delta at odds at which the pair ``bad`` needs some."""
     bounds = _bounds(matrix).at(odds)
-    # The need of a likely pair excludes others; the remaining ones are judged in order.
+    # The delta that a likely pair needs excludes others; the rest are compared in order.
     known = max((_excess(matrix, pair, odds), pair) for pair in (bad, bounds.likely()))
     best: tuple[Fraction, _Pair] | None = None
     judged = 0

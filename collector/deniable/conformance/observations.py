@@ -149,7 +149,7 @@ def convictions(log: Log, rule: str, *, steady: bool) -> Iterator[Conviction]:
 
 
 def _draws(sent: list[Sent], rule: str) -> Iterator[Conviction]:
-    """Judge that each epoch of a name is reported once, in one signed message."""
+    """Check that each epoch of a name is reported once, in one signed message."""
     envelopes: dict[tuple[str, bytes, int], set[bytes]] = defaultdict(set)
     spans: dict[tuple[str, str], set[tuple[int, int, bytes, int]]] = defaultdict(set)
     for one in sent:

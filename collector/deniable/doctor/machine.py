@@ -165,7 +165,7 @@ def check_disk(config: Config) -> Diagnosis | None:
 
 
 def judge_room(free: int, total: int) -> Diagnosis:
-    """Judge the store's free space, in bytes."""
+    """Assess the store's free space, in bytes."""
     text = f"{free / 2**30:,.1f} GiB free of {total / 2**30:,.1f}"
     if free < _FULL_BYTES:
         return bad(text, "make room: a full disk refuses reports (HTTP 507)")
@@ -298,7 +298,7 @@ def check_open_files(config: Config, connections: int) -> Diagnosis:
 
 
 def judge_open_files(config: Config, connections: int, allowed: int) -> Diagnosis:
-    """Judge how many files a process may open."""
+    """Assess how many files a process may open."""
     needed = connections + config.database_connections + _OTHER_FILES
     if allowed == resource.RLIM_INFINITY or allowed >= needed:
         return good(f"{allowed} allowed, {needed} needed")
@@ -316,7 +316,7 @@ def check_clock(directory: Path, now: float) -> Diagnosis:
 
 
 def judge_clock(file: Path, newest: float, now: float) -> Diagnosis:
-    """Judge the clock by the time at which the newest file was written."""
+    """Assess the clock by the time at which the newest file was written."""
     if newest > now + _ONE_SECOND:
         return bad(
             f"{newest - now:,.0f} s behind the newest file, {file}",

@@ -151,7 +151,7 @@ def witness_answers(config: Config, stored: StoredLog, *, online: bool) -> Repli
 
 
 def judge_witnesses(config: Config, replies: Replies) -> Diagnosis:
-    """Judge whether a quorum of the witnesses answers."""
+    """Check whether a quorum of the witnesses answers."""
     silent = [*replies.silent.values()]
     answering, number = len(config.witnesses) - len(silent), len(config.witnesses)
     quorum = witnesses_of(config).quorum

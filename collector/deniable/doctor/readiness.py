@@ -83,7 +83,7 @@ def _object(body: bytes) -> dict[str, Any]:
 
 
 def judge_server(place: str, status: int, answer: Mapping[str, Any]) -> Diagnosis:
-    """Judge the HTTP status and the JSON object of ``/readyz``."""
+    """Assess the HTTP status and the JSON object of ``/readyz``."""
     if status != 200:
         reason = answer.get("detail", "it is not a collector")
         return bad(f"{place} answers {status}: {reason}", "see `store` below, and the log")

@@ -191,7 +191,7 @@ def describe(config: Config) -> Diagnosis:
 
 
 def judge_store_clock(ahead: float) -> Diagnosis:
-    """Judge by how many seconds the store's clock is ahead of this machine's."""
+    """Assess by how many seconds the store's clock is ahead of this machine's."""
     if abs(ahead) <= AGREEMENT_SECONDS:
         return good("agrees with this machine's")
     return bad(
@@ -201,7 +201,7 @@ def judge_store_clock(ahead: float) -> Diagnosis:
 
 
 def judge_order(faults: list[str] | None) -> Diagnosis:
-    """Judge the faults found by recounting; None if it was omitted."""
+    """Assess the faults found by recounting; None if it was omitted."""
     if faults is None:
         return good("omitted, as the store is large: deniable store check")
     if not faults:

@@ -21,7 +21,7 @@ from deniable.stores import StoredLog
 
 
 def judge_lifetime(offered: Sequence[Manifest], now: float) -> Diagnosis:
-    """Judge whether a device can afford all running surveys."""
+    """Check whether a device can afford all running surveys."""
     together = reserved_by_all(offered, now)
     text = (
         "a device that answers every running survey reserves at most epsilon "
@@ -79,7 +79,7 @@ def judge_log(
     origin: str,
     seen: Mapping[str, SignedCheckpoint] | None = None,
 ) -> Diagnosis | None:
-    """Judge the store's log; None if there is neither one nor anything for it.
+    """Assess the store's log; None if there is neither one nor anything for it.
 
     The record is the one beside the log's key, if that is on this machine. ``seen`` has the
     witnesses' checkpoints by their names.
@@ -182,7 +182,7 @@ _IDLE = (
 
 
 def judge_signatures(others: int, stored: int) -> Diagnosis:
-    """Judge how many of the stored surveys another authority signed."""
+    """Assess how many of the stored surveys another authority signed."""
     if others:
         return bad(
             f"{others} of {stored} stored surveys are signed by another authority, and not offered",
@@ -193,7 +193,7 @@ def judge_signatures(others: int, stored: int) -> Diagnosis:
 
 
 def judge_origin(surveys: Sequence[Manifest], origin: str) -> Diagnosis:
-    """Judge whether devices that use this origin can accept the surveys served there."""
+    """Check whether devices that use this origin can accept the surveys served there."""
     elsewhere = [
         f"{survey.name} (for {survey.origin})" for survey in surveys if survey.origin != origin
     ]
@@ -207,7 +207,7 @@ def judge_origin(surveys: Sequence[Manifest], origin: str) -> Diagnosis:
 
 
 def judge_issuers(surveys: Sequence[Manifest], distrusted: Set[bytes], now: float) -> Diagnosis:
-    """Judge whether a trusted issuer is left to vouch for devices."""
+    """Check whether a trusted issuer is left to vouch for devices."""
     stuck = [
         survey.name
         for survey in surveys
@@ -233,7 +233,7 @@ def judge_issuers(surveys: Sequence[Manifest], distrusted: Set[bytes], now: floa
 def judge_surveys(
     surveys: Sequence[Manifest], offered: Sequence[Manifest], now: float
 ) -> Diagnosis:
-    """Judge whether any survey is running, and for how long."""
+    """Check whether any survey is running, and for how long."""
     names = {manifest.name for manifest in surveys}
     if not names:
         return doubtful("none is published", "deniable survey publish FILE")
@@ -263,7 +263,7 @@ def unpublished_names(config: Config, surveys: Iterable[Manifest]) -> list[str]:
 
 
 def judge_names(config: Config, surveys: Sequence[Manifest]) -> Diagnosis | None:
-    """Judge whether each survey named in a setting is published; None if none is named."""
+    """Check whether each survey named in a setting is published; None if none is named."""
     if unknown := unpublished_names(config, surveys):
         return doubtful(
             f"not published: {', '.join(unknown)}",
@@ -276,7 +276,7 @@ def judge_names(config: Config, surveys: Sequence[Manifest]) -> Diagnosis | None
 def judge_seals(
     surveys: Sequence[Manifest], overdue: Sequence[tuple[Manifest, Due]]
 ) -> Diagnosis | None:
-    """Judge whether epochs that are over are sealed."""
+    """Check whether epochs that are over are sealed."""
     if not surveys:
         return None
     if not overdue:
@@ -290,7 +290,7 @@ def judge_seals(
 
 
 def judge_cuts(cuts: Sequence[tuple[str, int, int]]) -> Diagnosis | None:
-    """Judge the cuts of the store's history: surveys, epochs and times; None if there are none."""
+    """Assess the cuts of the store's history: surveys, epochs and times; None if there are none."""
     if not cuts:
         return None
     name, epoch, cut_at = cuts[-1]

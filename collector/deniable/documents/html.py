@@ -46,7 +46,7 @@ def document_html(
 ) -> str:
     """Return the parts of a document, with its chart as markup.
 
-    Tables unfold, if ``folded``. Below a sentence, all but the first limitations unfold, too.
+    If ``folded``, tables are folded. Below a sentence, so are all but the first limitations.
     ``heading`` returns the markup of a title or a label, for pages that explain its words.
     """
     tables = "".join(table_html(table, heading) for table in document.tables)
@@ -107,7 +107,7 @@ def cautions_html(cautions: Iterable[Caution]) -> str:
 
 
 def table_html(table: Table, heading: Callable[[str], str] = escape) -> str:
-    """Return a table, if it has rows; each has its values in full precision, for programs."""
+    """Return a table if it has rows; each also has its values in full precision, for programs."""
     if not table.rows:
         return ""
     columns = [column for column in table.titled if column.shape != "bar"]

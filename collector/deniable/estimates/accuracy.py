@@ -68,7 +68,7 @@ class Accuracy:
         )
 
     def reached(self, variance: float, reports: int) -> float:
-        """Return the size that so many reports reach."""
+        """Return the size that this many reports reach."""
         return self.scale * math.sqrt(variance / reports)
 
 
@@ -96,7 +96,7 @@ def default_largest_share(categories: int) -> float:
 
 
 def checked_largest_share(largest_share: float | None, categories: int) -> float:
-    """Return the largest share that is to be exact, by default that of so many categories.
+    """Return the largest share that is to be exact, by default that of this many categories.
 
     ValueError if it is not a share.
     """

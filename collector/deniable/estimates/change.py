@@ -32,7 +32,7 @@ _SEED: Final = 1
 """The seed of the drawn tables: the same counts have the same p-value."""
 _TABLES: Final = 1_999
 _AS_LARGE: Final = 100
-"""Drawing ends after so many tables as large; this keeps the level (Besag and Clifford 1991)."""
+"""Drawing ends after this many tables as large; this keeps the level (Besag and Clifford 1991)."""
 _AT_ONCE: Final = 1 << 18
 _BY_RESPONSE: Final = 100
 _MOST_KERNELS: Final = 1 << 24
@@ -46,7 +46,7 @@ class Test:
     """The result of a test.
 
     Attributes:
-        statistic: chi-square with so many degrees of freedom, if nothing changed or differs, and
+        statistic: chi-square with this many degrees of freedom, if nothing changed or differs, and
             all expected counts are 5 or more.
         p_value: the probability that chance alone makes it as large.
         tables: the number of tables behind the p-value if counts are expected to be below 5; 0 if
@@ -65,7 +65,7 @@ class Test:
 class _Question(NamedTuple):
     """The tested differences of one question, and their distribution if there are none.
 
-    They are sums of kernels over moves of the responses; ``drawn`` draws so many of these.
+    They are sums of kernels over moves of the responses; ``drawn`` draws this many of these.
     """
 
     differences: Floats

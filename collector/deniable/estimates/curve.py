@@ -50,7 +50,7 @@ def averaged_shares(categories: int, cuts: Sequence[int], blur: int, shift: int)
 
 
 def cuts_of(decoder: Decoder, most: int | None = None) -> range:
-    """Return the last values of the considered ranges, evenly spaced, at most so many."""
+    """Return the last values of the considered ranges, evenly spaced, at most this many."""
     k = decoder.categories
     stride = -(-k * decoder.responses // _MOST_WEIGHTS)
     if most is not None:
@@ -100,7 +100,7 @@ TIE: Final = 1e-9
 """A share this near to a quantile's probability has reached it: rounding decides no tie."""
 QUARTILES: Final = {0.25: "lower quartile", 0.5: "median", 0.75: "upper quartile"}
 MOST_CUTS: Final = 256
-"""With more answers the curve is computed for so many, evenly spaced."""
+"""With more answers, the curve is computed at this many, evenly spaced."""
 
 _DRAWN: Final = 10_000
 _SEED: Final = 20261
@@ -179,7 +179,7 @@ class ShareQueries:
 
     @classmethod
     def of(cls, decoder: Decoder, blur: int, most: int | None = None) -> "ShareQueries":
-        """Return the queries up to so many values, with a blur that does not depend on counts."""
+        """Return the queries up to this many values, with a blur that does not depend on counts."""
         cuts = cuts_of(decoder, most)
 
         def averages(shift: int) -> Queries:
@@ -218,7 +218,7 @@ class QuantileBounds:
     before_error: Floats
 
     def places(self, probability: float, z: float) -> tuple[int, int, int]:
-        """Return the places of a quantile's estimate, and of its interval at so many errors."""
+        """Return the places of a quantile's estimate, and of its interval at this many errors."""
         # Between two cuts c < d, the quantile is in (c, d] if F_c < p <= F_d. In that case the
         # averages after d and before c lie on the same sides of p, so that each of the tests
         # after_d + z error < p,    before_c - z error > p rejects (c, d] with a probability of at
@@ -378,7 +378,7 @@ def _largest_deviation(
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """Quartiles by the names of answers, and the cumulative curve, of so many reports."""
+    """Quartiles by the names of answers, and the cumulative curve, of this many reports."""
 
     reports: int
     quartiles: tuple[Quantile[str], ...]

@@ -254,7 +254,7 @@ def debiased_fields(
 ) -> dict[str, Any]:
     """Return the fields of a histogram that follow from mechanism and counts.
 
-    So many answers have rows in addition to the categories.
+    This many answers have rows in addition to the categories.
     """
     decoder, tally = sample.decoder, sample.tally
     if not decoder.tells_shares:

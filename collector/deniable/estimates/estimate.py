@@ -36,7 +36,7 @@ from deniable.estimates.ratios import (
 from deniable.estimates.results import Documented, Worded, presented
 
 _IN_GROUP: Final = 3.0
-"""A group has a share of its own if its size is so many standard errors above 0 (benchmarks)."""
+"""A group has a share of its own if its size is this many standard errors above 0 (benchmarks)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,7 @@ class Sample:
         sequence: its survey's number, among those of its name.
         simulated: whether no device sent them.
         distrusted: the number of reports from issuers that are no longer trusted.
-        step: figures of its survey are renewed when so many more reports have arrived.
+        step: figures of its survey are renewed when this many more reports have arrived.
     """
 
     mechanism: Mechanism

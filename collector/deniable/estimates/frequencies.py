@@ -214,7 +214,7 @@ _MOST_STEPS: Final = 20_000
 
 
 _FEW: Final = 10
-"""So few answers are read one by one."""
+"""Up to this many answers are read one by one."""
 
 
 class View(StrEnum):

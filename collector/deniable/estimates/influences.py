@@ -55,7 +55,7 @@ def furthest_shifts(mechanism: Mechanism, weights: Floats) -> tuple[float, float
 
 
 def set_influence(mechanism: Mechanism, size: int | None = None) -> float:
-    """Return the largest influence on the share of a set of so many categories; by default, of any.
+    """Return the largest influence on the share of a set of this size; by default, of any set.
 
     It equals :func:`query_influence` with the weights 1 within the set and 0 outside, for the worst
     set. A report that supports many categories moves them all at once. With several questions it is
@@ -179,7 +179,7 @@ def ratio_shift(
 
 
 def fakes_needed(honest: int, move: float, reach: float) -> int | None:
-    """Return how many fakes beside so many honest reports cause a move; None if none do.
+    """Return how many fakes beside this many honest reports cause a move; None if none do.
 
     The reach is the move with only fakes: the larger of :func:`worst_shifts` at a share of 1.
     """

@@ -24,7 +24,7 @@ from deniable.estimates.means import values_of
 from deniable.mechanisms import Mechanism
 
 _MANY: Final = 1 << 50
-"""So many reports that their expected counts are practically whole numbers."""
+"""Enough reports that their expected counts are practically whole numbers."""
 
 
 def reports_for_share(
@@ -132,6 +132,6 @@ def even_counts(mechanism: Mechanism, n: int) -> list[int]:
 
 
 def _scaled(level: float, n: int) -> float:
-    """Return the errors of so many reports, in units of the errors of very many."""
+    """Return the errors of this many reports, in units of the errors of very many."""
     # Errors shrink with the root of n, and bounds are unchanged.
     return normal_quantile(level) * math.sqrt(_MANY / (n - 1))

@@ -32,14 +32,14 @@ class Poisoning:
         influence: the largest kernel value, from :func:`~deniable.estimates.influence`.
         set_influence: the same for the share of any set of categories, since all categories that
             one response supports move at once.
-        fakes_for_one_error: so many additional reports, all fake, move any one of the estimates by
+        fakes_for_one_error: how many additional reports, all fake, move any one of the estimates by
             its standard error; None if no number does, or there is no standard error.
         detectable_share: the least share of fake reports at which a category that no honest device
             has would be flagged at even odds, if the fakes avoid it; None if there is none. Fakes
             that use the mechanism can never be distinguished from honest devices.
         false_alarm: the greatest chance that honest devices alone cause any flag, and that there
             were fewer fakes than ``fewest_fakes``.
-        fewest_fakes: at least so many of the reports are fake; 0 if nothing is flagged.
+        fewest_fakes: at least this many of the reports are fake; 0 if nothing is flagged.
         impossible: which categories' counts honest devices cannot cause, including those that a
             response supports which was sent too often. Unflagged categories may be equally wrong:
             the fakes that leave one category too rare are elsewhere.
@@ -119,7 +119,7 @@ def fewest_fakes(mechanism: Mechanism, counts: Counts, false_alarm: float = FALS
 def detectable_share(
     mechanism: Mechanism, n: int, false_alarm: float = FALSE_ALARM
 ) -> float | None:
-    """Return about which share of fake reports a category would show at best, at even odds.
+    """Return about the share of fake reports that a category shows at best, at even odds.
 
     At best means that no honest device has the category, and the fakes avoid it. None if all
     reports could be fake without being flagged.

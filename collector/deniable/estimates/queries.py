@@ -42,7 +42,7 @@ def cautious_values(
 ) -> tuple[Floats, Floats]:
     """Return the estimates of linear queries, and their errors for normal intervals.
 
-    If few reports were seen, so many of those that move a query furthest may be ``unseen``.
+    If few reports were seen, ``unseen`` is how many may be missing that move a query furthest.
     """
     questions = _weighted_questions(decoder, tally, weights)
     return _added(

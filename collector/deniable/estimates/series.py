@@ -60,7 +60,7 @@ class Trend(Worded):
     """The slope of a share, or of a mean, over the epochs of one survey.
 
     Attributes:
-        slope: its rise in so many ``seconds``, such as a week.
+        slope: its rise in this many ``seconds``, such as a week.
         points: the epochs behind it.
     """
 

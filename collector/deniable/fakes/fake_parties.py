@@ -47,7 +47,7 @@ class FakeIssuer:
         with Client(collector.origin, enrol=issuer, ...) as client:
 
     ``enrolment`` lists this issuer and its next key. ``FakeIssuer("blind", epochs=2)`` never sees
-    the keys that it vouches for, and has a key for each epoch of a survey published with so many
+    the keys that it vouches for, and has a key for each epoch of a survey published with this many
     ``epochs``.
     """
 

@@ -150,7 +150,7 @@ def _beside_mean(manifest: Manifest, values: Sequence[Fraction]) -> Iterator[Fac
 
 
 def blind_devices_text(manifest: Manifest, reports: int) -> str:
-    """Return how many devices a blind survey needs for so many reports, by how often apps run."""
+    """Return how many devices a blind survey needs for this many reports, by how often apps run."""
     left = [_share_left(n * manifest.schedule.epoch_seconds / _WEEK) for n in (4, 7, 14)]
     four, seven, fourteen = (ceil(reports / share) for share in left)
     return (
@@ -161,7 +161,7 @@ def blind_devices_text(manifest: Manifest, reports: int) -> str:
 
 
 def _share_left(runs: float) -> float:
-    """Return the share of reports that leave, at so many random runs per epoch (Poisson)."""
+    """Return the share of reports that leave, at this many random runs per epoch (Poisson)."""
     # A run in the first half requests the token. A run in the second half sends, after a time U/4
     # into it, U uniform in [0, 1): there is none with probability E exp(-runs (1/2 - U/4)).
     return (1 - exp(-runs / 2)) * (1 - exp(-runs / 2) * expm1(runs / 4) / (runs / 4))

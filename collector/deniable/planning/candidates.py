@@ -150,7 +150,7 @@ class Candidate:
     def sizes(self, most: int) -> list[int]:
         """Return the possible sizes of blocks on these points, in increasing order.
 
-        They allow for at most so many responses; some sizes may still have too many sets.
+        They allow for at most this many responses; some sizes may still have too many sets.
         """
         if self.kind == "affine":
             order, dimension = self.parameters["q"], self.parameters["m"]
@@ -297,7 +297,7 @@ def candidates_of_blocks(
 
 @lru_cache(maxsize=4096)  # a search for an epsilon requests the same ones a hundred times
 def block_sizes(order: int, dimension: int, most: int) -> tuple[range, ...]:
-    """Return ranges of all s for which an affine design has at most so many responses."""
+    """Return ranges of all s for which an affine design has at most this many responses."""
     # K = q (q^m - 1)/n with n = lcm(2, h), for divisors h of q - 1 and of s or s - 1.
     others, blocks = order - 1, order * (order**dimension - 1)
     if blocks > most * others or not is_prime(order):

@@ -117,7 +117,7 @@ def best(
     """Return the mechanism that needs the fewest users for a given accuracy of each share.
 
     It compares randomised response and the designs, by their exact variances at equal privacy of
-    one report. With ``reports``, it compares them at equal privacy of so many reports of one
+    one report. With ``reports``, it compares them at equal privacy of this many reports of one
     device. The privacy loss of designs adds up faster than that of randomised response, and usually
     faster with large blocks than with small ones. So designs with any smaller block size compete.
     Each has the epsilon of one report at which all reports together keep the total of the winner
@@ -139,8 +139,8 @@ def best(
     Raises:
         InvalidPrivacyParameter: for an epsilon or a delta outside its domain.
         InvalidParameter: if the kind has no such mechanism.
-        ValueError: if epsilon and delta are both 0, no report is planned, or no survey has so many
-            categories.
+        ValueError: if epsilon and delta are both 0, no report is planned, or no survey has as
+            many categories.
     """
     level, slack = _checked(categories, epsilon, delta)
     terms = _Terms.of(categories, slack, largest_share)
@@ -200,7 +200,7 @@ def composed(
     delta: Number = "0",
     composed_delta: Number = COMPOSED_DELTA,
 ) -> Decimal:
-    """Return the epsilon of so many reports of one device, at the composed delta; rounded up."""
+    """Return the epsilon of this many reports of one device, at the composed delta; rounded up."""
     loss = PrivacyLoss.of_design(
         candidate.responses,
         candidate.replication,
@@ -266,7 +266,7 @@ def _checked(categories: int, epsilon: Number, delta: Number) -> tuple[Fraction,
 
 @dataclass(frozen=True, slots=True)
 class _Terms:
-    """The terms on which candidates for so many categories compete."""
+    """The terms on which candidates for this many categories compete."""
 
     categories: int
     slack: Fraction

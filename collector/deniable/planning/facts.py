@@ -93,7 +93,7 @@ def choice_facts(manifest: Manifest, largest_share: float | None = None) -> Iter
 
 
 def adds_up_text(reports: int, level: str) -> str:
-    """Return in words the level by which so many reports of a device favour its answers."""
+    """Return in words the level by which this many reports of a device favour its answers."""
     return (
         f"{reports:,} reports from a device favour its answers over any one alternative by at most "
         f"epsilon {level}, except with a chance of 1 in {UNLIKELY.denominator:,}"
@@ -156,7 +156,7 @@ _COLUMNS = (
 
 
 def plan_document(made: Plan, drafts: Drafts, lifetime: int, reports: int | None) -> Document:
-    """Return the document of a plan, for a lifetime budget and so many reports.
+    """Return the document of a plan, for a lifetime budget and this many reports.
 
     For a survey that is specified by its epsilon, it shows the effects of other epsilons.
     """

@@ -1,4 +1,4 @@
-"""Reports needed for an accuracy, their dates, and the epsilon that so many reports allow."""
+"""Reports needed for an accuracy, their dates, and the epsilon that this many reports allow."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
@@ -194,7 +194,7 @@ def shares_text(manifest: Manifest, largest_share: float | None = None) -> str:
 
 _STEP: Final = 10
 _FURTHEST: Final = 400
-"""So many epsilons of three digits below a number reach down to at least 0.7 times it."""
+"""This many epsilons of three digits below a number reach down to at least 0.7 times it."""
 
 Drafts = Callable[[str], Manifest]
 """A survey as a function of its epsilon, all else equal."""
@@ -239,7 +239,7 @@ class Plan:
 
     Attributes:
         manifest: the survey.
-        accuracy: the required accuracy; for a difference, that of two groups with so many reports.
+        accuracy: the required accuracy; for a difference, that of two groups of this many reports.
         ways: the survey's own way to ask, first, and others at the same epsilon.
         largest_share: the largest share with this accuracy; None as for the mechanism's choice.
         pace: the reports of a published survey so far, and their rate.
@@ -353,7 +353,7 @@ class Plan:
         return self.accuracy.reports(way.variance) if isfinite(way.variance) else None
 
     def reached(self, reports: int) -> float:
-        """Return the accuracy of so many reports, in the survey's own way."""
+        """Return the accuracy of this many reports, in the survey's own way."""
         return self.accuracy.reached(self.ways[0].variance, reports)
 
 
@@ -393,7 +393,7 @@ def epsilon_for(
     reports: int,
     largest_share: float | None = None,
 ) -> str | None:
-    """Return the least epsilon, of three digits, at which so many reports suffice, or None."""
+    """Return the least epsilon, of three digits, at which this many reports suffice, or None."""
 
     def does(epsilon: str) -> bool:
         try:

@@ -17,7 +17,7 @@ _SHARES: Final = 200
 """Of blocks whose fractions of all categories agree within 1/200, one design is considered."""
 
 _STRIDE: Final = 31
-"""A stride, so that a nearly least cost is found early, and excludes most designs at once."""
+"""A stride: it finds a cost near the least early, which excludes most designs at once."""
 
 _HALVINGS: Final = 30
 
@@ -62,7 +62,7 @@ def cheapest(
     """Return the design of each kind with the fewest responses among the nearly cheapest.
 
     They have about the epsilon of one report at which all keep the total, blocks no larger than
-    these, and at most so many responses; ``within`` is the tolerance.
+    these, and at most this many responses; ``within`` is the tolerance.
     """
     chosen = {}
     for kind in (PLAIN, *DESIGNS):

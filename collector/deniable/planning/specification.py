@@ -136,7 +136,7 @@ def _resized(candidate: Candidate, step: int) -> Iterator[Candidate]:
 
 
 def _charge(candidate: Candidate, pure: float, kept: float, reports: int) -> float:
-    """Return about the charge per report for so many reports: the greatest among ranges of t."""
+    """Return about the charge per report for this many reports: the greatest among ranges of t."""
     charge = 0.0
     for t in range(1, reports + 1):
         if log1p(kept) <= charge * t:  # at most the cost of the kept response is divided by t
@@ -146,7 +146,7 @@ def _charge(candidate: Candidate, pure: float, kept: float, reports: int) -> flo
 
 
 def _level(candidate: Candidate, pure: float, kept: float, reports: int) -> float:
-    """Return about the epsilon of so many reports of a constant answer."""
+    """Return about the epsilon of this many reports of a constant answer."""
     points, block = candidate.points, candidate.block
     growth = reports * log1p(pure * (kept + points) / (kept - pure * block))
     if growth > _FLOATS:
@@ -192,7 +192,7 @@ class Tree:
 def best_tree(
     categories: int, epsilon: float, delta: float = 0.0, most_responses: int = MAX_RESPONSES
 ) -> Tree:
-    """Return the best tree with at most so many responses in all.
+    """Return the best tree with at most this many responses in all.
 
     Raises:
         ValueError: if epsilon and delta are both 0, or there are too few categories.
@@ -267,7 +267,7 @@ class _Below(NamedTuple):
     square: float = 0.0
 
     def joined(self, count: int) -> "_Below":
-        """Return so many nodes side by side, one of which contains the end of the range."""
+        """Return this many nodes side by side, one of which contains the end of the range."""
         # l of them are before the end, l uniform on 0 … B - 1, and one has the potential p: the
         # heat is c (l + p^2 - (l + p)^2/B).
         ones, squares = (count - 1) / 2, (count - 1) * (2 * count - 1) / 6
@@ -339,7 +339,7 @@ def specified(
 
     For ``auto``, the best of all is chosen. For a design or levels without settings, and for a
     second round that settings do not name, the best of its kind is chosen: for shares up to the
-    largest, as in :func:`deniable.planning.best`. So many questions share the possible responses.
+    largest, as in :func:`deniable.planning.best`. This many questions share the possible responses.
 
     Raises:
         InvalidManifest: naming the field at fault.

@@ -97,7 +97,7 @@ def estimate_statement(estimate: Estimate, conclusion: str = "", when: str = "")
 
 
 def _count_sentence(estimate: Estimate) -> str:
-    """Return about how many of those that answered a share is; "" if that is shown elsewhere."""
+    """Return about how many of those that answered a share means; "" if that is shown elsewhere."""
     n = answered(estimate)
     if not n or estimate.high - estimate.low > _WORTH or estimate.at_once:
         return ""
@@ -171,7 +171,7 @@ def _magnitude(number: float) -> int:
 
 
 def _outward(number: float, places: int, bound: str) -> float:
-    """Return a number with so many decimals: the "least" rounded down, the "most" up."""
+    """Return a number with this many decimals: the "least" rounded down, the "most" up."""
     if not bound or not math.isfinite(number):
         return number
     scaled = number * 10.0**places
@@ -180,7 +180,7 @@ def _outward(number: float, places: int, bound: str) -> float:
 
 
 def _count(name: str, row: Any) -> float | None:
-    """Return about how many devices the share of a row is; None for other figures."""
+    """Return about how many devices the share of a row means; None for other figures."""
     estimate: Estimate = row.estimate
     count: float | None = counted(estimate_map(estimate), answered(estimate))[name]
     return count

@@ -170,7 +170,7 @@ def _chart(
 
 
 def _curve_first(histogram: Histogram) -> bool:
-    """Return whether the curve precedes shares: if noise alone makes single ones impossible."""
+    """Return whether the curve comes first: if noise alone makes single shares impossible."""
     return histogram.first_view is not View.UNBIASED
 
 

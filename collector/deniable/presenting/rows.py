@@ -1,4 +1,4 @@
-"""Which rows of a histogram people are shown, and with which intervals.
+"""The rows of a histogram that people are shown, and their intervals.
 
 Of many estimates the largest are those that chance made larger, so an interval by itself holds less
 often than its level states: for 24 of the 50 largest of 1,000 answers from 20,000 reports. Readers

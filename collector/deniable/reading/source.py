@@ -211,7 +211,7 @@ _MOST_COUNTS: Final = 1 << 20
 OLDER: Final = "older"
 """In a comparison, instead of a survey: the previous one of its name."""
 ACROSS: Final = "across "
-"""In a comparison, a prefix unlike any name or epochs: a note, whose two sides are compared."""
+"""In a comparison, the prefix of a note whose two sides are compared: no name or epochs have it."""
 
 
 def most_epochs(manifest: Manifest) -> int:

@@ -320,7 +320,7 @@ class _Supervisor:
 
 
 def _pause(deaths: int) -> float:
-    """Return the pause before a restart after so many early deaths: 0, 0, 1, 2, 4 … seconds."""
+    """Return the pause before a restart after this many early deaths: 0, 0, 1, 2, 4 … seconds."""
     return min(_LONGEST_PAUSE, 2.0 ** (deaths - 2)) if deaths > 1 else 0.0
 
 

@@ -100,7 +100,7 @@ class RangeCost:
         return cls(mechanism.categories, pure_cost(rounds.kept), _slopes(rounds, one))
 
     def cumulative(self, reports: int) -> int:
-        """Return the total cost of so many reports within one range."""
+        """Return the total cost of this many reports within one range."""
         if reports < 0:
             raise ValueError("the number of reports must not be negative")
         if reports == 0:
@@ -109,11 +109,11 @@ class RangeCost:
         return min(-(-reports * cost // t), min(reports, self.categories) * self.kept)
 
     def next(self, reports_before: int) -> int:
-        """Return the cost that one more report adds to so many within the same range."""
+        """Return the cost that one more report adds to this many within the same range."""
         return self.cumulative(reports_before + 1) - self.cumulative(reports_before)
 
     def most(self, epochs: int, epochs_per_range: int) -> int:
-        """Return the cost of a report in each of so many epochs, from epoch 0 on.
+        """Return the cost of a report in each of this many epochs, from epoch 0 on.
 
         If every response is fresh, each epoch is a range.
         """
@@ -126,7 +126,7 @@ class RangeCost:
 
 
 def constant_cost(rounds: Rounds, reports: int) -> int:
-    """Return f(t), the cost of so many reports about an answer that never changes.
+    """Return f(t), the cost of this many reports about an answer that never changes.
 
     It rises from the level of one report to that of the kept response, its upper limit; t times the
     fresh round's level is another upper limit.
@@ -137,7 +137,7 @@ def constant_cost(rounds: Rounds, reports: int) -> int:
 
 
 def changing_cost(mechanism: Mechanism, reports: int) -> int | None:
-    """Return the cost of so many reports that share kept responses, however the answer changed.
+    """Return the cost of this many reports that share kept responses, however the answer changed.
 
     None if no epsilon covers it.
     """

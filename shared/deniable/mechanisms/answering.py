@@ -117,7 +117,7 @@ def check_answering(answering: object) -> None:
 
 
 def check_answerings(answerings: object, count: int) -> None:
-    """Check the mechanisms of so many questions or levels."""
+    """Check the mechanisms of this many questions or levels."""
     if type(answerings) is not tuple or len(answerings) != count:
         raise InvalidParameter("mechanism", "must have a mechanism for each")
     for answering in answerings:
@@ -127,7 +127,7 @@ def check_answerings(answerings: object, count: int) -> None:
 def answering_mechanism(
     answering: Answering, categories: int, epsilon: str, delta: str
 ) -> Answered:
-    """Return the mechanism for so many answers."""
+    """Return the mechanism for this many answers."""
     made = answering_kind(answering).mechanism(
         answering_parameters(answering), categories, epsilon, delta
     )

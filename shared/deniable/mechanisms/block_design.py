@@ -311,7 +311,7 @@ class DesignKind(Kind):
 
     @abstractmethod
     def design(self, parameters: Parameters, categories: int) -> Design:
-        """Return the design for so many categories; ValueError if there is none."""
+        """Return the design for this many categories; ValueError if there is none."""
 
     def mechanism(
         self, parameters: Parameters, categories: int, epsilon: str, delta: str

@@ -59,7 +59,7 @@ class Rounds(Protocol):
         """Return the round whose noise each report adds to the kept response."""
 
     def constant_odds(self, reports: int) -> Fraction:
-        """Return an upper bound on the odds of so many reports about one kept response."""
+        """Return an upper bound on the odds of this many reports about one kept response."""
 
     def __hash__(self) -> int: ...
 

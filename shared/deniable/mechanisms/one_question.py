@@ -65,7 +65,7 @@ class MeanPrivacy(Privacy):
 
     @property
     def alike(self) -> bool:
-        """Return whether there is only one part: otherwise rows may differ in fewer."""
+        """Return whether there is only one part: with more, rows may differ in only some."""
         return len(self.parts) == 1
 
     @property

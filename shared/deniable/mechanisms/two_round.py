@@ -147,7 +147,7 @@ class TwoRound(BlockMechanism):
         return self.hit if self.design.block == 1 else None
 
     def constant_odds(self, reports: int) -> Fraction:
-        """Return the odds of so many reports about an answer that never changes.
+        """Return the odds of this many reports about an answer that never changes.
 
         They are exact if any set of b points is a block, and never too low otherwise. They rise
         from those of one report to those of the kept response.

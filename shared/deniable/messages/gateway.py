@@ -38,7 +38,7 @@ _MAX_SEQUENCE: Final = 2**32 - 1
 
 
 def encapsulated_answer_bytes(least: int) -> int:
-    """Return the size to which an encapsulated answer of at least so many bytes is padded.
+    """Return the size to which an encapsulated answer of at least this many bytes is padded.
 
     The sizes are 512 · 4^i up to 2 MiB: a relay learns only the size class of an answer.
 

@@ -80,7 +80,7 @@ class Repeat:
     """The relation between a device's responses in different epochs.
 
     They are independent, or memoised: the same answer gets the same kept response throughout a
-    range of so many epochs, 2 to 10,000.
+    range of this many epochs, 2 to 10,000.
     """
 
     kind: Literal["fresh", "memoised"] = "fresh"

@@ -41,7 +41,7 @@ class Specification:
             return self.of_kind.labels(dimensions)
 
     def mechanism(self, categories: int, epsilon: str, delta: str) -> SurveyMechanism:
-        """Return the matrix for so many categories, certified to be as private as stated."""
+        """Return the matrix for this many categories, certified to be as private as stated."""
         with _of_manifest():
             return self.of_kind.mechanism(self.parameters, categories, epsilon, delta)
 

@@ -40,7 +40,7 @@ class BinaryRequest:
     body: bytes = b""
 
     def encode(self, padded_to: int | None = None) -> bytes:
-        """Return the message, padded with zeros to so many bytes; ValueError if it is longer."""
+        """Return the message, padded with zeros to this many bytes; ValueError if it is longer."""
         control = (self.method, self.scheme, self.authority, self.path)
         head = b"".join(_prefixed(part.encode("ascii")) for part in control)
         return _padded(_integer(_REQUEST) + head + _sections(self.headers, self.body), padded_to)
@@ -66,7 +66,7 @@ class BinaryResponse:
     body: bytes = b""
 
     def encode(self, padded_to: int | None = None) -> bytes:
-        """Return the message, padded with zeros to so many bytes; ValueError if it is longer."""
+        """Return the message, padded with zeros to this many bytes; ValueError if it is longer."""
         head = _integer(_RESPONSE) + _integer(self.status)
         return _padded(head + _sections(self.headers, self.body), padded_to)
 

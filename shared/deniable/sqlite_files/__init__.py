@@ -80,7 +80,7 @@ def connect(
 def writing(connection: sqlite3.Connection, patience: float | None = None) -> Iterator[None]:
     """Hold the file's only writing transaction; commit at the end, undo after an error.
 
-    With ``patience`` the lock is requested often, for so many seconds; otherwise as by SQLite.
+    With ``patience`` the lock is requested often, for this many seconds; otherwise as by SQLite.
     """
     if patience is None:
         connection.execute("BEGIN IMMEDIATE")

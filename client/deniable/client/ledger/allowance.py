@@ -126,7 +126,7 @@ def spent_of_name(connection: sqlite3.Connection, name: str) -> int:
 
 
 def spent_since(connection: sqlite3.Connection, lived: int) -> int:
-    """Return the spending since so many seconds of use, including by states that are gone."""
+    """Return the spending since this many seconds of use, including by states that are gone."""
     costs = (
         "SELECT cost FROM carried WHERE lived > ?"
         " UNION ALL SELECT cost FROM decisions WHERE lived > ?"

@@ -33,7 +33,7 @@ _FIRST_NOTE: Final = 0.25
 
 def report_delay(closes: float, now: float, most: float, jitter: float) -> float:
     """Return a random wait before a report closes: at most half of the time left."""
-    # A report that seems closed already is in no hurry, and must not leave together with others.
+    # A report that already seems closed is not urgent, and must not leave together with others.
     left = closes - now
     return jitter * (min(most, left / 2) if left > 0 else most)
 
@@ -188,6 +188,6 @@ class Wake:
                 self._calls.get_nowait()
 
     def wait(self, seconds: float) -> None:
-        """Wait for a call, at most so many seconds."""
+        """Wait for a call, at most this many seconds."""
         with suppress(Empty):
             self._calls.get(timeout=seconds)

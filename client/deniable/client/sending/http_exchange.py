@@ -163,7 +163,7 @@ class _Proxy:
 
 
 class _Response(http.client.HTTPResponse):
-    """A response whose bytes must be few and arrive by a deadline, however slowly they drip."""
+    """A response limited in bytes, with one deadline for all of them, however slowly they come."""
 
     def __init__(
         self, connection: _Connection, sock: socket.socket, *rest: Any, **named: Any

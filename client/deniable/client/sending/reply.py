@@ -45,7 +45,7 @@ class Backoff:
     most: float = 3600.0
 
     def seconds(self, attempts: int, jitter: float) -> float:
-        """Return the wait after so many sends; ``jitter`` in [0, 1) halves it at most."""
+        """Return the wait after this many sends; ``jitter`` in [0, 1) halves it at most."""
         return min(self.most, self.first * 2.0 ** min(attempts, 30)) * (1 - jitter / 2)
 
 
@@ -118,7 +118,7 @@ Step = Delivered | Drop | Resend | Enrol
 
 
 def earliest_after(sends: int, now: float) -> float:
-    """Return the earliest time of the next send after so many, the last one now; 0 for no limit."""
+    """Return the earliest time of the next send after this many, the last now; 0 for no limit."""
     return now + REST_SECONDS if sends >= _QUICK_SENDS else 0.0
 
 

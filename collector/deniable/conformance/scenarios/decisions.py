@@ -349,7 +349,7 @@ def _robbed(stage: Stage, gone: Sequence[str], who: str) -> Iterator[Conviction]
 
 
 def _stranger(stage: Stage, device: str, who: str) -> Iterator[Conviction]:
-    """Judge that a state of unknown past has no consent, no reports and no current epoch."""
+    """Check that a state of unknown past has no consent, no reports and no current epoch."""
     requests = [r for r in stage.log.requests if r.device == device and r.now > stage.now - 3600]
     if requests:
         yield Conviction("D5", f"{who} went on with a consent that may have been withdrawn")

@@ -311,7 +311,7 @@ def epochs(stage: Stage) -> Iterator[Conviction]:
 def _one(
     stage: Stage, issuer: _Issuer, epoch: int, outcomes: dict[str, str]
 ) -> Iterator[Conviction]:
-    """Judge that an epoch had one survey, whose token and report came in separate halves."""
+    """Check that an epoch had one survey, whose token and report came in separate halves."""
     requests = issuer.requests_in(epoch)
     begins = stage.midnight + epoch * DAY
     sent = [one for one in stage.log.sent() if begins <= one.request.now < begins + DAY]

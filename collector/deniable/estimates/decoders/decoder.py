@@ -125,7 +125,7 @@ class Decoder(ABC):
         self.categories, self.responses = categories, responses
 
     def tally(self, counts: Counts, epochs: int = 1) -> Tally:
-        """Return checked counts, from so many epochs."""
+        """Return checked counts, from this many epochs."""
         if isinstance(counts, Tally):
             if len(counts.counts) != self.responses:
                 raise ValueError("these are counts of another mechanism's responses")
@@ -176,7 +176,7 @@ class Decoder(ABC):
 
     @abstractmethod
     def most_of_sets(self, size: int | None) -> float:
-        """Return the largest kernel value for the share of any set of so many categories.
+        """Return the largest kernel value for the share of any set of this many categories.
 
         The default is any set at all. The least for n categories is 1 minus the largest for the
         rest.

@@ -78,7 +78,7 @@ def standalone(svg: str) -> Markup:
 
 
 def notice(title: str, text: str, width: float = 720) -> Markup:
-    """Return an image of a text, if there is nothing to draw."""
+    """Return an image that only shows a text, because there is nothing to draw."""
     broken = [*lines(text, width - 32)]
     drawn = [element("text", line, x=16, y=28 + 20 * at) for at, line in enumerate(broken)]
     return picture(width, 28 + 20 * len(broken), title, "", *drawn)
@@ -118,7 +118,7 @@ def _advance(character: str) -> float:
 
 
 def label(text: str, most: float, **attributes: object) -> Markup:
-    """Return a text in so many pixels; if it is cut, pointing at it shows all of it."""
+    """Return a text in this many pixels; if it is cut, pointing at it shows all of it."""
     kept = text
     if text_width(text) > most:
         while kept and text_width(kept + "…") > most:
@@ -128,7 +128,7 @@ def label(text: str, most: float, **attributes: object) -> Markup:
 
 
 def lines(text: str, most: float, size: float = 13) -> Iterator[str]:
-    """Break a text at spaces, into lines of so many pixels."""
+    """Break a text at spaces, into lines of this many pixels."""
     line = ""
     for word in text.split():
         if line and text_width(f"{line} {word}", size) > most:

@@ -74,7 +74,7 @@ class Audit:
 def face_findings(
     result: Audit, other: SignedCheckpoint, hashes: Sequence[bytes]
 ) -> Iterator[Caution]:
-    """Judge whether another, not longer checkpoint of the log has the same history."""
+    """Check whether another, not longer checkpoint of the log has the same history."""
     own = result.downloaded.checkpoint
     if other.checkpoint.size == own.checkpoint.size:
         same, needed = other.checkpoint.root == own.checkpoint.root, tuple[bytes, ...]()
@@ -154,7 +154,7 @@ def _leaf_hashes(downloaded: Downloaded) -> list[bytes]:
 
 
 def _signatures(result: Audit, now: float) -> Iterator[Caution]:
-    """Judge the signatures of the checkpoint."""
+    """Check the signatures of the checkpoint."""
     signed, policy = result.downloaded.checkpoint, result.trust.policy
     if result.trust.log_key is None:
         yield finding("unpinned-key")
@@ -186,7 +186,7 @@ def _signatures(result: Audit, now: float) -> Iterator[Caution]:
 
 
 def _files(result: Audit, hashes: Sequence[bytes]) -> Iterator[Caution]:
-    """Judge whether the files match the tree whose root was signed."""
+    """Check whether the files match the tree whose root was signed."""
     downloaded = result.downloaded
     for path, reason in downloaded.missing.items():
         yield finding("incomplete", path=path, reason=reason)
@@ -206,7 +206,7 @@ def _files(result: Audit, hashes: Sequence[bytes]) -> Iterator[Caution]:
 
 
 def _last_visit(result: Audit, hashes: Sequence[bytes]) -> Iterator[Caution]:
-    """Judge whether the log extends the one of the last visit."""
+    """Check whether the log extends the one of the last visit."""
     before = result.trust.remembered
     if before is None:
         return
@@ -220,7 +220,7 @@ def _last_visit(result: Audit, hashes: Sequence[bytes]) -> Iterator[Caution]:
 
 
 def _witnesses(result: Audit, replies: Replies, hashes: Sequence[bytes]) -> Iterator[Caution]:
-    """Judge whether witnesses know the same log."""
+    """Check whether witnesses know the same log."""
     size = result.downloaded.checkpoint.checkpoint.size
     for name, reason in replies.silent.items():
         yield finding("silent-witness", name=name, reason=reason)

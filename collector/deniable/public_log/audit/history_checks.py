@@ -43,7 +43,7 @@ def history_findings(history: History, origin: str) -> Iterator[Caution]:
 
 
 def _entries(history: History) -> Iterator[Caution]:
-    """Judge the signatures of the entries."""
+    """Check the signatures of the entries."""
     if history.fork:
         yield finding("authority-fork", reason=history.fork)
     if history.strange:
@@ -55,7 +55,7 @@ def _entries(history: History) -> Iterator[Caution]:
 
 
 def _former_keys(history: History) -> Iterator[Caution]:
-    """Judge whether a key signed anything new after its rotation."""
+    """Check whether a key signed anything new after its rotation."""
     handed: dict[bytes, int] = {}
     said: set[bytes] = set()
     for entry in history.entries:
@@ -71,14 +71,14 @@ def _former_keys(history: History) -> Iterator[Caution]:
 
 
 def _origin(history: History, origin: str) -> Iterator[Caution]:
-    """Judge whether the log's name is that of a collector in its surveys."""
+    """Check whether the log's name is that of a collector in its surveys."""
     surveys = [version.manifest for vs in history.versions.values() for version in vs]
     if surveys and origin not in {log_origin(survey.origin) for survey in surveys}:
         yield finding("other-origin", origin=origin)
 
 
 def _sequences(history: History) -> Iterator[Caution]:
-    """Judge whether the surveys of a name follow each other without gaps and repeats."""
+    """Check whether the surveys of a name follow each other without gaps and repeats."""
     for name, versions in history.versions.items():
         taken: dict[int, int] = {}
         before = -1
@@ -95,7 +95,7 @@ def _sequences(history: History) -> Iterator[Caution]:
 
 
 def _gateway_sequences(history: History) -> Iterator[Caution]:
-    """Judge whether each sequence number has only one list of gateway keys."""
+    """Check whether each sequence number has only one list of gateway keys."""
     taken: dict[tuple[str, int], tuple[int, GatewayKeys]] = {}
     for entry in history.entries:
         if isinstance(keys := entry.message, GatewayKeys):
@@ -111,7 +111,7 @@ def _gateway_sequences(history: History) -> Iterator[Caution]:
 
 
 def crowd_findings(history: History, trust: Trust, now: float) -> Iterator[Caution]:
-    """Yield the findings about possible marks of devices, and about unchecked aspects."""
+    """Yield the findings about possible marking of devices, and about unchecked aspects."""
     listed = ListedKeys(_MOST_COMPARED)
     for code, entry, parts in (
         *_crowds(history, trust.visits, now),

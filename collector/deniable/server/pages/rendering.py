@@ -308,7 +308,7 @@ _CARRIED: Final = ("survey", "epoch", "level", "group")
 
 
 def carried(query: "MultiMapping[str]", view: Page) -> list[tuple[str, str]]:
-    """Return the choices with which another view is opened."""
+    """Return the choices that are kept when another view is opened."""
     dated = "epoch" in view.takes and not view.across  # a series shows all epochs
     return [(k, v) for k, v in query.items() if k in _CARRIED and (dated or k != "epoch")]
 

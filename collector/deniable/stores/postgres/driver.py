@@ -51,7 +51,7 @@ _FORMS: Final = _CELLS_BY_ISSUER | {
 async def follow(
     connection: Connection, rule: Rule[Result], seconds: float | None = None
 ) -> Result:
-    """Follow a rule, waiting up to so many seconds for each statement's rows; return its result."""
+    """Follow a rule, waiting up to this many seconds for a statement's rows; return its result."""
     request, result = _step(rule, None)
     while request is not None:
         rows = await _answer(connection, request, seconds)

@@ -142,7 +142,7 @@ def shown_reports(survey_id: bytes, epoch: int) -> Rule[tuple[int, bool]]:
 
 
 def take_step(survey_id: bytes, epoch: int) -> Rule[None]:
-    """Show all reports counted so far, unless another reader took the step meanwhile.
+    """Show all reports counted so far, unless another reader has just done so.
 
     Shown reports stay shown: counts only grow.
     """
