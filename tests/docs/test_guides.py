@@ -21,7 +21,6 @@ from deniable.client import DEFAULT_LIFETIME_EPSILON, Consent
 from deniable.fakes import Misbehaviour
 from tests.cli.commands import Workplace
 from tests.cli.serving import serving
-from tests.support.collector import NAME
 from tests.support.notebook import executed
 from tests.support.processes import PYTEST, ROOT, await_line, child, free_port, run
 from tests.support.readme import marked_blocks, outputs
@@ -82,10 +81,9 @@ def test_the_three_operators_commands_and_app_fit_together(tmp_path: Path) -> No
 @pytest.mark.long
 def test_the_developers_app_reports_once_and_not_before_consent(tmp_path: Path) -> None:
     texts = blocks("tutorials/developer.md")
-    assert [*texts] == [*("collector", "app", "report", "publish", "pretend", "figures", "shown")]
+    assert [*texts] == [*("collector", "app", "report", "pretend", "figures", "shown")]
     setup = marked_blocks(DOCS / "tutorials" / "developer.md")[0]
-    app = tmp_path / "app.py"
-    app.write_text(texts["app"], "utf-8")
+    (tmp_path / "app.py").write_text(texts["app"], "utf-8")
     guide = (DOCS / "tutorials" / "developer.md").read_text("utf-8")
     (survey,) = re.findall(r"^```toml\n(.*?)^```$", guide, re.MULTILINE | re.DOTALL)
     (tmp_path / "theme.toml").write_text(survey, "utf-8")
@@ -99,19 +97,21 @@ def test_the_developers_app_reports_once_and_not_before_consent(tmp_path: Path) 
     options: dict[str, Any] = {"cwd": tmp_path, "env": os.environ | PATH, "stdout": PIPE}
     with child([*BASH, f"exec {setup.serves}"], **options) as server:
         await_line(server, b"listening")
-        assert printed("n\n", texts["report"]).count("not-recorded") == 2
+        assert printed("n\n", texts["report"]).count("Take part?") == 1
+        assert "Refused: theme." in printed("", "python app.py privacy consent")
+        assert "Given for: theme." in printed("", "python app.py privacy consent on")
+        assert "recorded\nDelivery(delivered=1" in printed("light\n", "python app.py")
         printed("", "rm telemetry.sqlite*")
-        report, shown = printed("y\n", texts["report"]), printed("", texts["shown"])
-        counted = printed("", f"deniable hist {NAME} --dir app-collector --json")
-        printed("", texts["publish"])
-        app.write_text(texts["app"].replace("rating-of-marriage.json", "theme.json"), "utf-8")
-        assert "recorded" in printed("y\n", "python app.py dark")
+        assert "Take part?" in printed("", "python app.py")  # and nobody answers
+        assert "recorded" not in printed("y\nblue\n", "python app.py")
+        report, shown = printed("dark\n", texts["report"]), printed("", texts["shown"])
+        counted = printed("", "deniable hist theme --dir app-collector --json")
         figures = printed("", texts["figures"])
-    assert re.search(r"recorded \nDelivery\(delivered=1.*\nrepeated \n", report)
-    assert "How do you rate your marriage?" in shown
+    assert report.count("Which theme do you use?") == report.count("recorded\nDelivery(delive") == 1
+    assert "Which theme do you use?" in shown
     assert "accepted (the collector has counted it)" in shown
-    assert json.loads(counted)["n"] == 1
-    assert "21 devices answered theme" in figures
+    assert json.loads(counted)["n"] == 2
+    assert "22 devices answered theme" in figures
 
 
 @pytest.mark.long

@@ -87,9 +87,10 @@ def _survey_file(question: str, answers: tuple[str, ...], epsilon: str) -> tuple
     words = re.findall("[a-z0-9]+", question.lower())
     name = "-".join(words)[:_LONGEST].strip("-") or "my-survey"
     fields = {"name": name, "question": question, "categories": answers, "epsilon": epsilon}
-    fields |= {"epoch": "1 week", "epochs": 8, "grace": "1 day"}
+    fields |= {"epoch": "1 week", "epochs": 8}
     # For texts, numbers and lists of texts, TOML and JSON look alike.
     lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in fields.items()]
+    lines.append('grace = "1 day"  # simulated: 3 weeks, since four weeks report at once\n')
     return "".join(lines) + TRYING_OUT, name
 
 

@@ -133,7 +133,8 @@ def _check_fits(manifest: Manifest, reserves: int, reserved: int, ceiling: int, 
             ManifestFault.OVER_BUDGET,
             f"its epochs ahead, of {manifest.schedule.epochs}, cost epsilon "
             f"{format_nano(reserves)}, which does not fit: {format_nano(reserved)} of "
-            f"{format_nano(ceiling)} is reserved; publish fewer epochs, or raise the {whose}",
+            f"{format_nano(ceiling)} is spent or reserved; publish fewer epochs, or raise the "
+            f"{whose}",
         )
 
 
