@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from playwright.sync_api import Browser, ViewportSize
+from playwright.sync_api import Browser, ViewportSize, expect
 
 from deniable.server.pages import page_table
 from tests.browser.served import EPOCH, MARRIAGE, SURVEYS, Served
@@ -64,6 +64,18 @@ def test_everybody_can_read_it(analyst: Watched, address: str) -> None:
     assert page.evaluate(SIDEWAYS) == 0
     assert analyst.barriers("target-size") == []
     assert analyst.problems == []
+
+
+@pytest.mark.long
+def test_figures_come_first_on_a_phone_and_a_question_lacks_its_answers(analyst: Watched) -> None:
+    page = analyst.page
+    options = page.locator("#options")
+    page.set_viewport_size(PHONE)
+    page.goto(f"/surveys/{MARRIAGE}")
+    expect(options).not_to_have_attribute("open", "")
+    expect(page.locator("#live .sentence").first).to_be_in_viewport()
+    page.goto(f"/surveys/{MARRIAGE}/ask?ask=ahead")
+    expect(options).to_have_attribute("open", "")
 
 
 @pytest.mark.long

@@ -16,11 +16,17 @@ def test_a_link_is_made_and_revoked(collector: Served, watched: Watched, browser
     page = watched.page
     log_in(page, collector.token)
     page.goto(f"/surveys/{MINUTES}")
-    page.get_by_role("link", name="Share").click()
+    page.locator("[name=level]").select_option("0.99")
+    share = page.get_by_role("link", name="Share this view")
+    expect(share).to_have_attribute("href", re.compile("level%3D0.99"))  # without a reload
+    share.click()
     page.get_by_label("For whom").fill("the board")
     page.get_by_role("button", name="Make a link").click()
     field = page.get_by_label("The link, shown this once")
-    address = re.compile(re.escape(f"{collector.origin}/share#deniable_") + "[0-9a-f]{64}")
+    view = f"surveys%2F{MINUTES}%3Flevel%3D0.99"
+    address = re.compile(
+        re.escape(f"{collector.origin}/share?next={view}#deniable_") + "[0-9a-f]{64}"
+    )
     expect(field).to_have_value(address)
     link = field.input_value()
     assert watched.barriers() == []
@@ -33,7 +39,7 @@ def test_a_link_is_made_and_revoked(collector: Served, watched: Watched, browser
                 reader.get_by_label("Link").fill(link)
                 reader.get_by_role("button", name="Open").click()
             expect(reader.locator("main[data-page=survey]")).to_be_visible()
-            expect(reader).to_have_url(f"{collector.origin}/surveys/{MINUTES}")
+            expect(reader).to_have_url(f"{collector.origin}/surveys/{MINUTES}?level=0.99")
             expect(reader.locator("#live table").first).to_be_visible()
             secret = link.partition("#")[2]
             assert all(secret not in request.url.partition("#")[0] for request in sent)

@@ -52,7 +52,7 @@ budget/test_repeated test_no_two_histories_are_told_apart_beyond_the_costs
   test_printed_odds_and_levels_are_rounded_up_whatever_the_context
     presenting.revealed:times_as_likely public_log.audit.document:_version_text
     publishing.changes:_epsilon publishing.changes:_guess
-    planning.words:cost_text templates:plan.html terms.sentences:learnt
+    templates:plan.html terms.sentences:learnt
 claims/test_sentences
   test_a_count_of_those_who_answered_holds_at_least_as_often_as_the_share
     presenting.estimate:_count_sentence

@@ -101,8 +101,8 @@ def test_epochs_are_added_up_and_those_without_figures_left_out(counted: Workpla
     assert {row["epoch"] for row in as_csv(counted, "hist tea --epoch 0-3")} == {"0 2"}
 
 
-def test_the_newest_survey_is_shown_unless_one_is_named(counted: Workplace) -> None:
-    assert "older survey" not in counted.succeed("hist tea")
+def test_the_version_with_the_most_reports_is_shown_unless_one_is_named(counted: Workplace) -> None:
+    counted.succeed("hist tea")  # of one version, nothing is said
     older = counted.manifest().survey_id.hex()
     counted.publish(start="2026-01-05T00:00:00Z", epochs="40")
     # While the newest has no figures, those of the one before it stay, and it is said why.
@@ -113,12 +113,22 @@ def test_the_newest_survey_is_shown_unless_one_is_named(counted: Workplace) -> N
         assert older in shown.stdout
     newest = counted.manifest().survey_id.hex()
     assert ended[14:] in counted.fail("hist tea --survey", newest)
-    counted.count([0, 1, 2])
-    told = f"An older survey of this name has figures of its own: --survey {older[:12]}"
-    assert told in counted.succeed("hist tea")
-    for prefix in (older, older[:8]):
-        assert as_json(counted, f"hist tea --survey {prefix}")["survey_id"] == older
-        assert "older survey" not in counted.succeed("hist tea --survey", prefix)
+    counted.count([0, 1, 2, 3], epoch=2)
+    told = r"4 devices answered version 2 of .* 2\d{3}; 3 more answered version 1 of .* 2\d{3}"
+    for words, first, others in (
+        ("hist tea", newest, told),
+        ("ask leaders tea --epoch 2", newest, told),
+        ("hist tea --epoch 0", older, ""),  # which no device answered in the newer version
+        (
+            f"hist tea --survey {older}",
+            older,
+            "3 devices answered version 1 of .*; 4 more answered",
+        ),
+    ):
+        shown = counted.run(f"{words} --json")
+        assert json.loads(shown.stdout)["survey_id"] == first, words
+        assert bool(shown.stderr) is bool(others), words
+        assert re.match(others, shown.stderr.strip()), words
     assert "at least 4 hex digits" in counted.fail("hist tea --survey g")
 
 
@@ -164,10 +174,10 @@ def test_markup_is_shown_literally_and_no_csv_cell_is_a_formula(place: Workplace
         assert "[red]Which[/red] :cat:?" in shown
         assert [text for text in MARKUP if text not in shown] == []
         assert "\x1b" not in shown
-    place.publish(categories=json.dumps(FORMULAS))
-    place.count([0, 1, 2, 3])
-    assert "\r" not in place.succeed("hist tea --csv")
-    cells = [row["category"] for row in as_csv(place)]
+    place.publish(name='"sums"', categories=json.dumps(FORMULAS))
+    place.count([0, 1, 2, 3], name="sums")
+    assert "\r" not in place.succeed("hist sums --csv")
+    cells = [row["category"] for row in as_csv(place, "hist sums")]
     assert cells == ["'=1+1", "'+1", "'-1", "'@SUM(A1)", *FORMULAS[4:]]
 
 

@@ -106,9 +106,9 @@ def test_the_list_tells_states_and_cuts_no_name(place: Workplace) -> None:
     }
     shown = place.succeed("survey list")
     told = {
-        "over": "Ended on 30 January 2020; no more answers count",
+        "over": "Collected until 30 January 2020; final on ",
         "not begun": "Begins on 1 January 2090 at 00:00 UTC",
-        "ended": "Ended on ",
+        "ended": "Collected until it was ended on ",
         "superseded by 1": "superseded by 1 ",
         "open": "Day 1 of 30, collecting until ",
     }

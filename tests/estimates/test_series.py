@@ -51,10 +51,10 @@ def test_nothing_changed_where_two_surveys_differ_and_neither_changed() -> None:
     for sentence in (series.sentence(), series.to_dict()["sentence"]):
         assert "no clear change" in sentence
         assert re.search(r"(?:up|down|difference) \+?0\.0 points", sentence)
-        assert "All of it is of version 3." in sentence
+        assert "Only version 3 is compared." in sentence
     told = series.sentence("good")
     assert "no clear trend of good, +0.00 points a day (95 % interval −" in told
-    assert "All of it is of version 3." in told
+    assert "Only version 3 is compared." in told
     assert _NEWER.survey_id.hex()[:12] not in str(
         series.document([*series.figures()]).tables[0].rows[0]["survey"]
     )
@@ -90,7 +90,7 @@ def test_an_added_answer_is_a_gap_in_the_version_before_and_the_others_go_on() -
     assert None not in figures["good"]
     document = series.document([*figures.items()])
     assert "Versions differ in their answers" in " ".join(document.notes)
-    assert "All of it is of version 3." in document.sentence
+    assert "Only version 3 is compared." in document.sentence
 
 
 @pytest.mark.parametrize("other", _OTHERS, ids=["question", "order", "numbers"])

@@ -98,6 +98,7 @@ def test_epochs_have_days_or_hours(
     assert duration_text(schedule.epoch_seconds).startswith("1 ")
 
 
+ENDED = "Collected until it was ended on 26 November 2026; no more answers count"
 FIRST, OVER, LATE = WEEKS.start, WEEKS.end, Schedule(WEEKS.start, 7 * DAY, 8, DAY)
 BEGIN = "4 November 2026 at 01:00 UTC"
 APPEAR = "appear once 100 devices have answered in one week"
@@ -119,15 +120,15 @@ APPEAR = "appear once 100 devices have answered in one week"
             "no figures from 11 to 17 November 2026: fewer than 100 devices answered",
         ),
         (
-            *(NOW, NOW - DAY, range(1, 3), "Ended on 26 November 2026; no more answers count"),
+            *(NOW, NOW - DAY, range(1, 3), ENDED),
             "no figures from 11 to 24 November 2026: fewer than 100 devices answered in any week",
         ),
         (
-            *(NOW, NOW - DAY, range(3, 4), "Ended on 26 November 2026; no more answers count"),
+            *(NOW, NOW - DAY, range(3, 4), ENDED),
             "no figures from 25 November to 1 December 2026: fewer than 100 devices answered",
         ),
         (
-            *(NOW, NOW - DAY, range(4, 5), "Ended on 26 November 2026; no more answers count"),
+            *(NOW, NOW - DAY, range(4, 5), ENDED),
             "no figures from 2 to 8 December 2026: the survey ended before, on 26 November 2026",
         ),
         (
@@ -142,11 +143,25 @@ APPEAR = "appear once 100 devices have answered in one week"
         ),
         (
             OVER,
-            *(None, None, "Ended on 30 December 2026; late answers count until"),
+            *(None, None, "Collected until 30 December 2026; late answers count until"),
             "no figures yet: the last week is over, and late answers count until 31 December 2026",
         ),
         (
-            *(OVER + DAY, None, None, "Ended on 30 December 2026; no more answers count"),
+            *(
+                OVER + DAY,
+                None,
+                None,
+                "Collected until 30 December 2026; final on 31 December 2026",
+            ),
+            "no figures: the survey ended on 30 December 2026, and no week had 100 answers",
+        ),
+        (
+            *(
+                OVER + DAY,
+                OVER,
+                None,
+                "Collected until 30 December 2026; ended on 30 December 2026",
+            ),
             "no figures: the survey ended on 30 December 2026, and no week had 100 answers",
         ),
     ],

@@ -74,10 +74,15 @@ async def test_surveys_of_one_name_are_never_pooled(collector: Collector) -> Non
     await fill(collector)
     await collector.publish(SUCCESSOR)
     token = await collector.token()
-    empty = await collector.client.get(PATH, headers=token)
+    newer = f"?survey={SUCCESSOR.survey_id.hex()}"
+    empty = await collector.client.get(f"{PATH}{newer}", headers=token)
     assert await problem(empty) == (409, "too-few-reports")
     await collector.send(envelope(1, survey=SUCCESSOR))
-    assert (await read(collector))["n"] == 1
+    assert (await read(collector, newer))["n"] == 1
+    # Unless one is named, it is the one with the most reports.
+    assert (await read(collector))["n"] == 6
+    await collector.send(*(envelope(device, survey=SUCCESSOR) for device in range(2, 9)))
+    assert (await read(collector))["n"] == (await read(collector, "?epoch=0"))["n"] == 8
     older = await read(collector, f"?survey={MANIFEST.survey_id.hex()}&epoch=0&level=0.9")
     assert (older["n"], older["survey_id"]) == (6, MANIFEST.survey_id.hex())
 

@@ -23,7 +23,7 @@ from deniable.cli.sources import (
     Place,
     asked_answers,
     asked_epochs,
-    found_survey,
+    found_figures,
     reading_options,
     survey_argument,
 )
@@ -60,10 +60,10 @@ def hist(
     top: int | None,
     form: Form,
 ) -> None:
-    """Show the debiased histogram of the newest survey of NAME, with intervals.
+    """Show the debiased histogram of NAME, with intervals.
 
-    Surveys of one name but different ids are never pooled. For questions about the figures, see
-    `deniable ask`.
+    Versions of a survey are never pooled: by default it is of the live one with the most reports.
+    For questions about the figures, see `deniable ask`.
     """
     from deniable.estimates import View
     from deniable.presenting.fields import histogram_csv
@@ -73,15 +73,12 @@ def hist(
     chosen = View(view or VIEWS[0])
     if chosen is not View.UNBIASED and survey.manifest.values is not None:
         raise ValueError("a numeric survey has only the unbiased view")
-    older = next((older for older in survey.older if older.epochs()), None)
-    hint = "" if older is None else f"--survey {older.manifest.survey_id.hex()[:12]}"
     histogram = survey.histogram(asked_epochs(survey.manifest, epoch), level=level)
-    notes = [f"An older survey of this name has figures of its own: {hint}"] * bool(hint)
     show_figures(
         form,
         partial(histogram.to_dict, chosen),
         partial(histogram_csv, histogram, chosen),
-        partial(histogram.document, view, top=top, notes=notes),
+        partial(histogram.document, view, top=top),
     )
 
 
@@ -141,7 +138,7 @@ def watch(
         raise click.UsageError("a mean is not a percentage: give a number")
     if share is not None and not 0 <= edge <= 1:
         raise click.UsageError("a share is at most 100%: give a limit such as 2% or 0.02")
-    with found_survey(place, name, survey_id) as survey:
+    with found_figures(place, name, survey_id, epoch) as survey:
         answers = None if share is None else asked_answers(share, survey.manifest)
         epochs = asked_epochs(survey.manifest, epoch) or survey.newest_closed()
         histogram = survey.histogram(epochs, level=level)

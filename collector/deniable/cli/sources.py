@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
+from operator import add
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from deniable.cli.options import (
 from deniable.directory import Config, signed_surveys
 from deniable.messages import Manifest
 from deniable.reading import find_version, named_epochs
+from deniable.reading.epochs import answered_texts
 from deniable.stores import Store
 
 if TYPE_CHECKING:
@@ -158,16 +160,31 @@ def found_survey(place: Place, name: str, survey_id: str | None) -> "Iterator[Su
 
 
 @contextmanager
-def found_figures(place: Place, name: str, survey_id: str | None) -> "Iterator[SurveyFigures]":
-    """Yield the survey; if the newest has no figures yet, say so and yield the last that has."""
-    with found_survey(place, name, survey_id) as survey:
-        figured = survey if survey_id else survey.figured()
-        if figured is not survey:
+def found_figures(
+    place: Place, name: str, survey_id: str | None, epoch: str | None = None
+) -> "Iterator[SurveyFigures]":
+    """Yield the version that most devices answered in the epochs, and say who answered others.
+
+    By default the epochs are the newest ones. If the newest version has no figures yet, say why.
+    """
+    with found_survey(place, name, survey_id) as newest:
+        answered, chosen = newest.versions(epoch), newest
+        if not survey_id and (known := answered or newest.versions()):
+            chosen = known[0][0]
+        if chosen.manifest != newest.manifest and not newest.epochs():
             from deniable.publishing.changes import awaited_text
 
-            manifests, reason = (figured.manifest, survey.manifest), survey.without_figures()
-            click.echo(f"{awaited_text(*manifests, survey.published_at, reason)}\n", err=True)
-        yield figured
+            dates, reason = (chosen.published_at, newest.published_at), newest.without_figures()
+            text = awaited_text(chosen.manifest, newest.manifest, dates, reason)
+            click.echo(f"{text}\n", err=True)
+        yield chosen
+        others = [one for one in answered if one[0].manifest != chosen.manifest]
+        own = sum(n for one, n in answered if one.manifest == chosen.manifest)
+        if own and others:
+            named = [(one.version, n) for one, n in ((chosen, own), *others)]
+            texts = answered_texts(named, dated=epoch is not None)
+            ids = ("", *(f" (--survey {one.manifest.survey_id.hex()[:12]})" for one, _ in others))
+            click.echo(f"\n{'; '.join(map(add, texts, ids))}.", err=True)
 
 
 def survey_argument(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -178,7 +195,7 @@ def survey_argument(command: Callable[..., Any]) -> Callable[..., Any]:
     @survey_option
     @wraps(command)
     def read(*, place: Place, name: str, survey_id: str | None, **others: Any) -> Any:
-        with found_figures(place, name, survey_id) as survey:
+        with found_figures(place, name, survey_id, others.get("epoch")) as survey:
             return command(survey=survey, **others)
 
     return read

@@ -76,7 +76,7 @@ class Series(Tabular):
     Surveys may run side by side, but are kept apart: no difference is taken between two of them.
 
     Attributes:
-        points: survey by survey, the newest last; for each its epochs in order.
+        points: survey by survey, the one in question last; for each its epochs in order.
         notes: events that an operator noted, with their times in Unix seconds.
         apart: the ids of surveys of the name with another question.
     """
@@ -93,7 +93,7 @@ class Series(Tabular):
 
     @property
     def lines(self) -> tuple[tuple[Point, ...], ...]:
-        """Return the epochs of each survey, the newest survey last."""
+        """Return the epochs of each survey, the one in question last, others by their age."""
         grouped = groupby(self.points, key=lambda point: point.survey_id)
         return tuple(tuple(points) for _, points in grouped)
 
@@ -104,7 +104,7 @@ class Series(Tabular):
 
     @property
     def categories(self) -> tuple[str, ...]:
-        """Return the newest survey's answers, single questions' before combinations."""
+        """Return the last survey's answers, single questions' before combinations."""
         return self.histograms[-1].labels if self.histograms else ()
 
     @property
@@ -135,7 +135,7 @@ class Series(Tabular):
     def trend(self, answers: Answers | None = None) -> Trend:
         """Return how fast the share of answers, or the mean, rises, using the epochs that are over.
 
-        For several surveys it is that of the newest with three such epochs. Of epochs over which
+        For several surveys it is that of the last with three such epochs. Of epochs over which
         devices keep their responses, only the last counts. ValueError if there are fewer than
         three.
         """
@@ -190,7 +190,7 @@ class Series(Tabular):
 
         For all categories, or those ``among`` them, and if there is no trend, it is the change from
         the first figures to the last; "" if these cannot be compared. All are from one survey: of
-        several, from the newest that has enough epochs with figures.
+        several, from the last that has enough epochs with figures.
         """
         return str(presented(self, "sentence", *groups, among=among))
 

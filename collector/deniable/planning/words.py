@@ -6,8 +6,8 @@ from fractions import Fraction
 from math import ceil, floor, log10
 from typing import ClassVar, Final
 
-from deniable.budget import NANO, RangeCost, format_nano, pure_cost
-from deniable.documents import Fact, upper_text
+from deniable.budget import NANO, format_nano, pure_cost
+from deniable.documents import Fact
 from deniable.mechanisms import KINDS, Parameters, exact_epsilon
 from deniable.mechanisms.answering import Answering, answering_kind, answering_parameters
 from deniable.mechanisms.block_design import DesignKind
@@ -15,7 +15,6 @@ from deniable.mechanisms.exact import is_vast
 from deniable.mechanisms.two_round import SINGLE
 from deniable.messages import Manifest
 from deniable.presenting.revealed import times_as_likely
-from deniable.terms.text import counted
 
 
 class KindWords:
@@ -213,16 +212,6 @@ def terms(kind: str, parameters: Parameters, categories: int) -> str | None:
 def promise_text(odds: Fraction) -> str:
     """Return the promise of a report, as a part of a sentence."""
     return f"a response is {times_as_likely(odds)} as with any other answer"
-
-
-def cost_text(manifest: Manifest) -> str:
-    """Return the epsilon of a report, and the most that one device is charged in all."""
-    delta = "" if manifest.delta == "0" else f", delta {manifest.delta}"
-    epochs = manifest.schedule.epochs
-    whole = RangeCost.of(manifest.mechanism).most(epochs, manifest.repeat.epochs or 1)
-    most = upper_text(Fraction(whole, NANO), 4)
-    count = counted(epochs, "epoch")
-    return f"{manifest.epsilon}{delta} a report; {most} at most for one device, in {count}."
 
 
 def survey_terms(manifest: Manifest) -> str | None:

@@ -208,7 +208,7 @@ def series_sentence(series: Series, *groups: Answers, among: Sequence[str] | Non
         return ""
     texts = [text]
     if len(series.lines) > 1:
-        texts.append(f"All of it is of {version_names(series)[last.survey_id]}.")
+        texts.append(f"Only {version_names(series)[last.survey_id]} is compared.")
     noted = "; ".join(
         f"{note.text} ({instant_text(note.at).removesuffix(' 00:00 UTC')})"
         for note in _notes(series)

@@ -27,7 +27,9 @@ from deniable.reading import (
     TooFewReports,
     added_up,
     asked_alike,
+    by_reports,
     epoch_before,
+    epoch_range,
     epochs_beside,
     find_against,
     find_note,
@@ -37,6 +39,7 @@ from deniable.reading import (
     sides_across,
     without_figures,
 )
+from deniable.reading.epochs import version_text
 from deniable.stores import Note
 
 if TYPE_CHECKING:
@@ -71,15 +74,39 @@ class SurveyFigures:
             for manifest in self._named[place + 1 :]
         )
 
-    def figured(self) -> "SurveyFigures":
-        """Return this survey, or if it has no figures, the newest before it with some."""
-        older = self.older
-        return next((one for one in (self, *older) if one.epochs()), self) if older else self
+    def versions(self, text: str | None = None) -> "list[tuple[SurveyFigures, int]]":
+        """Return the versions with reports of the epochs that a text names, and how many.
+
+        The first is the one that is shown by default: see :func:`deniable.reading.by_reports`.
+        Without a text, the epochs are the newest ones. A single version needs no choice.
+        """
+        if len(self._named) < 2:
+            return []
+        ended, now, counted = self._source.ended(self.manifest.name), time.time(), []
+        for survey in self._named:
+            listed = [epoch for epoch in self._source.epochs(survey) if epoch.n]
+            epochs = range(listed[-1].number, listed[-1].number + 1) if listed else range(0)
+            if text is not None:
+                try:
+                    epochs = epoch_range(text, survey.schedule, now)
+                except ValueError:  # it has none such
+                    epochs = range(0)
+            counted.append((survey, {one.number: one.n for one in listed if one.number in epochs}))
+        live = [one for one in self._named if one.survey_id not in ended and now < one.schedule.end]
+        return [
+            (SurveyFigures(self._source, survey, self._named), reports)
+            for survey, reports in by_reports(counted, live, dated=text is not None)
+        ]
 
     @property
     def published_at(self) -> int | None:
         """Return the Unix time of its publication, if known."""
         return self._source.published(self.manifest.name).get(self.manifest.survey_id)
+
+    @property
+    def version(self) -> str:
+        """Return its name among those of its name, by its publishing."""
+        return version_text(self.manifest.sequence, self.published_at)
 
     def epochs(self) -> tuple[ListedEpoch, ...]:
         """Return the epochs that have figures: number, reports, state and seal."""
@@ -313,7 +340,7 @@ def series_of(
     of_survey: dict[bytes, dict[int, EpochCounts]] = {}
     for counted in counts:
         of_survey.setdefault(counted.survey_id, {})[counted.epoch] = counted
-    for manifest in sorted(alike, key=lambda survey: survey.sequence):
+    for manifest in sorted(alike, key=lambda survey: (survey == surveys[0], survey.sequence)):
         by_epoch = of_survey.get(manifest.survey_id, {})
         schedule = manifest.schedule
         for epoch in range(min(by_epoch, default=0), max(by_epoch, default=-1) + 1):

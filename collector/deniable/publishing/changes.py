@@ -4,7 +4,7 @@ Changes that weaken the privacy of respondents come first, and are marked. Each 
 own field; the reader decides whether a lower epsilon makes up for more epochs.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
@@ -57,15 +57,21 @@ def changed_text(before: Manifest, after: Manifest) -> str:
     return "; ".join(answers or [one.text for one in made[:1]])
 
 
-def awaited_text(older: Manifest, newest: Manifest, published_at: int | None, reason: str) -> str:
-    """Return which version the figures show while the newest has none, with the reason."""
-    what, on = changed_text(older, newest), f"On {date_text(published_at)} " if published_at else ""
+def awaited_text(
+    older: Manifest, newest: Manifest, dates: Sequence[int | None], reason: str
+) -> str:
+    """Return which version the figures show while the newest has none, with the reason.
+
+    The ``dates`` are of their publishing, where known.
+    """
+    before, then = dates
+    what, on = changed_text(older, newest), f"On {date_text(then)} " if then else ""
     what = what if on else f"{what[0].upper()}{what[1:]}"
     new, old = (f"{len(one.categories):,} answers" for one in (newest, older))
     counts = (f", with {new},", f", with {old}") if new != old else ("", "")
     return (
         f"{on}{what}. {version_text(newest.sequence).capitalize()}{counts[0]} has {reason}. "
-        f"Below are the figures of {version_text(older.sequence)}{counts[1]}."
+        f"Below are the figures of {version_text(older.sequence, before)}{counts[1]}."
     )
 
 

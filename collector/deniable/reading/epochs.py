@@ -1,7 +1,7 @@
 """Epochs: their times, and whether their figures are final."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -164,6 +164,19 @@ def version_text(sequence: int, published_at: int | None = None) -> str:
     return f"version {sequence + 1}" + (f" of {date_text(published_at)}" if published_at else "")
 
 
+def answered_texts(versions: Sequence[tuple[str, int]], *, dated: bool) -> list[str]:
+    """Return how many devices answered a version, the first, and how many more answered others.
+
+    The first has none of the dates that were asked for, if these are ``dated``; or no newer ones.
+    """
+    (chosen, count), *others = versions
+    first, more = f"{count:,} devices answered {chosen}", "more"
+    if not count:
+        reports = "from these dates" if dated else "of the newest reports"
+        first, more = f"{chosen[0].upper()}{chosen[1:]} has none {reports}", "devices"
+    return [first, *(f"{reports:,} {more} answered {version}" for version, reports in others)]
+
+
 def when_text(period: str) -> str:
     """Return a period after a preposition, such as "from 23 to 29 November 2026"."""
     word = "from" if "–" in period else "on"
@@ -175,15 +188,17 @@ def standing_text(schedule: Schedule, now: float, ended_at: int | None = None) -
 
     It accepted reports until ``ended_at``, if it was ended before its time.
     """
-    closes = schedule.closes(schedule.epochs - 1)
+    closes, last = schedule.closes(schedule.epochs - 1), date_text(schedule.end - 1)
+    if ended_at is not None and ended_at < schedule.end:
+        return f"Collected until it was ended on {date_text(ended_at)}; no more answers count"
     if ended_at is not None or now >= closes:
-        last = schedule.end - 1 if ended_at is None else ended_at
-        return f"Ended on {date_text(last)}; no more answers count"
+        final = f"ended on {date_text(ended_at)}" if ended_at else f"final on {date_text(closes)}"
+        return f"Collected until {last}; {final}"
     if now < schedule.start:
         return f"Begins on {date_text(schedule.start, time=True)}"
     if now >= schedule.end:
         until = date_text(closes, time=True)
-        return f"Ended on {date_text(schedule.end - 1)}; late answers count until {until}"
+        return f"Collected until {last}; late answers count until {until}"
     epoch, unit = schedule.epoch_at(now) or 0, unit_text(schedule).capitalize()
     until, final = date_text(schedule.end - 1), date_text(closes)
     ends = f"collecting until {until}" + f", final on {final}" * (final != until)

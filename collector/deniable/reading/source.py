@@ -3,7 +3,7 @@
 import re
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self
 
@@ -246,6 +246,31 @@ def find_version(name: str, named: Sequence[Manifest], prefix: str | None = None
     if len(matches) > 1:
         raise AmbiguousSurvey(f"{len(matches)} ids of this name begin so; give more digits")
     return matches[0]
+
+
+def by_reports(
+    counted: Sequence[tuple[Manifest, Mapping[int, int]]],
+    live: Collection[Manifest],
+    *,
+    dated: bool,
+) -> list[tuple[Manifest, int]]:
+    """Return the versions of a survey with reports at one time, the one to be shown first.
+
+    Those that are ``live``, neither over nor ended, come first; of these the one with the most
+    reports, and of as many the newest.
+
+    Args:
+        counted: the versions, the newest first, and their reports by epoch.
+        live: versions of which reports may come.
+        dated: whether these epochs were asked for; else they are the newest of each version, and
+            count where they are of one time.
+    """
+    known = [(one, epochs) for one, epochs in counted if any(epochs.values())]
+    if not dated:
+        begins = max((one.schedule.epoch_start(max(own)) for one, own in known), default=0)
+        known = [one for one in known if one[0].schedule.epoch_start(max(one[1]) + 1) > begins]
+    total = [(one, sum(epochs.values())) for one, epochs in known]
+    return sorted(total, key=lambda one: (one[0] not in live, -one[1]))
 
 
 def asked_alike(manifest: Manifest, named: Sequence[Manifest]) -> tuple[Manifest, ...]:

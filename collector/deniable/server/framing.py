@@ -5,6 +5,7 @@ aiohttp gets a head only if it is complete, and if two readers could not underst
 """
 
 import re
+from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -96,3 +97,9 @@ def take_chunk(held: bytearray) -> bytes | None:
     chunk = bytes(held[start : start + size])
     del held[: end.end()]
     return chunk
+
+
+def complete(headers: MutableMapping[str, str], common: Mapping[str, str]) -> None:
+    """Add the headers of every answer, unless the answer has its own."""
+    for name, value in common.items():
+        headers.setdefault(name, value)

@@ -1,7 +1,7 @@
 """Headers of every answer, and the common form of all errors: RFC 9457, without request data."""
 
 import json
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Final
 
@@ -11,6 +11,7 @@ from deniable.counterparts.bodies import pack_problem
 from deniable.directory import Config
 from deniable.messages import PROBLEM_JSON, RefusalCode
 from deniable.messages.refusals import Remedy
+from deniable.server.framing import complete
 
 STATUSES_TO_RETRY: Final = frozenset(
     code.http_status for code in RefusalCode if code.remedy is Remedy.WAIT
@@ -35,12 +36,6 @@ def answer_headers(config: Config) -> dict[str, str]:
     if config.origin.startswith("https://") or config.tls_certificate is not None:
         headers["Strict-Transport-Security"] = f"max-age={_YEAR_SECONDS}"
     return headers
-
-
-def complete(headers: MutableMapping[str, str], common: Mapping[str, str]) -> None:
-    """Add the headers of every answer, unless the answer has its own."""
-    for name, value in common.items():
-        headers.setdefault(name, value)
 
 
 def code_of_request(code: RefusalCode) -> RefusalCode:

@@ -82,7 +82,16 @@ def series_chart(
     broadest = max([_PANEL, *(text_width(panel.label) + 12 for panel in panels)])
     columns = max(1, min(int(width // broadest), len(panels), _WIDEST))
     across = width / columns
-    known = [number for panel in panels for dot in panel.dots if dot for number in dot.numbers]
+    # Of other surveys the values: a wide interval of few reports would leave no room for the rest.
+    first = lines[-1].first if lines else 0
+    known = [
+        min(max(number, scale.least), scale.most)
+        for panel in panels
+        for place, dot in enumerate(panel.dots)
+        if dot
+        for number in (dot.numbers if place >= first else [dot.value])
+        if math.isfinite(number)
+    ]
     drawn, top = head(title, width) if heading else ([], 0.0)
     bottom = top
     for i, panel in enumerate(panels):
@@ -143,11 +152,6 @@ def _steps(
 
 def _grid(steps: _Steps, right: float) -> Iterator[Markup]:
     axis = steps.axis
-    for low, high in ((axis.low, axis.scale.least), (axis.scale.most, axis.high)):
-        if high > low:
-            y = axis.at(high)
-            size = {"width": right - steps.left, "height": axis.at(low) - y}
-            yield element("rect", cls="impossible", x=steps.left, y=y, **size)
     for tick in axis.ticks:
         y = axis.at(tick)
         yield element("line", cls=tick_class(tick), x1=steps.left, x2=right, y1=y, y2=y)
@@ -221,7 +225,7 @@ def _dates(
 def _marked(steps: _Steps, instant: int, name: str) -> Iterator[Markup]:
     x = steps.at(instant)
     yield upright(x, steps.axis.end, steps.axis.start, "noted")
-    yield element("text", name, cls="small middle", x=x, y=steps.axis.end - 2)
+    yield element("text", name, cls="small", x=x + 3, y=steps.axis.end + 9)
 
 
 def _names(epochs: Sequence[str], steps: _Steps, y: float) -> Iterator[Markup]:

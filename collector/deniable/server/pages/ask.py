@@ -8,12 +8,15 @@ from urllib.parse import urlencode
 
 from aiohttp import web
 
+from deniable.directory.store_source import older_epochs
 from deniable.documents import Document
 from deniable.documents.programs import document_json, rows_csv, table_csv
 from deniable.messages import Manifest
 from deniable.reading import EpochCounts, iso_time
+from deniable.reading.epochs import asked_text, dates_text
+from deniable.reading.source import most_epochs
 from deniable.server.pages.handlers import Visit, epoch_health, message
-from deniable.server.pages.rendering import MOST_CELLS, Asking
+from deniable.server.pages.rendering import MOST_CELLS, Asking, can_be_pooled
 from deniable.server.routes.estimating import packed_json
 from deniable.server.routes.published import csv_answer, json_answer
 from deniable.server.routes.requests import asked_level, asked_quantile
@@ -56,9 +59,17 @@ async def ask(visit: Visit) -> web.Response:
         return {
             "document": _answered(histogram, asking, manifest).document,
             "health": [*epoch_health(manifest.schedule, counts[-1])],
+            "lead": "Intervals too wide?",
+            "links": [wider] if "epoch" not in query else [],
         }
 
-    return await visit.view(subject, await visit.estimated(subject, values))
+    known = await older_epochs(visit.site.store, manifest, None)
+    span, query = known[-most_epochs(manifest) :], request.query
+    wider = ("See how many reports narrower ones take", "plan")
+    if can_be_pooled(manifest) and len(span) > 1:
+        chosen = urlencode([*query.items(), ("epoch", asked_text(manifest.schedule, span))])
+        wider = (f"All of {dates_text(manifest.schedule, span)} together", f"ask?{chosen}")
+    return await visit.view(subject, await visit.estimated(subject, values, None, wider))
 
 
 async def ask_json(visit: Visit) -> web.Response:

@@ -106,8 +106,8 @@ async def surveys(visit: Visit) -> web.Response:
     known = await held_role(visit.request, site.store, site.clock()) is not None
     listed = {manifest.name: site.head(manifest) for manifest in site.catalogue.newest()}
     board = [listed.pop(name) for name in site.config.board if name in listed]
-    # Without names, all are listed, the running ones first.
-    rest = sorted(listed.values(), key=lambda head: head["over"])
+    # Without names, all are listed: those that run first, and first those whose figures show.
+    rest = sorted(listed.values(), key=lambda head: (head["over"], not (known or head["public"])))
     board, others = (board, rest) if board else (rest, [])
     root, template = root_of(visit.request), visit.page.template
     return page(template, root=root, known=known, board=board, others=others)

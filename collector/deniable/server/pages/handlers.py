@@ -18,9 +18,9 @@ from deniable.directory import Config
 from deniable.directory.store_source import older_epochs, shown_epochs
 from deniable.documents import Fact
 from deniable.messages import Manifest, Refusal, RefusalCode, Schedule, is_simulated
-from deniable.planning.words import cost_text
 from deniable.reading import PREVIOUS, VIEWS, EpochCounts, EpochState, ListedEpoch, instant_text
 from deniable.reading.epochs import (
+    answered_texts,
     asked_text,
     dates_text,
     epoch_end_text,
@@ -102,7 +102,25 @@ class Site:
         from deniable.publishing.changes import awaited_text
 
         reason = self.figures.without_figures(newest)
-        return awaited_text(subject.newest, newest, self.catalogue.published_at(newest), reason)
+        both = subject.newest, newest
+        return awaited_text(*both, [*map(self.catalogue.published_at, both)], reason)
+
+    def answered(self, subject: Subject, *, dated: bool) -> list[tuple[str, str]]:
+        """Return how many answered each version of a survey, if several: with the id of others."""
+        versions = [(self.version(one), reports) for one, reports in subject.answered]
+        if not versions:
+            return []
+        ids = (one.survey_id.hex()[:12] for one, _ in subject.answered)
+        return [*zip(answered_texts(versions, dated=dated), ids, strict=True)]
+
+    def version_notes(self, subject: Subject) -> tuple[str, ...]:
+        """Return in sentences which version figures are of, where there is no room for links."""
+        answered = "; ".join(text for text, _ in self.answered(subject, dated=False))
+        return tuple(filter(None, (self.awaited(subject), answered and f"{answered}.")))
+
+    def version(self, survey: Manifest) -> str:
+        """Return the name of a survey among those of its name, by its publishing."""
+        return version_text(survey.sequence, self.catalogue.published_at(survey))
 
     def head(self, manifest: Manifest) -> dict[str, Any]:
         """Return the values of a survey that are shown wherever it is named."""
@@ -151,14 +169,9 @@ class Visit:
     request: web.BaseRequest
     name: str
 
-    async def subject(self, *, figured: bool = True) -> Subject:
-        """Return the subject of a page; Refusal if it may not be seen.
-
-        It can be the newest survey that is ``figured``, if the newest has no figures yet.
-        """
-        return await self.site.figures.subject(
-            self.request, self.name, across=self.page.across, figured=figured
-        )
+    async def subject(self) -> Subject:
+        """Return the subject of a page; Refusal if it may not be seen."""
+        return await self.site.figures.subject(self.request, self.name, across=self.page.across)
 
     async def estimated(
         self,
@@ -260,6 +273,7 @@ class Visit:
             "file": "-".join(filter(None, [manifest.name, view.tab.lower(), dates])),
             "identifier": identifier,
             "awaited": site.awaited(subject),
+            "answered": site.answered(subject, dated="epoch" in request.query),
             "carried": urlencode(carried(request.query, view)),
             "known": role is not None,
             "shares": role not in {None, Role.READER},
@@ -273,7 +287,7 @@ class Visit:
                 else []
             ),
         }
-        state = (content, values["collector"], values["downloads"])
+        state = (content, *(values[name] for name in ("answered", "collector", "downloads")))
         values["shown"] = sha256(repr(state).encode()).hexdigest()[:16]
         if script and headers.get("Shown-Figures") == values["shown"]:
             return web.Response(status=204)  # nothing has changed
@@ -313,7 +327,7 @@ class Visit:
             survey=request.query.get("survey", ""),
             versions=[*self._versions(manifest.name)],
             privacy=[*_privacy_lines(manifest)],
-            in_numbers=(summary(manifest)[1], cost_text(manifest)),
+            in_numbers=summary(manifest)[1],
         )
 
     def _others(self, manifest: Manifest, *, every: bool) -> Iterator[tuple[str, str]]:
@@ -321,15 +335,11 @@ class Visit:
         catalogue = self.site.catalogue
         for other in catalogue.named(manifest.name):
             if other != manifest and {*other.categories} & {*manifest.categories}:
-                yield other.survey_id.hex()[:12], self._version(other)
+                yield other.survey_id.hex()[:12], self.site.version(other)
         for other in catalogue.newest():
             alike = other.name != manifest.name and other.categories == manifest.categories
             if alike and (every or catalogue.is_public(other.name)):
                 yield other.name, other.question
-
-    def _version(self, survey: Manifest) -> str:
-        """Return a survey's name among those of its name, by its publication."""
-        return version_text(survey.sequence, self.site.catalogue.published_at(survey))
 
     def _versions(self, name: str) -> Iterator[tuple[Manifest, str, str]]:
         """Yield the surveys of a name, the newest first, if there are several: what changed."""
@@ -339,7 +349,7 @@ class Visit:
 
             for survey, before in zip_longest(named, named[1:]):
                 changed = "" if before is None else changed_text(before, survey)
-                yield survey, self._version(survey), changed
+                yield survey, self.site.version(survey), changed
 
 
 def dates_of(survey: Manifest, epochs: Sequence[int]) -> str:

@@ -82,14 +82,22 @@ def here(request: web.BaseRequest) -> dict[str, str]:
     return {"here": url.raw_path.rpartition("/")[2], "query": url.raw_query_string}
 
 
-def _document(document: Document, *, folded: bool = False) -> str:
-    """Return a document as HTML, with its chart for wide pages and for phones."""
+def _document(
+    document: Document,
+    *,
+    folded: bool = False,
+    lead: str = "",
+    links: Sequence[tuple[str, str]] = (),
+) -> str:
+    """Return a document as HTML, with its chart for wide pages and for phones, and links below."""
     chart = ""
     if document.chart is not None:
         chart = "".join(
             f'<div class="chart {kind}">{document.chart(width)}</div>\n'
             for kind, width in _WIDTHS.items()
         )
+    texts = ", ".join(f'<a href="{escape(to)}">{escape(text)}</a>' for text, to in links)
+    chart += f'<p class="note">{lead} {texts}</p>\n' * bool(links)
     return document_html(document, chart, folded=folded, heading=explained)
 
 
@@ -280,10 +288,14 @@ def epoch_choices(
             asked_text(schedule, range(epoch.number, epoch.number + 1)),
             f"{dates} ({epoch.n:,} reports, {epoch.state.words})",
         )
-    pooled = manifest.repeat.epochs is None and len(manifest.categories) <= MOST_REPEATED
-    if together and pooled and len(known) > 1:
+    if together and can_be_pooled(manifest) and len(known) > 1:
         span = range(known[-1].number, known[0].number + 1)
         yield asked_text(schedule, span), f"{dates_text(schedule, span)} together"
+
+
+def can_be_pooled(manifest: Manifest) -> bool:
+    """Return whether the epochs of a survey can be added up here."""
+    return manifest.repeat.epochs is None and len(manifest.categories) <= MOST_REPEATED
 
 
 def weeks_of(schedule: Schedule, now: float) -> Iterator[tuple[str, str]]:

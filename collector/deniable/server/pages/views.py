@@ -4,6 +4,7 @@ from asyncio import to_thread
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlencode
 
 from aiohttp import web
 
@@ -121,10 +122,14 @@ async def line(visit: Visit) -> web.Response:
 
         document = headline(series_of(visit.name, subject.surveys, counts))
         assert document.chart is not None
-        return {"document": document, "chart": document.chart(_SMALL), "awaited": awaited}
+        return {
+            "document": document,
+            "chart": document.chart(_SMALL),
+            "version_notes": version_notes,
+        }
 
-    awaited = site.awaited(subject)
-    content = await visit.estimated(subject, values, read, awaited)
+    version_notes = site.version_notes(subject)
+    content = await visit.estimated(subject, values, read, version_notes)
     text = f'<div class="newest">{content.body}</div>'
     return web.Response(text=text, content_type=visit.page.media, charset="utf-8")
 
@@ -156,7 +161,7 @@ async def card(visit: Visit) -> web.Response:
         root=root_of(visit.request),
         manifest=manifest,
         content=content,
-        awaited=site.awaited(subject),
+        version_notes=site.version_notes(subject),
     )
     return shown_elsewhere(answer, public=public)
 
@@ -248,7 +253,10 @@ async def series(visit: Visit) -> web.Response:
             chosen=ShownRows(rows, total, len(names), True, True) if cut else None,
             notes=_largest_notes(len(chosen), len(names), total) if names and not cut else [],
         )
-        return {"document": document, "folded": True}
+        kept = {key: request.query[key] for key in ("survey", "level") if key in request.query}
+        links = [(name, f"series?{urlencode({**kept, 'group': name})}") for name, _ in chosen]
+        links = [] if figures.numeric or groups else links
+        return {"document": document, "folded": True, "lead": "Trends:", "links": links}
 
     content = await visit.estimated(subject, values, read, noted)
     return await visit.view(subject, content, older)
@@ -335,7 +343,7 @@ def _largest_notes(chosen: int, matching: int, total: int) -> list[str]:
 
 async def plan(visit: Visit) -> web.Response:
     """Answer with the ways to ask, and the reports that each needs."""
-    subject, request = await visit.subject(figured=False), visit.request
+    subject, request = await visit.subject(), visit.request
     width = asked_choice(request, "width", WIDTHS)
     epsilon = asked_choice(request, "epsilon", plan_epsilons(subject.newest))
 

@@ -20,7 +20,9 @@ from deniable.reading import (
     alone,
     appear_text,
     asked_alike,
+    by_reports,
     epoch_before,
+    epoch_range,
     epochs_beside,
     find_against,
     find_note,
@@ -64,13 +66,14 @@ class Subject:
     """The surveys and epochs of a request, and its queue."""
 
     estimating: Estimating
-    surveys: tuple[Manifest, ...]  # the newest first
+    surveys: tuple[Manifest, ...]  # the one in question first
     epochs: range | None
     awaited: Manifest | None = None  # a newer one that has no figures yet
+    answered: tuple[tuple[Manifest, int], ...] = ()  # this version, others, and their reports
 
     @property
     def newest(self) -> Manifest:
-        """Return the newest of the surveys."""
+        """Return the survey that is in question."""
         return self.surveys[0]
 
 
@@ -105,8 +108,8 @@ class FigureService:
 
     async def epochs(self, request: web.BaseRequest, name: str) -> web.Response:
         """Answer with the epochs that have figures, and their seals."""
-        estimating = await self.queue(request, name)
-        manifest = await asked_survey(request, self.catalogue, name)
+        subject = await self.subject(request, name)
+        manifest = subject.newest
 
         async def work() -> bytes:
             listed = await shown_epochs(self.store, manifest, self.clock())
@@ -114,7 +117,7 @@ class FigureService:
             issuers = distrusted.intersection(manifest.enrolment.issuer_ids)
             return await asyncio.to_thread(packed_json, epochs_map(manifest, listed, issuers))
 
-        return json_answer(await to_the_end(estimating.in_turn(request, work)))
+        return json_answer(await to_the_end(subject.estimating.in_turn(request, work)))
 
     async def counts(self, request: web.BaseRequest, name: str) -> web.Response:
         """Answer with counts of responses."""
@@ -219,26 +222,52 @@ class FigureService:
         name: str,
         *,
         across: bool = False,
-        figured: bool = False,
     ) -> Subject:
         """Return the subject of a request; Refusal if it may not be seen, or does not exist.
 
         It is ``across`` all surveys of the name, unless one or its epochs are selected. Unless one
-        is, it can be the newest that is ``figured``, that is, has figures, if there is any.
+        is, it is the live version with the most reports of these epochs, by default of the newest:
+        see :func:`by_reports`.
         """
         estimating = await self.queue(request, name)
         manifest, awaited = await asked_survey(request, self.catalogue, name), None
-        named = tuple(self.catalogue.named(name))
-        if figured and "survey" not in request.query:
-            for place, version in enumerate(named):
-                if await self.store.newest_epoch(version.survey_id) is not None:
-                    awaited = manifest if version != manifest else None
-                    manifest, named = version, named[place:]
-                    break
+        named, chosen = self.catalogue.named(name), "survey" in request.query
+        answered = await self._answered(named, request.query.get("epoch"))
+        if not chosen and (known := answered or await self._answered(named)):
+            newest, (manifest, _) = manifest, known[0]
+            if newest != manifest and await self.store.newest_epoch(newest.survey_id) is None:
+                awaited = newest
         epochs = asked_epochs(request, manifest, most_epochs(manifest), self.clock())
-        if not (across and epochs is None and "survey" not in request.query):
-            named = (manifest,)
-        return Subject(estimating, named, epochs, awaited)
+        others = [one for one in answered if one[0] != manifest]
+        beside = ((manifest, dict(answered).get(manifest, 0)), *others) if others else ()
+        whole = across and epochs is None and not chosen
+        rest = [one for one in named if whole and one != manifest]
+        return Subject(estimating, (manifest, *rest), epochs, awaited, beside)
+
+    async def _answered(
+        self, named: Sequence[Manifest], text: str | None = None
+    ) -> list[tuple[Manifest, int]]:
+        """Return the versions with reports of the epochs that a text names, and how many."""
+        if len(named) < 2:
+            return []
+        counted = [(survey, await self._reports(survey, text)) for survey in named]
+        live = self.catalogue.running(named[0].name, self.clock())
+        return by_reports(counted, live, dated=text is not None)
+
+    async def _reports(self, survey: Manifest, text: str | None) -> dict[int, int]:
+        """Return the reports of the epochs that a text names, or of the newest with figures."""
+        newest = await self.store.newest_epoch(survey.survey_id)
+        if newest is None:
+            return {}
+        epochs = range(newest, newest + 1)
+        try:
+            epochs = epochs if text is None else epoch_range(text, survey.schedule, self.clock())
+        except ValueError:  # it has none such
+            return {}
+        if len(epochs) > most_epochs(survey):
+            return {}
+        known = [epoch for epoch in epochs if epoch <= newest]
+        return {epoch: await self.store.reports(survey.survey_id, epoch) for epoch in known}
 
     def listed(self, subject: Subject) -> Subject:
         """Return a subject for a survey in a list; the figures of all these surveys are cached."""
@@ -291,7 +320,7 @@ class FigureService:
     async def across(self, subject: Subject) -> Sequence[EpochCounts]:
         """Return counts of all surveys with the same question: of as many newest epochs as fit.
 
-        The newest survey is first, with its epochs in order.
+        The survey in question is first; each has its epochs in order.
         """
         counts: list[EpochCounts] = []
         for manifest in asked_alike(subject.newest, subject.surveys):

@@ -171,7 +171,7 @@ _PARAMETERS: Final = {
     for name, description, schema in (
         (
             "survey",
-            "first hex digits of an older survey's id, unique among the name's surveys",
+            "first hex digits of the id of a survey of the name, unique among these",
             _PREFIX,
         ),
         (

@@ -15,12 +15,20 @@ for (const field of document.querySelectorAll("input[data-link]")) {
 const folds = () => [...document.querySelectorAll("#live details")];
 const called = (fold) => fold.parentElement.getAttribute("aria-labelledby") + fold.firstElementChild.textContent;
 let open = [];
-document.addEventListener("htmx:beforeSwap", () => {
+document.addEventListener("htmx:beforeSwap", (event) => {
+  const { xhr, target } = event.detail;
+  if (xhr.status >= 400 && target.closest(".surveys")) {
+    event.detail.shouldSwap = false;
+    htmx.trigger(target, "retry");
+  }
   open = folds().filter((fold) => fold.open).map(called);
 });
 document.addEventListener("htmx:afterSettle", () => {
   for (const fold of folds()) fold.open ||= open.includes(called(fold));
 });
+// On a phone the figures come first: options are folded, unless a question lacks some.
+const options = document.querySelector("#options");
+if (options && innerWidth < 600 && document.querySelector("#live .sentence")) options.open = false;
 // Where a page may not write to the clipboard, the link leads to the address to be copied.
 document.addEventListener("click", (event) => {
   const link = event.target.closest("a[data-copy]");
