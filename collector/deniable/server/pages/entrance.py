@@ -224,7 +224,8 @@ async def share(visit: Visit) -> web.Response:
             for token in await links(site.store, manifest.name):
                 if token.digest.hex() == form["revoke"]:
                     await site.store.revoke_token(token.digest)
-            return see(request, visit.page.address(manifest.name))
+            query = here(request)["query"]
+            return see(request, visit.page.address(manifest.name) + f"?{query}" * bool(query))
         days, label = form.get("days", ""), form.get("label", "")
         known = days.isdecimal() and days.isascii() and len(days) <= len(str(MOST_DAYS))
         if not (known and 1 <= int(days) <= MOST_DAYS):
