@@ -2,7 +2,7 @@
 
 The scopes of the user's consent (D12), as stored in the state and its mark:
 
-1. A consent covers a survey with the same digest that exceeds it in no bound.
+1. A consent covers a survey that has the same digest and exceeds none of its bounds.
 2. Consents for several declarations coexist. A decision that ends ON ends them all: a trigger of
    the schema ensures that for every writer.
 3. A refusal applies to a name, however it is declared. It takes precedence over every consent, and

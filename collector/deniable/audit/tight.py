@@ -378,7 +378,7 @@ def _odds_above_one(matrix: Mechanism, slack: Fraction, bad: _Pair) -> Finding:
 def _odds_enough(
     matrix: Mechanism, bounds: "PairBounds", odds: Fraction, slack: Fraction, pair: _Pair
 ) -> Finding:
-    """Return slightly larger odds that certainly hold, if too many pairs are near the worst."""
+    """Return slightly larger odds that certainly hold if too many pairs are near the worst."""
     witness = witness_of(matrix, *pair, odds, ties=True)
     for bits in range(36, 0, -4):
         # If this pair needs slightly less than delta, floats may show that no other needs more.

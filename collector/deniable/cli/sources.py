@@ -238,7 +238,7 @@ def asked_epochs(manifest: Manifest, text: str | None) -> range | None:
 
 
 def asked_answers(text: str, manifest: Manifest) -> "list[str] | dict[str, list[str]] | Range":
-    """Return the answers in a text: "good, very good", or "plan: free" of several questions.
+    """Return the answers that a text names: "good, very good"; "plan: free" of several questions.
 
     For ordered answers, "31..48" means all from one to the other.
 

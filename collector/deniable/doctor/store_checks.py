@@ -134,7 +134,7 @@ def read_store(directory: Path, config: Config, now: float) -> Stored | Diagnosi
 def _record(
     directory: Path, config: Config, log: StoredLog
 ) -> SignedCheckpoint | PublicLogError | None:
-    """Return the record beside the log's key, if it is here and readable."""
+    """Return the record beside the log's key if it is here and readable."""
     origin = log.newest.split("\n", 1)[0] or log_origin(config.origin)
     try:
         return read_record(log_key_file(default_key_file(directory)), origin)

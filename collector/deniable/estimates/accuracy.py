@@ -78,7 +78,7 @@ def reports_for_half_width(
     largest_share: float | None = None,
     level: float = 0.95,
 ) -> int:
-    """Return about how many reports give each share up to the largest this margin of error.
+    """Return about how many reports give each share up to the limit this margin of error.
 
     A largest share of 1 means any share; the default is :func:`default_largest_share`
     (docs/mathematics.md, section 5).
@@ -108,7 +108,7 @@ def checked_largest_share(largest_share: float | None, categories: int) -> float
 
 
 def share_variance(mechanism: Mechanism, largest_share: float | None = None) -> float:
-    """Return the largest n Var of any share up to the largest, in any population.
+    """Return the largest n Var of any share up to ``largest_share``, in any population.
 
     The default is :func:`default_largest_share`, of each question's answers.
     """

@@ -44,7 +44,7 @@ def wilson(counts: "Floats", n: int, level: float) -> tuple["Floats", "Floats"]:
 
 
 def clopper_pearson(counts: "Floats", n: int, level: float) -> tuple["Floats", "Floats"]:
-    """Return the Clopper-Pearson interval, likewise, whose coverage is guaranteed.
+    """Return the Clopper-Pearson interval of such counts, whose coverage is guaranteed.
 
     For a count between two whole ones, it is between theirs.
     """

@@ -117,7 +117,7 @@ class Histogram(DebiasedCounts, Tabular):
         return share_within(part, group, self.level, label, among)
 
     def beside(self, answers: Answers, *, given: Answers, than: Answers) -> "Beside":
-        """Return the share of answers in one group beside that in another; ValueError likewise."""
+        """Return the share of answers in one group beside that in another, or raise ValueError."""
         from deniable.estimates.questions import Beside  # few queries need more than the shares
 
         one, other = (self.share(answers, given=group) for group in (given, than))
@@ -199,7 +199,7 @@ class Histogram(DebiasedCounts, Tabular):
         return cumulative_curve(mechanism, tally, self.categories, self.level)
 
     def distribution(self) -> Distribution:
-        """Return the quartiles as names of answers, and the curve; ValueError likewise."""
+        """Return the quartiles as names of answers, and the curve; or raise ValueError."""
         sample, names, numeric = self.sample, self.categories, self.numeric
         curve = self.cumulative()
         if numeric is None or self.values is None:
@@ -216,7 +216,7 @@ class Histogram(DebiasedCounts, Tabular):
         return Distribution(sample.tally.n, quartiles, curve)
 
     def plot_cumulative(self, *, width: float = 720) -> Any:
-        """Return the chart of the shares up to each answer, in their band; ValueError likewise."""
+        """Return the chart of the shares up to each answer, in their band, or raise ValueError."""
         return presented(self, "curve", width)
 
     def _place(self, answer: End) -> int:

@@ -123,7 +123,7 @@ def _kernel_ends(decoder: Decoder, weights: Floats) -> tuple[float, float]:
 
 
 def report_shifts(mechanism: Mechanism, weights: Floats, frequencies: Floats) -> Floats:
-    """Return the shift of a linear query by each response, if all reports were that response."""
+    """Return the shift of a linear query by each response if all reports were that response."""
     parts = decoder_of(mechanism).parts
     return np.concatenate(
         [

@@ -36,7 +36,7 @@ def reports_for_share(
 ) -> int:
     """Return about how many reports give the share of a group of categories this margin of error.
 
-    It is for the worst case of shares up to the largest, as for a single category.
+    It is for the worst case of shares up to a limit, as for a single category.
     """
     check_points(half_width)
     decoder, group = decoder_of(mechanism), np.asarray(members)
@@ -48,7 +48,7 @@ def reports_for_share(
 def reports_for_mean(
     mechanism: Mechanism, values: Sequence[Fraction], half_width: float, level: float = 0.95
 ) -> int:
-    """Return how many reports give the mean this margin of error, if answers are spread evenly.
+    """Return how many reports give the mean this margin of error if answers are spread evenly.
 
     It is in the units of the values (docs/mathematics.md, section 10).
     """
@@ -60,7 +60,7 @@ def reports_for_mean(
 def cumulative_variance(mechanism: Mechanism, largest_share: float = 1.0) -> float:
     """Return the largest n Var of the share of answers up to any one, in any population.
 
-    Shares are those up to the largest.
+    It covers shares up to ``largest_share``.
     """
     decoder, k = decoder_of(mechanism), mechanism.categories
     cuts = [cut for cut in cuts_of(decoder, MOST_CUTS) if cut < k - 1] or [0]
@@ -127,7 +127,7 @@ def reports_for_quartiles(
 
 
 def even_counts(mechanism: Mechanism, n: int) -> list[int]:
-    """Return the expected count of each response, if all answers are equally frequent."""
+    """Return the expected count of each response if all answers are equally frequent."""
     return [round(n * float(share)) for share in decoder_of(mechanism).even_shares]
 
 

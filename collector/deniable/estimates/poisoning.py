@@ -55,7 +55,7 @@ class Poisoning:
     impossible_responses: Flags
 
     def bias(self, share: float) -> float:
-        """Return the greatest average error of any frequency, if this share is fake."""
+        """Return the greatest average error of any frequency if this share is fake."""
         return share * self.influence
 
 

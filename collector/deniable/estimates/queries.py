@@ -70,7 +70,7 @@ def contrast_variance(
     ]
 
     def contrast(r: float, squares: Floats) -> Floats:
-        # (a - r b)^2 = a^2 - 2 r a b + r^2 b^2, with a b from (a + b)^2; variances likewise.
+        # (a - r b)^2 = a^2 - 2 r a b + r^2 b^2, with a b from (a + b)^2; the same for variances.
         a, b, both = squares
         return np.asarray(a - r * (both - a - b) + r * r * b)
 

@@ -21,7 +21,7 @@ and a collector's. Let n be the newest epoch with a counted report. Then
 
 A clock that is ahead by more than BELIEVED_SECONDS, an epoch, its grace and EARLY_SECONDS is past
 that time for every epoch that has begun: it seals no open epoch, and ends nothing. One that is less
-far ahead seals too early by as much. Neither prevents a correct clock from continuing. This assumes
+far ahead seals too early by as much. Neither stops a correct clock from continuing. This assumes
 devices whose clocks do not have the same error: a report from the future through such a collector
 would confirm its clock.
 """

@@ -1,4 +1,4 @@
-"""The number of reports that a survey needs for useful figures, as facts."""
+"""Facts about the number of reports that a survey needs for useful figures."""
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction

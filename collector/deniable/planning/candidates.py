@@ -132,7 +132,7 @@ class Candidate:
 
     @classmethod
     def of_answering(cls, categories: int, answering: Answering) -> "Candidate":
-        """Return a mechanism for one of several questions, or a fresh round; KeyError likewise."""
+        """Return a mechanism for one of several questions, or a fresh round; or raise KeyError."""
         if answering == SINGLE:
             return cls.of(PLAIN, categories, {})
         return cls.of(str(answering[0]), categories, answering_parameters(answering))
@@ -315,7 +315,7 @@ def block_sizes(order: int, dimension: int, most: int) -> tuple[range, ...]:
 def _costs(
     k: int, terms: tuple[float, float, float], q: int, m: int, among: Iterable[range]
 ) -> dict[int, float]:
-    """Return the costs of the sizes of blocks that may be best, if delta limits the odds.
+    """Return the costs of the sizes of blocks that may be best if delta limits the odds.
 
     The terms are epsilon, delta and the largest share. The sets of d of k categories have the
     numbers of blocks, in proportion, of q = k, m = 1, s = d.
@@ -360,7 +360,7 @@ def best_part(points: int, excess: float, share: float) -> float:
 
 
 def lower_bound(categories: int, epsilon: float, largest_share: float = 0.0) -> float:
-    """Return the cost of the best design of all subsets, at delta 0, for shares up to the largest.
+    """Return the cost of the best design of all subsets, at delta 0, for shares up to a limit.
 
     For all shares together, up to 1/k, no unbiased estimates have less in the worst case, in which
     all categories are equally frequent.

@@ -53,7 +53,7 @@ _MOST_REPORTS: Final = 1000
 """Composing more takes too long."""
 
 _MOST_TIMES: Final = 1_000_000
-"""Factors of users above this make no difference to a choice."""
+"""Above this, the factor of users makes no difference to a choice."""
 
 
 def choice_facts(manifest: Manifest, largest_share: float | None = None) -> Iterator[Fact]:

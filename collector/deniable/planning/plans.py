@@ -62,7 +62,7 @@ def variance_of(
 ) -> float:
     """Return n Var of a survey's figure with this mechanism: its mean, or any share.
 
-    Shares are those up to the largest, or by default as the mechanism is chosen for them. For a
+    Shares are at most the largest, or by default as the mechanism is chosen for them. For a
     mean, answers are spread evenly, with the most noise that any answer has. Infinite if floating
     point cannot distinguish the answers.
     """
@@ -81,7 +81,7 @@ def variance_of(
 def ways_to_ask(manifest: Manifest, largest_share: float | None = None) -> Iterator[Way]:
     """Yield the survey's own way, randomised response, the best, and asking without any privacy.
 
-    All are at the survey's epsilon and delta. The best is for shares up to the largest, and for all
+    All are at the survey's epsilon and delta. The best is for shares up to a limit, and for all
     shares together; for a mean, it is the survey's own.
     """
 
@@ -375,7 +375,7 @@ def plan(
     largest_share: float | None = None,
     pace: Pace | None = None,
 ) -> Plan:
-    """Return the plan for a survey's figure: a mean, or shares up to the largest.
+    """Return the plan for a survey's figure: a mean, or shares up to ``largest_share``.
 
     For a published survey it states when that is reached at its present rate.
     """

@@ -285,7 +285,7 @@ def strongest(manifest: Manifest) -> Fraction:
 
 
 def too_strong_text(manifest: Manifest) -> str:
-    """Return the epsilon of a survey if it exceeds the most; otherwise an empty text."""
+    """Return the epsilon of a survey if it exceeds the maximum; otherwise an empty text."""
     if exact_epsilon(manifest.epsilon) > MOST_EPSILON:
         return manifest.epsilon
     if (charged := pure_cost(manifest.mechanism)) > MOST_EPSILON * NANO:

@@ -131,7 +131,7 @@ def _ranks(leaders: Leaders, row: Ranked) -> dict[str, Any]:
 
 
 def beside_conclusion(beside: Beside) -> str:
-    """Return the leader in words, if the interval of the difference determines it."""
+    """Return the leader in words if the interval of the difference determines it."""
     difference, (first, second) = beside.difference, beside.names
     fake = any(sample.fewest_fakes for sample in difference.samples)
     label = beside.one.label

@@ -131,7 +131,7 @@ def revealed_notes(revealed: Revealed) -> tuple[str, ...]:
 
 
 def _unlinked(revealed: Revealed) -> tuple[str, ...]:
-    """Return the note on the collector, if it cannot attribute reports."""
+    """Return the note on the collector if it cannot attribute reports."""
     if revealed.to_collector is None:
         return ()
     return (

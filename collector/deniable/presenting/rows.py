@@ -106,7 +106,7 @@ def margin_rows(margin: Margin) -> list[Json]:
 
 
 def crossed_rows(histogram: Histogram) -> list[Json]:
-    """Return the figures of single questions' answers, if categories are combinations."""
+    """Return the figures of single questions' answers if categories are combinations."""
     if not histogram.crossed:
         return []
     return [
@@ -340,7 +340,7 @@ def estimate_columns(
 
 
 def estimate_row(row: Json) -> Json:
-    """Return an estimate's fields with the width of its interval, if that is useful."""
+    """Return an estimate's fields with the width of its interval if that is useful."""
     known = row["low"] is not None and row["high"] is not None
     # With few reports a standard error is unreliable: it underestimates the scatter.
     few = row.get("method") == IntervalMethod.CLOPPER_PEARSON
@@ -386,7 +386,7 @@ def enrolment_text(histogram: DebiasedCounts) -> str:
 
 
 def marked(row: Json) -> Json:
-    """Return the mark of a row's count, if honest devices cannot cause it."""
+    """Return the mark of a row's count if honest devices cannot cause it."""
     if not row.get("impossible"):
         return {"mark": ""}
     return {"mark": "impossible", "caution": Level.ALERT}

@@ -372,7 +372,7 @@ def headline(series: Series) -> Document:
 
 
 def _news(series: Series) -> Iterator[str]:
-    """Yield the change between the last two epochs that are over, if there are two."""
+    """Yield the change between the last two epochs that are over if there are two."""
     for line in reversed(series.lines):
         apart = {
             point.histogram.kept_range or point.epoch: point.histogram

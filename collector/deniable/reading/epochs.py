@@ -332,7 +332,7 @@ class Pace:
 
 
 def epoch_range(text: str, schedule: Schedule, now: float) -> range:
-    """Return the epochs in a text such as "3", "0-5", "last" (the last one over) or "last-week".
+    """Return the epochs of a text such as "3", "0-5", "last" (the last one over) or "last-week".
 
     Days, such as "2026-11-16..2026-11-29" in UTC, mean the epochs that begin on them, or the one in
     which the first of them begins.
@@ -370,7 +370,7 @@ def epoch_range(text: str, schedule: Schedule, now: float) -> range:
 
 
 def _days(text: str, now: float) -> tuple[int, int]:
-    """Return when the days in a text begin and end; ValueError if they are not in the calendar."""
+    """Return when the days of a text begin and end; ValueError if they are not in the calendar."""
     today = int(now) // _DAY * _DAY
     if text == "yesterday":
         return today - _DAY, today

@@ -91,7 +91,7 @@ class Fetcher:
         return self.tagged(path, most, allowed)[0]
 
     def tagged(self, path: str, most: int, allowed: bool = False) -> tuple[bytes, str]:
-        """Return the body and the ETag of a 200, likewise."""
+        """Return the body and the ETag of a 200, as :meth:`get` does."""
         request = urllib.request.Request(self.url + path)  # noqa: S310 - https, or this machine
         if allowed and self._token is not None:
             request.add_unredirected_header("Authorization", f"Bearer {self._token}")

@@ -76,7 +76,7 @@ class ListedEpoch:
 
     @property
     def standing(self) -> EpochStanding:
-        """Return the state with the seal's digest in hex, if that is shown."""
+        """Return the state with the seal's digest in hex if that is shown."""
         digest = b"" if self.seal is None else self.seal.digest
         return EpochStanding(self.state, digest.hex() or None)
 
@@ -91,7 +91,7 @@ class EpochCounts:
     distrusted: int  # the number of these reports from issuers that are now distrusted
     standing: EpochStanding
     by_issuer: Counts | None = None
-    """The same by issuer, if they are all that the seal covers."""
+    """The same by issuer if they are all that the seal covers."""
     relayed: bool = False
     """Whether the collector accepted them only through its relays."""
 
@@ -294,7 +294,7 @@ def asked_alike(manifest: Manifest, named: Sequence[Manifest]) -> tuple[Manifest
 
 
 def named_epochs(text: str, manifest: Manifest, now: float) -> range:
-    """Return the epochs of a survey in a text; ValueError for others than it has."""
+    """Return the epochs that a text names; ValueError for any that the survey does not have."""
     try:
         return epoch_range(text, manifest.schedule, now)
     except ValueError as error:

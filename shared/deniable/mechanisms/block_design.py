@@ -160,12 +160,12 @@ class BlockMechanism(ABC):
 
     @property
     def rounds(self) -> Rounds | None:
-        """Return its two rounds, if it has them."""
+        """Return its two rounds if it has them."""
         return None
 
     @property
     def truth(self) -> Fraction | None:
-        """Return the probability of sending the answer itself, if a block is one answer."""
+        """Return the probability of sending the answer itself if a block is one answer."""
         return None
 
     @property

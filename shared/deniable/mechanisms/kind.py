@@ -108,7 +108,7 @@ class Kind(Protocol):
         raise InvalidParameter("dimensions", f"must be absent for a mechanism of kind {self.name}")
 
     def kept_epsilon(self, parameters: Parameters) -> str | None:
-        """Return the epsilon of a kept response, if it differs from a report's."""
+        """Return the epsilon of a kept response if it differs from a report's."""
         return None
 
     def check_pure(self, delta: str) -> None:

@@ -76,7 +76,7 @@ class Mechanism(Rows, Protocol):
 
     @property
     def rounds(self) -> Rounds | None:
-        """Return the mechanism's two rounds, if it has them."""
+        """Return the mechanism's two rounds if it has them."""
 
     def probability(self, category: int, response: int) -> Fraction:
         """Return one entry of the matrix, exactly."""

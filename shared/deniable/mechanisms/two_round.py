@@ -143,7 +143,7 @@ class TwoRound(BlockMechanism):
 
     @property
     def truth(self) -> Fraction | None:
-        """Return the probability of sending the answer itself, if a block is one category."""
+        """Return the probability of sending the answer itself if a block is one category."""
         return self.hit if self.design.block == 1 else None
 
     def constant_odds(self, reports: int) -> Fraction:

@@ -106,7 +106,7 @@ class _Reader:
         return self._take(self.integer())
 
     def text(self, form: re.Pattern[bytes]) -> str:
-        """Return the text that follows its length, if it has this form."""
+        """Return the text that follows its length if it has this form."""
         text = self.prefixed()
         if form.fullmatch(text) is None:
             raise ObliviousHttpError("a message has a byte that HTTP does not allow there")

@@ -30,7 +30,7 @@ def pure_odds(manifest: Manifest) -> Fraction:
 
 
 def change_shows(mechanism: SurveyMechanism) -> Fraction:
-    """Return how likely kept responses to the two most different answers are to differ."""
+    """Return the probability that kept responses to the two most different answers differ."""
     # They are drawn independently: 1 - sum_y P_xy P_zy (docs/mathematics.md, section 16).
     rows = [mechanism.row(category) for category in range(mechanism.categories)]
     alike = min(

@@ -112,7 +112,7 @@ def details(promise: Promise, terms: Terms | None, _: Translate) -> Iterator[str
 
 
 def vouched(promise: Promise, terms: Terms | None, _: Translate) -> Iterator[str]:
-    """Yield the sentences on an issuer, if there is or may be one."""
+    """Yield the sentences on an issuer if there is or may be one."""
     if terms is not None and terms.issuers:
         yield _("Only devices for which an issuer vouches can take part.")
         yield "{}: {}.".format(*terms.coalitions[3])

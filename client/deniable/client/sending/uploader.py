@@ -326,7 +326,7 @@ def _refusal(report: PendingReport, step: Step, why: str) -> str:
 
 
 def outage(transport: Transport, timeout: float) -> TransportError | None:
-    """Return why no request could leave the device now, if the transport can tell."""
+    """Return why no request could leave the device now if the transport can tell."""
     try:
         if (find_route := getattr(transport, "find_route", None)) is not None:
             find_route(timeout)

@@ -90,7 +90,7 @@ class SupportDecoder(Decoder):
         return np.asarray(g)
 
     def sums(self, values: Floats) -> Floats:
-        """Return the supports of the values minus q times all, divided by kappa."""
+        """Return (supports of the values - q times the sum of all) / kappa."""
         total = values.sum(axis=-1, keepdims=True)
         sums = (self.supports(values) - float(self._miss) * total) / float(self._kappa)
         return np.asarray(sums)

@@ -316,7 +316,7 @@ class Publisher:
             )
 
     async def _seen_by(self, answer: Answer) -> SignedCheckpoint | None:
-        """Return the newest checkpoint of this log that a witness has seen, if it shows one."""
+        """Return the newest checkpoint of this log that a witness has seen if it shows one."""
         assert answer.witness.url is not None
         try:
             seen = await newest_checkpoint(answer.witness.url, self._origin)

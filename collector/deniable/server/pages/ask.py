@@ -227,7 +227,7 @@ def _share(histogram: "Histogram", asking: Asking, manifest: Manifest) -> _Answe
 
 
 def _named(text: str, manifest: Manifest) -> "Answers":
-    """Return the answer in a text; for several questions, "plan: free"."""
+    """Return the answer that a text names; for several questions, as in "plan: free"."""
     for question, *answers in manifest.dimensions:
         answer = text.removeprefix(f"{question}: ")
         if answer != text and answer in answers:

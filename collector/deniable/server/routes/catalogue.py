@@ -150,7 +150,7 @@ class Catalogue:
                 return
 
     def by_id(self, survey_id: bytes) -> Manifest | None:
-        """Return the survey with this id, if it is published here."""
+        """Return the survey with this id if it is published here."""
         return self._by_id.get(survey_id)
 
     def surely(self, survey_id: bytes) -> Manifest | None:
