@@ -174,7 +174,7 @@ def test_what_is_shown_can_be_downloaded(collector: Served, page: Page, tmp_path
     histogram = told(page, collector, epoch=2, level=0.99)
     assert json.loads(kept["JSON"]) == histogram
     for each in histogram["categories"]:
-        assert repr(each["estimate"]) in kept["CSV"]
+        assert f"{each['estimate']:.6g}" in kept["CSV"]
     assert kept["SVG"].lstrip().startswith("<svg")
 
 

@@ -47,19 +47,18 @@ audit/test_tight test_the_tight_delta_is_that_of_the_definition_and_its_pair_the
 budget/test_repeated test_no_two_histories_are_told_apart_beyond_the_costs
     cli.report_command:_show_terms client.explaining.explanation:SurveyExplanation._spent
     client.explaining.prompt:details publishing.changes:_repeat
-    publishing.document:repeat_facts terms.sentences:learnt
-    terms.sentences:leaves
+    publishing.document:repeat_facts terms.sentences:leaves
   test_printed_odds_and_levels_are_rounded_up_whatever_the_context
     presenting.revealed:times_as_likely public_log.audit.document:_version_text
     publishing.changes:_epsilon publishing.changes:_guess
-    templates:plan.html terms.sentences:learnt
+    templates:plan.html
 claims/test_sentences
   test_a_count_of_those_who_answered_holds_at_least_as_often_as_the_share
     presenting.estimate:_count_sentence
   test_a_ceiling_that_was_lowered_is_not_said_to_have_held
     client.explaining.explanation:BudgetExplanation.sentences client.explaining.prompt:limits
   test_all_cells_of_a_table_hold_at_once_as_often_as_its_note_says
-    presenting.questions:cross_table_document
+    presenting.questions:_table presenting.questions:cross_table_document
   test_bounds_in_digits_are_on_their_own_side presenting.cautions:_recurring_devices
     presenting.cautions:bias_text
   test_chance_alarms_about_as_often_as_the_note_says presenting.estimate:verdict_note
@@ -85,7 +84,9 @@ client/test_explain test_the_budget_is_added_up_again
     client.explaining.prompt:in_short client.explaining.prompt:limits
   test_when_reports_leave_is_told
     client.explaining.explanation:Explanation._when
-client/test_guessing test_no_question_and_no_prior_gains_more_and_one_gains_as_much
+client/test_guessing test_a_guess_from_all_responses_is_right_as_often_as_is_said
+    terms.sentences:learnt
+  test_no_question_and_no_prior_gains_more_and_one_gains_as_much
     client.explaining.prompt:details terms.sentences:guess
 client/test_launches test_d7_no_launch_is_the_moment_of_a_request
     client.explaining.explanation:Explanation._when
@@ -104,6 +105,8 @@ estimates/test_curves test_it_is_the_triangular_average_and_bounds_what_it_avera
   test_the_band_holds_for_all_of_the_curve_as_often_as_it_says cli.demo:demo_document
 estimates/test_display test_a_stated_limit_holds_as_often_as_its_level_says
     presenting.estimate:estimate_statement
+  test_what_an_added_answer_explains_is_said_as_often_right_as_intervals_hold
+    presenting.comparison:_added presenting.comparison:_moved
   test_chance_exceeds_the_number_it_is_said_to_in_few_histograms presenting.cautions:_outside
   test_the_sentence_table_and_chart_of_a_comparison_have_one_verdict
     presenting.comparison:_statement
@@ -251,7 +254,7 @@ NO_CLAIMS: dict[str, str] = {
         presenting.histogram:_distribution_tables presenting.histogram:_numeric_notes
         presenting.histogram:_rows_notes
         presenting.histogram:turnout_sentence
-        presenting.questions:_NOTES presenting.rows:_FAKES_DECIDE
+        presenting.rows:_FAKES_DECIDE
         presenting.rows:enrolment_text presenting.rows:histogram_facts
         publishing.document:_keys_text publishing.document:answers_of
         publishing.document:_successor_text publishing.document:left_behind_text

@@ -132,7 +132,7 @@ def test_surveys_of_the_same_answers_are_called_by_their_names(place: Workplace)
     text = shown(place, "tea-android")
     assert re.search(r"\(2,000 reports\) tea-android .* \d{4} \(2,000 reports\)", text)
     assert "test chi-square" in text
-    assert "answer tea-android tea difference 95 % simultaneous interval" in text
+    assert "answer tea-android tea difference 95 % interval, all at once" in text
     written = place.succeed("ask compare tea tea-android --csv")
     rows = list(csv.DictReader(io.StringIO(written)))
     assert {row["against_survey"] for row in rows} == {"tea-android"}
@@ -144,7 +144,7 @@ def test_what_cannot_be_compared_says_why(place: Workplace) -> None:
         return place.fail("ask compare tea", *options)
 
     assert "do not have the same answers" in refused("coffee")
-    assert "needs two closed epochs, or 'older', the" in refused("--epoch", "0", "previous")
+    assert "version 1 ('older') has some: compare with that" in refused("--epoch", "0")
     assert re.search(r"days from .* to .*, when the survey collects", refused("2020-01-01"))
     assert "no survey 'nobody-asks' is published" in refused("nobody-asks")
     assert "an epoch of tea must be one of" in refused("99")

@@ -166,7 +166,7 @@ def test_the_terms_are_told(bench: Bench) -> None:
         "becomes right at most 62.8% of the time with this",  # 1/2 + (e - 1) / (2 (e + 4))
         "at most one response every day, 8 in all",
         "It is asked from 2023-11-14 to 2023-11-22; an app may ask less often",
-        "all 8 together are at most 2,981 times as likely",  # e^8 = 2980.96
+        "All 8 responses together may reveal your answer",  # e^8 / (e^8 + 1) > 99.9 %
         f"{QUESTION} Name {NAME} Answers {' / '.join(CATEGORIES)}",
         f"{ORIGIN} sees that you take part, when, and your network address",
     ):

@@ -1,7 +1,9 @@
 """How often a guess is right with a response: against every question, prior and best guess."""
 
+import re
 from fractions import Fraction
 from itertools import combinations, permutations, product
+from math import exp, prod
 
 import pytest
 
@@ -9,9 +11,12 @@ from deniable.mechanisms import RandomisedResponse, SurveyMechanism, TwoRound
 from deniable.mechanisms.affine import Affine
 from deniable.mechanisms.block_design import DesignMechanism
 from deniable.mechanisms.subset import Subset
+from deniable.messages import Schedule
 from deniable.terms import guess_of, guess_within
+from deniable.terms.sentences import learnt
 from tests.support.geometric import clamped
-from tests.support.kinds import KINDS
+from tests.support.kinds import KINDS, SURVEYS, WITH_SHARES
+from tests.support.surveys import DAY, START, manifest
 
 HALF = Fraction(1, 2)
 MECHANISMS: dict[str, SurveyMechanism] = {
@@ -64,6 +69,29 @@ def test_no_question_and_no_prior_gains_more_and_one_gains_as_much(name: str) ->
     odds = mechanism.privacy.odds
     assert odds is not None
     assert guess_of(mechanism) <= guess_within(odds)
+
+
+@pytest.mark.parametrize(("epsilon", "epochs"), [("0.5", 4), ("1", 3), ("1", 6)])
+def test_a_guess_from_all_responses_is_right_as_often_as_is_said(epsilon: str, epochs: int) -> None:
+    schedule = Schedule(START, DAY, epochs, DAY)
+    survey = manifest(categories=("no", "yes"), epsilon=epsilon, schedule=schedule)
+    rows = matrix(survey.mechanism)
+    runs = [*product((0, 1), repeat=epochs)]
+    histories = [[Fraction(prod(row[y] for y in run)) for run in runs] for row in rows]
+    exact = best(histories, {0: HALF, 1: HALF}, {0})  # of answers that stay the same
+    stated = re.findall(r"at most ([\d.]+)% of the time", " ".join(learnt(survey, str)))
+    assert stated
+    assert 100 * exact <= Fraction(stated[0])
+    # What holds for answers that change as well is no tighter than the odds of them all.
+    bound = exp(float(epsilon) * epochs)
+    assert float(stated[0]) == pytest.approx(100 * bound / (1 + bound), abs=0.1)
+
+
+def test_of_a_mean_no_shares_are_said_to_be_learnt() -> None:
+    for survey in SURVEYS:
+        said = next(learnt(survey, str))
+        assert said.startswith("Roughly how many devices") == (survey in WITH_SHARES)
+        assert said.startswith("Roughly the average of all answers") != (survey in WITH_SHARES)
 
 
 def test_two_answers_attain_what_odds_and_delta_allow() -> None:

@@ -154,7 +154,7 @@ def test_an_ordered_histogram_has_quantiles_ranges_and_a_curve() -> None:
     ]
     text = str(histogram)
     assert "Shares up to an answer" in text
-    assert "95 % simultaneous interval" in text
+    assert "95 % interval, all at once" in text
     drawn = histogram.document().chart
     assert drawn is not None
     assert drawn(720).count("<svg") == 2

@@ -62,7 +62,7 @@ def test_charts_and_columns_have_the_numbers_of_the_histogram(asked: Manifest) -
         assert [dot.value for dot in shown] == histogram.view("projected").tolist()
         assert bands(shown, "outer") == ends(histogram.simultaneous)
         drawn = histogram.plot("projected")._repr_svg_()
-        assert "95% simultaneous interval" in drawn
+        assert "95% all-at-once interval" in drawn
         assert "projected view" in drawn
     else:
         shares = [each.share for each in histogram.numeric.bins]
@@ -166,7 +166,7 @@ def test_the_list_of_surveys_and_the_histogram_have_one_interval_for_one_number(
     assert all(end in document.sentence for end in interval.groups())
     text = document_text(document)
     assert f"{low} to {high}" in text
-    assert "95 % simultaneous interval" in text
+    assert "95 % interval, all at once" in text
 
 
 N = 200
@@ -175,10 +175,10 @@ TRUTHS = (0.0, 0.003, 0.01, 0.02, 0.05, 0.1, 0.3, 0.7, 0.98, 1.0)
 
 def _said(share: Estimate) -> tuple[float, float]:
     """Return the limits that a sentence states, as it rounds them."""
-    if limit := re.match(r"Fewer than ([\d.]+) %", share.sentence):
-        return 0.0, float(limit[1]) / 100
-    if limit := re.match(r"More than ([\d.]+) %", share.sentence):
-        return float(limit[1]) / 100, 1.0
+    if limit := re.match(r"Fewer than about ([\d.]+) %", share.sentence):
+        return 0.0, (float(limit[1]) + 0.05) / 100
+    if limit := re.match(r"More than about ([\d.]+) %", share.sentence):
+        return (float(limit[1]) - 0.05) / 100, 1.0
     return share.low, share.high
 
 
@@ -223,3 +223,57 @@ def test_chance_exceeds_the_number_it_is_said_to_in_few_histograms(k: int) -> No
     assert (outside > often).mean() < 0.05
     # The mean, which is no such limit.
     assert (outside > 0.025 * k / 2).mean() > 0.05
+
+
+RUNS = 200
+OLD = {"search": 0.4, "export": 0.3, "share": 0.2, "comments": 0.1}
+
+
+def _told_of_an_added_answer(now: dict[str, float], seed: int) -> list[str]:
+    """Return what is said in each run of a version with an answer more, and these shares."""
+    rng = np.random.default_rng(seed)
+
+    def drawn(version: int, shares: dict[str, float]) -> Histogram:
+        asked = manifest(sequence=version, categories=tuple(shares), epsilon="2")
+        law = decoder_of(asked.mechanism).response_shares(np.array([*shares.values()]))
+        return estimate_histogram(asked, version, rng.multinomial(8_000, law).tolist())
+
+    return [compare(drawn(1, now), None, drawn(0, OLD)).sentence for _ in range(RUNS)]
+
+
+@pytest.mark.parametrize("taken_of_all", [True, False])
+def test_what_an_added_answer_explains_is_said_as_often_right_as_intervals_hold(
+    taken_of_all: bool,
+) -> None:
+    now = {name: 0.9 * share for name, share in OLD.items()}
+    if not taken_of_all:
+        now = {**OLD, "search": OLD["search"] - 0.1}
+    # Of what the old answers have together, each share changed by so much.
+    moved = {name: share / 0.9 - OLD[name] for name, share in now.items()}
+    clear = wrong = 0
+    for sentence in _told_of_an_added_answer({**now, "AI": 0.1}, 5):
+        added = re.search(r'"AI" was added, and an estimated ([\d.]+) % chose it: ', sentence)
+        assert added
+        assert float(added[1]) == pytest.approx(10, abs=5)
+        other = re.search(
+            r"the old answers, (\w+) clearly changed as well: [\d.]+ points \w+ in version 2 "
+            r"\(95 % interval ([−+][\d.]+) to ([−+][\d.]+)\)",
+            sentence,
+        )
+        if other:
+            clear += 1
+            low, high = (float(end.replace("−", "-")) for end in other.groups()[1:])
+            wrong += not low - 0.05 <= 100 * moved[other[1]] <= high + 0.05
+        else:
+            most = re.search(r"no share clearly changed \(by ([\d.]+) points at most\)", sentence)
+            assert most
+            wrong += max(map(abs, moved.values())) > float(most[1]) / 100
+    # By chance more than this are wrong with a probability of 1e-6.
+    often = stats.binom.isf(1e-6, RUNS, 0.05)
+    assert wrong <= often
+    assert (clear <= often) == taken_of_all
+
+
+def test_a_version_with_the_same_answers_is_not_said_to_have_more() -> None:
+    now, before = (even(manifest(sequence=version), epoch=version) for version in (1, 0))
+    assert "added" not in compare(now, None, before).sentence

@@ -66,9 +66,9 @@ def test_every_surface_shows_the_chosen_rows_so(many: tuple[Histogram, Floats]) 
     assert all("The 50 largest of" in shown for shown in (text, html, chart))
     assert f"{largest['low']:.1%} to {largest['high']:.1%}" in text
     assert "hold all at once" in text
-    assert "95 % simultaneous interval" in html
-    assert "95 % simultaneous interval" in text
-    assert "95% simultaneous interval" in chart
+    assert "95 % interval, all at once" in html
+    assert "95 % interval, all at once" in text
+    assert "95% all-at-once interval" in chart
     assert "50% interval" not in chart  # which would hold less often of rows that are chosen
     assert len(text.splitlines()) < MOST_ROWS + 28
 

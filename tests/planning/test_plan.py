@@ -191,7 +191,11 @@ def test_a_figure_is_so_exact_on_the_date_that_is_said_and_not_before(kept: int 
     assert reach(end - 1) > 0.0289
     day = date_text(START + (end + 1) * DAY)
     same = "If the same devices report each time, ± 2.9 percentage points is reached"
-    assert f" {same} on about {day}. One day alone " in made.sentence
+    assert f" {same} on about {day}. That is of all days together and one " in made.sentence
+    finer = plan(survey, Accuracy.half_width(0.02), 0.5, _pace(survey, "3")).sentence
+    (so_far,) = re.findall(r"So far, [^.]*(?:\.\d+ to )?± ([\d.]+) percentage points\. ", finer)
+    assert float(so_far) == pytest.approx(100 * reach(3), rel=5e-3)
+    assert (" choose these in Figures." in made.sentence) == (kept is None)
 
 
 _WORDS = {
@@ -201,28 +205,30 @@ _WORDS = {
     "SUM": "all closed days together",
     "#": "percentage points is reached",
     "END": "before the counts are final, on 25 December 2023.",
+    "ALL": "That is of all days together and one answer on its own: choose these in Figures.",
+    "FAR": "So far, all closed days together reach ± 2.34 to ± 3.12 percentage points.",
     "ALONE": "One day alone (1,500 reports) reaches ± 4.04 percentage points",
 }
 _OUTLOOKS = """
-.05 40 3 Even iSAME that is reached already: SUM reach ± 3.12 percentage points. ALONE.
+.05 40 3 Even iSAME that is reached already: SUM reach ± 3.12 percentage points. ALL ALONE.
 .03 40 3 PACE OTHERS ± 3 # already: SUM reach ± 2.34 percentage points.
-    ISAME ± 3 # on about 19 November 2023. ALONE; for ± 3 percentage points, a day needs 2,717
+    ISAME ± 3 # on about 19 November 2023. ALL ALONE; for ± 3 percentage points, a day needs 2,717
     reports.
-.035 40 1 PACE Even iSAME ± 3.5 # on about 17 November 2023. ALONE; for ± 3.5 percentage points,
-    a day needs 1,997 reports.
-.02 40 3 PACE OTHERS ± 2 # on about 20 November 2023. ISAME only ± 2.58 # END ALONE; for ± 2
-    percentage points, a day needs 6,113 reports.
-.005 40 3 PACE OTHERS only ± 0.639 # END ISAME only ± 2.58 # END ALONE; for ± 0.5 percentage
-    points, a day needs 97,808 reports.
-.01 3 3 The survey is over, with 4,500 reports. OTHERS only ± 2.34 #. ISAME only ± 3.12 #. ALONE;
-    for ± 1 percentage point, a day needs 24,452 reports.
+.035 40 1 PACE So far, 1,500 reports reach ± 4.04 percentage points. Even iSAME ± 3.5 # on about
+    17 November 2023. ALL ALONE; for ± 3.5 percentage points, a day needs 1,997 reports.
+.02 40 3 PACE FAR OTHERS ± 2 # on about 20 November 2023. ISAME only ± 2.58 # END ALL ALONE; for
+    ± 2 percentage points, a day needs 6,113 reports.
+.005 40 3 PACE FAR OTHERS only ± 0.639 # END ISAME only ± 2.58 # END ALL ALONE; for ± 0.5
+    percentage points, a day needs 97,808 reports.
+.01 3 3 The survey is over, with 4,500 reports. OTHERS only ± 2.34 #. ISAME only ± 3.12 #. ALL
+    ALONE; for ± 1 percentage point, a day needs 24,452 reports.
 .01 1 1 The survey is over, with 1,500 reports. Only ± 4.04 #.
 .01 3 0e The survey is over, and no epoch has figures.
 .03 40 3e The survey is over, with 4,500 reports. OTHERS ± 3 # already: SUM reach ± 2.34
-    percentage points. ISAME only ± 3.12 #. ALONE; for ± 3 percentage points, a day needs 2,717
+    percentage points. ISAME only ± 3.12 #. ALL ALONE; for ± 3 percentage points, a day needs 2,717
     reports.
 .02 40 3s No figures since 17 November 2023, so no date can be given. OTHERS only ± 2.34 #.
-    ISAME only ± 3.12 #.
+    ISAME only ± 3.12 #. ALL
 .01 3 0 Once a closed epoch has figures, you see here when that is reached.
 """
 

@@ -442,7 +442,7 @@ async def test_what_the_collector_counts_is_for_operators(collector: Collector) 
     for role in Role:
         answer = await collector.client.get(PAGE, headers=await collector.token(role))
         text = await text_of(answer)
-        assert "<dt>14 November 2023</dt><dd>open</dd>" in text
+        assert "<dt>14 November 2023</dt><dd>yes, until 16 November 2023" in text
         assert ("<dt>accepted</dt><dd>9</dd>" in text) is (role is Role.OPERATOR)
         assert ("last report" in text) is (role is Role.OPERATOR)
 
@@ -478,7 +478,7 @@ async def test_what_was_chosen_goes_with_tabs_downloads_and_the_link_to_a_view(
         return {name: unescape(to).lstrip("./") for to, name in found}
 
     def figures(text: str) -> str:
-        return text.partition('<h2 id="document-title">')[2].partition("Health")[0]
+        return text.partition('<h2 id="document-title">')[2].partition("Do these figures")[0]
 
     async def get(path: str) -> str:
         return await text_of(await analyst.client.get(f"/{path}"))

@@ -119,7 +119,7 @@ def rows_csv(
     """Return a line of keys and one for each row, quoted as in RFC 4180, with Unix line ends.
 
     Values missing from rows are in ``shared``, for all rows. Infinite numbers and None are empty; a
-    truth value is 1 or 0.
+    truth value is 1 or 0, and a number that is not whole has six digits or more.
     """
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
@@ -133,6 +133,7 @@ def _cell(value: object) -> object:
     # A spreadsheet would execute a text that looks like a formula.
     if isinstance(value, str) and value.startswith(_FORMULA_SIGNS):
         return f"'{value}"
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
+    if isinstance(value, float):
+        digits = float(f"{value:.6g}") if abs(value) < 1 else round(value, 5)
+        return digits if math.isfinite(value) else None
     return int(value) if isinstance(value, bool) else value

@@ -36,8 +36,7 @@ def apart_text(one: str, other: str, names: Sequence[str] = ()) -> str:
     if names:
         why = f"Each device answered only one of {listed(names, 'and')}"
     return (
-        f"{why}, so they cannot be crossed. Ask your operator for a survey that asks each device "
-        "both"
+        f"{why}, so they cannot be crossed. Ask your operator for a survey that asks them together"
     )
 
 
@@ -128,6 +127,11 @@ def no_answer(name: str, categories: Sequence[str]) -> ValueError:
 
 def _some(names: Sequence[str]) -> str:
     return ", ".join(map(repr, names[:_NAMED])) + ", …" * (len(names) > _NAMED)
+
+
+def denies(answer: str) -> bool:
+    """Return whether an answer is a no, in a language of notices, so that another goes first."""
+    return answer.rpartition(": ")[2].casefold() in {"no", "nein", "non"}
 
 
 def listed(names: Sequence[str], word: str = "or") -> str:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, special
 
-from deniable.estimates.answers import not_together
+from deniable.estimates.answers import denies, not_together
 from deniable.estimates.binomial import normal_quantile
 from deniable.estimates.change import Test
 from deniable.estimates.debiased import DebiasedCounts
@@ -244,6 +244,11 @@ class CrossTable(Documented):
     cells: tuple[tuple[Estimate, ...], ...]
     test: Test | None
 
+    @property
+    def together(self) -> bool:
+        """Return whether the answers go together, by the test."""
+        return self.test is not None and self.test.p_value < 1 - self.histogram.level
+
     @cached_property
     def contrast(self) -> Beside | None:
         """Return the largest clear difference of two groups, if any.
@@ -271,7 +276,11 @@ class CrossTable(Documented):
         ]
         # Of two answers one is more frequent by as much as the other is less frequent.
         count = comb(len(groups), 2) * (len(answers) if len(answers) > 2 else 1)
-        for one, other in sorted(pairs, key=lambda pair: pair[1].value - pair[0].value):
+
+        def order(pair: tuple[Estimate, Estimate]) -> tuple[float, bool]:
+            return round(pair[1].value - pair[0].value, 9), denies(pair[0].label)
+
+        for one, other in sorted(pairs, key=order):
             made = Beside(histogram, (one.group, other.group), one, other, looked_at=count)
             if made.difference.distinguishable:
                 return made

@@ -308,16 +308,22 @@ class Plan:
         elif first != last:
             lead = f"About {pace.rate:,.0f} reports come {pace.period}. "
             end = f" before the counts are final, on {date_text(last.at)}"
+        nouns = " ".join((f"{noun}s", *length))
+        counted = f"{first.reports:,.0f} reports"
+        if first.epochs > 1:
+            counted = f"all closed {nouns} together"
         if of_same == first.at:
             lead, wanted = "", "that"
+        elif of_others != first.at and first != last:
+            ends = [self.figure.amount(self._size(first, same=same)) for same in (False, True)]
+            ends[0] = ends[0].split()[0]
+            span = f" to {half}".join(ends if first.epochs > 1 else ends[1:])
+            lead += f"So far, {counted} reach {half}{span}. "
 
         def clause(at: int | None, *, same: bool) -> str:
             if at not in {first.at, None}:
                 return f"{wanted} is reached on about {date_text(at)}"
             steps = pace.steps if at is None else [first]
-            counted = f"{first.reports:,.0f} reports"
-            if first.epochs > 1:
-                counted = f"all closed {' '.join((noun + 's', *length))} together"
             reach = half + self.figure.amount(min(self._size(step, same=same) for step in steps))
             if at is None:
                 return f"only {reach} is reached{end}"
@@ -331,6 +337,9 @@ class Plan:
         else:
             others = f"If each report is of another device, {others}"
             text = f"{lead}{others}. If the same devices report each time, {same}."
+        own = " and one answer on its own" * (self.manifest.values is None)
+        text += f" That is of all {nouns} together{own}"
+        text += ": choose these in Figures." if self.manifest.repeat.epochs is None else "."
         if not pace.rate:
             return text
         size = self._size(Step(first.at, 1, pace.rate), same=True)

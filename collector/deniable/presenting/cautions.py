@@ -142,7 +142,10 @@ def _simulated(figures: DisplayedFigures) -> str:
 
 
 def _fakes(figures: DisplayedFigures) -> str:
-    return f"If 1 % of {figures.reports} are fake, {figures.biases}." if figures.biases else ""
+    count = sum(sample.tally.n for sample in figures.samples) // 100
+    alone = count > 0 and len(figures.samples) == 1 and figures.reports == "the reports"
+    fakes = f"If 1 % of {figures.reports}{f' ({count:,})' * alone} are fake"
+    return f"{fakes}, {figures.biases}." if figures.biases else ""
 
 
 def _shared_noise(figures: DisplayedFigures) -> str:
@@ -318,8 +321,7 @@ def _unseen_fakes(figures: DisplayedFigures) -> str:
     histogram = figures.histogram
     if histogram is None or any(sample.fewest_fakes for sample in figures.samples):
         return ""
-    share, fakes = histogram.poisoning.detectable_share, histogram.poisoning.fakes_for_one_error
-    if share is None:
+    if (share := histogram.poisoning.detectable_share) is None:
         text = (
             "With this few reports, fake ones cannot be detected; those that only lie about their "
             "answer never are."
@@ -333,9 +335,6 @@ def _unseen_fakes(figures: DisplayedFigures) -> str:
         )
     if histogram.enrolment is not None and histogram.enrolment.mode == "open":
         text = f"Anyone can send reports to this survey. {text}"
-    if fakes is not None and fakes < histogram.n and histogram.numeric is None:
-        name = "combination" if histogram.crossed else "share"
-        text += f" {fakes:,} fake reports more would move any {name} by its standard error."
     return text
 
 

@@ -12,6 +12,7 @@ from deniable.documents import (
     Document,
     Fact,
     Table,
+    bound_text,
     caution_codes,
     caution_maps,
     level_text,
@@ -32,7 +33,7 @@ from deniable.documents.programs import (
     rows_csv,
 )
 from deniable.documents.terminal import document_text
-from deniable.estimates.answers import listed
+from deniable.estimates.answers import denies, listed
 from deniable.estimates.comparison import Comparison, Row
 from deniable.estimates.decoders import Model
 from deniable.estimates.estimate import Estimate
@@ -51,6 +52,7 @@ from deniable.presenting.estimate import (
 from deniable.presenting.pictures import WIDTH, difference_dots, notebook_html, plot_differences
 from deniable.presenting.rows import (
     ESTIMATE,
+    HELD,
     count_column,
     enrolment_text,
     estimate_columns,
@@ -125,6 +127,7 @@ def comparison_picture(comparison: Comparison, width: float = WIDTH) -> Picture:
 def comparison_sentence(comparison: Comparison) -> str:
     """Return the largest change, if there is any, by intervals that hold for all rows at once."""
     if text := _statement(comparison):
+        text = " ".join(filter(None, (text, *_added(comparison))))
         return with_cautions(text, comparison_cautions(comparison))
     return estimate_sentence(comparison.rows[0].estimate)
 
@@ -135,7 +138,10 @@ def _statement(comparison: Comparison) -> str:
         return _one_change(comparison)
     rows = comparison.leading
     known = [row for row in rows if row.distinguishable]
-    row = max(known or rows, key=lambda row: abs(row.estimate.value))
+    # Of two answers one rises as the other falls: a yes goes first.
+    row = max(
+        known or rows, key=lambda row: (round(abs(row.estimate.value), 9), not denies(row.label))
+    )
     one = comparison.in_time
     noun, changed = ("change", "changed") if one else ("difference", "differ")
     test, nothing = comparison.test, f"no clear {noun}"
@@ -152,7 +158,40 @@ def _statement(comparison: Comparison) -> str:
     if not (one and place):
         nothing = nothing[0].upper() + nothing[1:]
     largest = f"The largest {noun if known else 'difference'} is {row.label}"
-    return f"{nothing}. {largest}, {_moved(comparison, row)}."
+    return f"{nothing}. {largest}, {_moved(comparison, row.estimate)}."
+
+
+def _added(comparison: Comparison) -> Iterator[str]:
+    """Yield which answers a version added, and whether shares among the old ones changed."""
+    now, before, level = comparison.histogram, comparison.against, comparison.histogram.level
+    if before is None or now.survey != before.survey or now.dimensions or not comparison.of_shares:
+        return
+    old = [name for name in now.categories if name in {*before.categories}]
+    added = [name for name in now.categories if name not in old]
+    if not added:
+        return
+    now, before = now.at(now.level_at_once), before.at(now.level_at_once)
+    share = now.share(added)
+    chosen = f"an estimated {estimate_text(share, share.value)}"
+    if share.low <= 0:
+        chosen = f"at most {estimate_text(share, share.high, 'most')}"
+    was, them = ("was", "it") if len(added) == 1 else ("were", "one of them")
+    names = listed([f'"{name}"' for name in added], "and")
+    yield f"{names} {was} added, and {chosen} chose {them}: that takes share from the others."
+    # The old answers' shares of their sum would all stay as they were, if that were all of it.
+    moves = {}
+    for name in (row.label for row in comparison.rows if row.label in old):
+        move = now.share(name, given=old) - before.share(name, given=old)
+        moves[name] = replace(move, level=level)
+    if len(old) < 2 or not moves or any(move.too_small for move in moves.values()):
+        return
+    clear = {label: move for label, move in moves.items() if move.distinguishable}
+    most = max(abs(end) for move in moves.values() for end in (move.low, move.high))
+    changed = f"no share clearly changed (by {bound_text(100 * most)} points at most)"
+    if clear:
+        label = max(clear, key=lambda label: abs(clear[label].value))
+        changed = f"{label} clearly changed as well: {_moved(comparison, clear[label])}"
+    yield f"Among devices that chose one of the old answers, {changed}."
 
 
 def news_sentence(comparison: Comparison) -> str:
@@ -200,9 +239,8 @@ def _written(comparison: Comparison, estimate: Estimate, number: float) -> str:
     return with_minus(f"{number:{'+' * (estimate.unit is Unit.CHANGE and number != 0)}.12g}")
 
 
-def _moved(comparison: Comparison, row: Row) -> str:
+def _moved(comparison: Comparison, estimate: Estimate) -> str:
     """Return the difference of a share in words, with its interval."""
-    estimate = row.estimate
     value, low, high = (
         estimate_text(estimate, number)
         for number in (abs(estimate.value), estimate.low, estimate.high)
@@ -263,7 +301,7 @@ def _title(comparison: Comparison) -> str:
 def _columns(comparison: Comparison, rows: Sequence[Json]) -> list[Column]:
     number: ColumnKind = "exact" if comparison.quantiles else "number"
     kind: ColumnKind = "share" if comparison.of_shares else number
-    columns = estimate_columns(comparison.histogram.level, kind)
+    columns = estimate_columns(comparison.histogram.level, kind, simultaneous=False)
     if comparison.against is None:
         answers = [Column("answers", "answer"), *columns, Column("standard_error")]
         counts = count_column(rows, comparison.histogram.sample.tally.epochs)
@@ -313,10 +351,10 @@ def _notes(comparison: Comparison) -> Iterator[str]:
             "Differences are in percentage points. Judge by their intervals, not by whether those "
             "of the two shares overlap."
         )
-    if comparison.at_once:
-        yield "Intervals hold for all answers at once."
-        if apart := comparison.on_one_side:
-            yield f"Only one side has {listed(apart[:_MOST_NAMED], 'and')}: not compared."
+    if comparison.of_shares:
+        yield HELD[comparison.at_once]
+    if comparison.at_once and (apart := comparison.on_one_side):
+        yield f"Only one side has {listed(apart[:_MOST_NAMED], 'and')}: not compared."
     if comparison.histogram.model is Model.FIXED:
         yield (
             "Intervals cover noise alone, for the devices that reported: they say nothing about "
@@ -346,7 +384,7 @@ def comparison_csv(comparison: Comparison) -> str:
     for key in ("epochs", "against_epochs"):
         shared[key] = " ".join(map(str, shared[key] or ()))
     shared["cautions"] = caution_codes(comparison_cautions(comparison))
-    names = [field.name for field in (*_SHARED, *_ROW)]
+    names = [field.name for field in (*_ROW, *_SHARED)]
     return rows_csv((*names, "cautions"), (plain(row, _ROW) for row in comparison.rows), shared)
 
 

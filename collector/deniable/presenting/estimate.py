@@ -53,8 +53,9 @@ def estimate_statement(estimate: Estimate, conclusion: str = "", when: str = "")
     if estimate.too_small:
         return f"Too few reports to tell {_untold(estimate)}{concluded}."
     show = partial(estimate_text, estimate)
-    limited = estimate.unit is Unit.SHARE and (estimate.low <= 0 or estimate.high >= 1)
-    bounds = ("least", "most") if limited or _impossible(estimate) else ("", "")
+    # A table beside it has a share's ends as near as they are written.
+    bound = _impossible(estimate) and estimate.unit is not Unit.SHARE
+    bounds = ("least", "most") if bound else ("", "")
     low, high = map(show, (estimate.low, estimate.high), bounds)
     ends = f" from {low} up" if estimate.high == math.inf else f" {low} to {high}"
     at_once = AT_ONCE * (estimate.at_once and not when)
@@ -69,26 +70,20 @@ def estimate_statement(estimate: Estimate, conclusion: str = "", when: str = "")
                 f"Too few reports to tell how many of {whom} answered {label}: the "
                 f"estimate{known} may be off by more than 25 points"
             )
-        case Unit.SHARE if limited:
-            limit = f"Fewer than {high}" if estimate.low <= 0 else f"More than {low}"
+        case Unit.SHARE if _impossible(estimate):
+            limit = f"Fewer than about {high}" if estimate.low <= 0 else f"More than about {low}"
             text = f"{limit} of {whom} answered {label}"
-            if not _impossible(estimate):
-                interval = f"an estimated {show(estimate.value)}, {interval}"
         case Unit.SHARE:
             text = f"An estimated {show(estimate.value)} of {whom} answered {label}"
         case _ if _impossible(estimate):
             points = " points" * estimate.unit.of_shares
             limit = f"at most {high}" if estimate.value < estimate.low else f"at least {low}"
             text = f"{label or 'estimate'}: {limit}{points}"
-        case Unit.DIFFERENCE | Unit.CHANGE:
-            points = " points" * estimate.unit.of_shares
-            text = f"{label}: {show(estimate.value)}{points}"
+        case Unit.DIFFERENCE | Unit.CHANGE | Unit.RATIO as unit:
+            text = f"{label}: {show(estimate.value)}{' points' * unit.of_shares}"
             if not estimate.distinguishable:
-                interval += "; no clear difference"
-        case Unit.RATIO:
-            text = f"{label}: {show(estimate.value)}"
-            if not estimate.distinguishable:
-                interval += "; no clear difference" if estimate.nothing == 1 else "; perhaps none"
+                none = unit is Unit.RATIO and estimate.nothing != 1
+                interval += "; perhaps none" if none else "; no clear difference"
         case _ if when:
             text = f"The {estimate.label} was {show(estimate.value)}{when}"
         case _:

@@ -278,15 +278,15 @@ _METADATA: Final = (
 _STATISTIC: Final = (
     *("estimate", "standard_error", "low", "high", "influence", "blur", "too_wide"),
 )
-_FIRST: Final = ("survey", "survey_id", "epoch", "n")
-_NUMBERS: Final = ("estimate", "standard_error", "low", "high", "level")
+_NUMBERS: Final = ("estimate", "low", "high")
 _WHOLE: Final = (
-    *("bias_at_1_percent", "start", "end", "state", "epsilon", "delta", "enrolment"),
-    *("distrusted", "fewest_fakes", "kept_first", "kept_last", "cautions"),
+    *("n", "start", "end", "survey", "epoch", "standard_error", "level", "bias_at_1_percent"),
+    *("state", "epsilon", "delta", "enrolment", "distrusted", "fewest_fakes"),
+    *("kept_first", "kept_last", "cautions", "survey_id"),
 )
 _MARKS: Final = (
-    *(field.name for field in COUNTED),
-    *("simultaneous_low", "simultaneous_high", "method", "outside", "impossible"),
+    *("count", "count_low", "count_high", "answered", "simultaneous_low", "simultaneous_high"),
+    *("raw", "method", "outside", "impossible"),
 )
 _OF_STATISTICS: Final = ("too_wide", "blur")
 
@@ -306,7 +306,7 @@ def histogram_csv(histogram: Histogram, view: View = View.UNBIASED) -> str:
     shared |= {"epoch": epochs, "kept_first": first, "kept_last": last, "cautions": codes}
     if whole["numeric"] is not None:
         return rows_csv(
-            (*_FIRST, "statistic", *_NUMBERS, "outside", *_WHOLE, *_OF_STATISTICS),
+            ("statistic", *_NUMBERS, "outside", *_WHOLE, *_OF_STATISTICS),
             map(_with_bias, statistic_rows(whole["numeric"])),
             shared,
         )
@@ -316,7 +316,7 @@ def histogram_csv(histogram: Histogram, view: View = View.UNBIASED) -> str:
         rows = rows + [{"level": None, **row} for row in whole["responses"]]
     rows = rows + crossed_rows(histogram)
     seen = () if view is View.UNBIASED else ("view", _SHOWN.name)
-    columns = (*_FIRST, *labels, "raw", *_NUMBERS, *seen, *_MARKS, *_WHOLE)
+    columns = (*labels, *_NUMBERS, *seen, *_MARKS, *_WHOLE)
     return rows_csv(columns, map(_with_bias, rows), shared)
 
 

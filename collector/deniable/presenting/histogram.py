@@ -28,6 +28,7 @@ from deniable.presenting.estimate import (
 )
 from deniable.presenting.fields import numeric_map, statistic_rows
 from deniable.presenting.rows import (
+    HELD,
     NOT_FOUND,
     ShownRows,
     chosen_rows,
@@ -289,17 +290,14 @@ def _notes(histogram: Histogram, chosen: ShownRows) -> Iterator[str]:
     if chosen.view is View.UNBIASED:
         beyond = any(not 0 <= (row["estimate"] or 0.0) <= 1 for row in chosen.rows)
         cut = f"{UNBIASED}. " if chosen.beyond else _BEYOND * beyond
-    yield f"{cut}Intervals {'hold all at once' if chosen.simultaneous else 'hold each by itself'}."
+    yield f"{cut}{HELD[chosen.simultaneous]}"
     if any(row.get("impossible") for row in chosen.rows):
         yield "Rows marked as impossible have counts that honest devices do not cause."
     if histogram.crossed:
         yield "Devices answer all questions at once; single questions' shares are sums."
     elif histogram.margins:
         counts = ", ".join(f"{margin.question} {margin.n:,}" for margin in histogram.margins)
-        yield (
-            "Each device answers one of the questions, which it draws. Reports about each: "
-            f"{counts}."
-        )
+        yield f"Reports about each question: {counts}."
 
 
 def _raw_notes(histogram: Histogram, tables: Sequence[Table]) -> Iterator[str]:
@@ -346,6 +344,8 @@ def turnout_sentence(histogram: Histogram) -> str:
     if (epochs := sample.tally.epochs) > 1:
         to = f" to {sample.place}" * bool(sample.place)
         text = f"{n:,} answers came{to}, up to {epochs} from each device"
+    if histogram.margins and not histogram.crossed:
+        text += f"; a device answers one of the {len(histogram.margins)} questions, drawn by chance"
     return f"{text}. Users who were not asked or did not answer are not counted."
 
 

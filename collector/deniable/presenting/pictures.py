@@ -317,7 +317,7 @@ def _levels(
     inner, *others = (level_text(one).replace(" ", "") for one in (INNER, *sorted(set(outer))))
     texts = " or ".join(others)
     if simultaneous:
-        return "", f"{texts} simultaneous"
+        return "", f"{texts} all-at-once"
     return inner * narrow, texts
 
 

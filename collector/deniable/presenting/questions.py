@@ -16,6 +16,7 @@ from deniable.estimates.results import presents
 from deniable.presenting.cautions import DisplayedFigures, furthest
 from deniable.presenting.estimate import estimate_text
 from deniable.presenting.rows import (
+    HELD,
     estimate_columns,
     estimate_map,
     estimate_row,
@@ -32,11 +33,8 @@ _MORE = [
 
 
 def _row(name: str, kind: str, estimate: Estimate) -> dict[str, Any]:
-    fields = {"figure": name, "kind": kind, **estimate_map(estimate)}
-    if estimate.too_small:
-        fields |= {"low": None, "high": None}
     apart = None if estimate.unit is Unit.SHARE else estimate.distinguishable
-    return estimate_row(fields) | {"distinguishable": apart}
+    return {"figure": name, "kind": kind, **_fields(estimate), "distinguishable": apart}
 
 
 def leaders_sentence(leaders: Leaders) -> str:
@@ -93,7 +91,7 @@ def leaders_document(leaders: Leaders) -> Document:
     columns = [
         Column("answer", "answer"),
         Column("ranks", "rank"),
-        *estimate_columns(histogram.level),
+        *estimate_columns(histogram.level, simultaneous=False),
         *map(Column, ("high", "first", "last", "certain", "standard_error", "outside")),
     ]
     return Document(
@@ -101,9 +99,8 @@ def leaders_document(leaders: Leaders) -> Document:
         tables=[Table(columns, [_ranks(leaders, row) for row in leaders.rows], key="answers")],
         notes=[
             "Ranks hold for all answers at once, whichever are looked at: "
-            f"{level_text(histogram.level)} of such surveys or more have all of them right. "
-            "Each share has its own interval, and so has each difference of "
-            "two.",
+            f"{level_text(histogram.level)} of such surveys or more have all of them right.",
+            HELD[False],
             *_left_out(leaders),
         ],
         cautions=leaders_cautions(leaders),
@@ -206,11 +203,11 @@ def beside_document(beside: Beside) -> Document:
         _row("difference", "points", beside.difference),
         _row("ratio", "number", beside.ratio),
     ]
-    columns = estimate_columns(histogram.level)
+    columns = estimate_columns(histogram.level, simultaneous=False)
     return Document(
         facts=[*histogram_facts(histogram)],
         tables=[Table([Column("figure", "figure"), *columns, *_MORE], rows, key="figures")],
-        notes=["The difference is in percentage points."],
+        notes=["The difference is in percentage points.", HELD[False]],
         cautions=beside_cautions(beside),
         heading=histogram.question,
         sentence=beside_sentence(beside),
@@ -221,13 +218,11 @@ def beside_document(beside: Beside) -> Document:
 _WIDEST: Final = 5
 """Columns that fit side by side on a phone; more of them are placed below each other."""
 _ALL: Final = "all"
-_FIGURES: Final = ("estimate", "standard_error", "low", "high", "outside")
-_NOTES: Final = {
-    Of.ROWS: "Shares of rows: among those who gave a row's answer to {rows}, of each answer to "
-    "{columns}; the last row is of all devices.",
-    Of.COLUMNS: "Shares of columns: among those who gave a column's answer to {columns}, of each "
-    "answer to {rows}; the last column is of all devices.",
-    Of.ALL: "Shares of all devices: of those that gave both answers.",
+_FIGURES: Final = ("estimate", "low", "high", "standard_error", "outside")
+_WHOSE: Final = {
+    Of.ROWS: "percent of each row's devices",
+    Of.COLUMNS: "percent of each column's devices",
+    Of.ALL: "percent of all devices",
 }
 
 
@@ -239,7 +234,7 @@ def cross_table_sentence(table: CrossTable) -> str:
         text = f"Nobody can tell whether {both} go together."
     elif table.test is None:
         text = f"Too few reports to tell whether {both} go together among {whom}."
-    elif table.test.p_value < 1 - table.histogram.level:
+    elif table.together:
         text = f"Among {whom}, {both} go together."
         if table.contrast is not None:
             text += f" {_beside_statement(table.contrast)}"
@@ -271,9 +266,9 @@ def cross_table_document(table: CrossTable) -> Document:
         ],
         tables=[*_lists(table)] if wide else [_table(table)],
         notes=[
-            _NOTES[table.of].format(rows=table.rows[0], columns=table.columns[0]),
             "Intervals hold for all cells at once, and are cut to [0 %, 100 %]. "
-            + "A group without figures is too small." * any(map(_untold, _cells(table))),
+            + "A group without figures is too small."
+            * any(cell.too_small for cell in _cells(table)),
         ],
         cautions=cross_table_cautions(table),
         heading=histogram.question,
@@ -286,7 +281,7 @@ def cross_table_csv(table: CrossTable) -> str:
     """Return CSV with one row per cell."""
     shared = _shared(table)
     shared["epochs"] = " ".join(map(str, shared["epochs"]))
-    keys = ("survey", "survey_id", "epochs", "n", "of", "row", "column", *_FIGURES, "level")
+    keys = ("row", "column", *_FIGURES, "level", "of", "n", "survey", "survey_id", "epochs")
     return rows_csv(keys, _records(table), shared)
 
 
@@ -324,7 +319,9 @@ def _table(table: CrossTable) -> Table:
     ]
     named = [{"name": name, "cells": cells} for name, cells in zip(rows, table.cells, strict=True)]
     keyed = [row | {column.key: "" for column in titles} for row in named]
-    title = f"{table.rows[0]} (rows) and {table.columns[0]} (columns): shares"
+    both = f"{table.rows[0]} (rows) and {table.columns[0]} (columns)"
+    interval = f"{level_text(table.histogram.level)} intervals, all at once"
+    title = f"{both}: {_WHOSE[table.of]} ({interval})"
     return Table([Column("name", table.rows[0]), *titles], keyed, title=title)
 
 
@@ -337,11 +334,8 @@ def _lists(table: CrossTable) -> Iterator[Table]:
             {"name": column, **_fields(cell)} for column, cell in zip(columns, cells, strict=True)
         ]
         title = f"{table.rows[0]}: {name}" if name != _ALL else "all devices"
+        title += f"; {_WHOSE[table.of]}" * (table.of is not Of.ROWS)
         yield Table([Column("name", table.columns[0]), *titles], records, title=title)
-
-
-def _untold(cell: Estimate) -> bool:
-    return cell.too_small
 
 
 def _fields(cell: Estimate) -> dict[str, Any]:

@@ -32,6 +32,7 @@ from deniable.documents.programs import (
     or_null,
     plain,
 )
+from deniable.estimates.answers import denies
 from deniable.estimates.binomial import IntervalMethod
 from deniable.estimates.debiased import DebiasedCounts
 from deniable.estimates.estimate import Estimate
@@ -92,6 +93,12 @@ RESPONSE: Final = (
 ALIKE: Final = 1e-9
 """The rounding tolerance for a number that is written outward."""
 NOT_FOUND: Final = "No answer is called so."
+HELD: Final = {
+    True: "Intervals hold all at once. They are wider than on their own: chance makes some of many "
+    "miss.",
+    False: "Intervals hold each on its own. Those that hold all at once, as in Figures, are wider.",
+}
+"""What is said of intervals, by whether they hold all at once."""
 
 
 def estimate_map(estimate: Estimate | None) -> Json:
@@ -275,7 +282,7 @@ def largest_shares(
 ) -> list[str]:
     """Return the answers, starting with the largest shares in all histograms together.
 
-    Single questions' answers precede combinations of them.
+    Single questions' answers precede combinations of them, and of two answers a yes its no.
 
     If they were chosen by one of them, chance would make them seem to fall in the others. But the
     mean of x and y, from n and m reports, (n x + m y) / (n + m), has with their difference x - y
@@ -307,7 +314,10 @@ def largest_shares(
     names = [name for name in reports if sought in name.casefold() and times[name] >= least]
     if wanted and not names:
         raise ValueError(NOT_FOUND.rstrip("."))
-    return sorted(names, key=lambda name: (name not in single, -reports[name]))
+    two = len(names) == 2
+    return sorted(
+        names, key=lambda name: (name not in single, two and denies(name), -reports[name])
+    )
 
 
 _STATES: Final = {
@@ -323,14 +333,18 @@ def estimate_columns(
     kind: ColumnKind = "share",
     title: str = "estimate",
     key: str = "estimate",
-    simultaneous: bool = False,
+    simultaneous: bool | None = None,
 ) -> list[Column]:
-    """Return the columns of an estimate with its interval at a level, and a bar."""
+    """Return the columns of an estimate with its interval at a level, and a bar.
+
+    The title says whether intervals hold at once, unless there is one kind only.
+    """
+    held = {None: "", True: ", all at once", False: ", on its own"}[simultaneous]
     return [
         Column(key, title, kind, "width"),
         Column(
             "low",
-            f"{level_text(level)} {'simultaneous ' * simultaneous}interval",
+            f"{level_text(level)} interval{held}",
             kind,
             "width",
             "interval",

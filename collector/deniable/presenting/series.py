@@ -331,11 +331,12 @@ def series_map(series: Series, *groups: Answers) -> Json:
 
 def series_csv(series: Series, *groups: Answers) -> str:
     """Return CSV with a row for each epoch and group."""
-    columns = [field.name for field in (*_POINT, *_CATEGORY, *ESTIMATE)]
+    names = [field.name for field in (*_CATEGORY, *ESTIMATE, *_POINT)]
     figures = list(series.figures(*groups))
     cautions = caution_codes(series_cautions(series, figures, *groups))
     shared = {"survey": series.survey, "cautions": cautions}
-    return rows_csv(("survey", *columns, "cautions"), series_rows(series, figures), shared)
+    columns = dict.fromkeys(("start", "end", *names, *shared))  # what people need first
+    return rows_csv([*columns], series_rows(series, figures), shared)
 
 
 def headline(series: Series) -> Document:

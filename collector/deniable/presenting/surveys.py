@@ -36,6 +36,7 @@ from deniable.reading import (
     find_version,
     named_epochs,
     newest_closed_of,
+    nothing_before,
     sides_across,
     without_figures,
 )
@@ -227,6 +228,9 @@ class SurveyFigures:
         now = histogram_of(self.manifest, self.counts(epochs), level, model)
         if previous:
             others = _range(epoch_before(listed, now.epochs[0], self.manifest))
+            if others is None:
+                figured = [one.manifest for one in self.older if one.epochs()]
+                raise nothing_before(self.manifest, figured)
         before = histogram_of(other.manifest, other.counts(others), level, model)
         return compare(now, answers, before, given=given, quantile=quantile)
 

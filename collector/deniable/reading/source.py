@@ -17,6 +17,7 @@ from deniable.reading.epochs import (
     epoch_range,
     instant_text,
     unit_text,
+    version_text,
     when_text,
 )
 from deniable.stores.values import Counts, Note, Seal, counts_digest
@@ -425,18 +426,21 @@ def alone(epoch: int | None) -> range | None:
     return None if epoch is None else range(epoch, epoch + 1)
 
 
-def epoch_before(epochs: Sequence[ListedEpoch], first: int, manifest: Manifest) -> int:
-    """Return the newest epoch with figures before one, and before responses that are kept in it.
-
-    Raises:
-        TooFewReports: if there is none.
-    """
+def epoch_before(epochs: Sequence[ListedEpoch], first: int, manifest: Manifest) -> int | None:
+    """Return the newest epoch with figures before one, and before responses that are kept in it."""
     first = (manifest.repeat.memo_range(first) or range(first, first + 1)).start
-    before = [epoch.number for epoch in epochs if epoch.n and epoch.number < first]
-    if not before:
-        other = ", or 'older', the survey of its name before it" * (manifest.sequence > 0)
-        raise TooFewReports(f"no earlier figures: a comparison needs two closed epochs{other}")
-    return max(before)
+    return max((epoch.number for epoch in epochs if epoch.n and epoch.number < first), default=None)
+
+
+def nothing_before(manifest: Manifest, older: Sequence[Manifest]) -> TooFewReports:
+    """Return the error that nothing is before; ``older`` surveys of the name have figures."""
+    noun, *length = unit_text(manifest.schedule).split()
+    text = f"no earlier figures: a comparison needs two {' '.join((noun + 's', *length))} with some"
+    for survey in asked_alike(manifest, older)[:1]:
+        how = OLDER if survey.sequence == manifest.sequence - 1 else survey.survey_id.hex()[:12]
+        version = f"{version_text(survey.sequence)} ('{how}')"
+        text = f"this version has no earlier figures, but {version} has some: compare with that"
+    return TooFewReports(text)
 
 
 def note_names(notes: Sequence[Note]) -> list[str]:

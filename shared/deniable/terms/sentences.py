@@ -13,9 +13,10 @@ from fractions import Fraction
 from importlib import resources
 from typing import Final, Literal
 
+from deniable.budget import pure_cost
 from deniable.mechanisms import is_vast, odds_text, percent_text
 from deniable.messages import Manifest, day_text
-from deniable.terms import pure_odds
+from deniable.terms import guess_within, odds_of, pure_odds
 from deniable.terms.text import in_units
 
 Translate = Callable[[str], str]
@@ -363,9 +364,9 @@ def seen(manifest: Manifest, _: Translate) -> Iterator[str]:
 
 def learnt(manifest: Manifest, _: Translate) -> Iterator[str]:
     """Yield the sentences on what can be learnt about all devices, and from several responses."""
-    yield _(
-        "Roughly how many devices gave each answer, and no more about yours than is said above."
-    )
+    mean = _("Roughly the average of all answers, and no more about yours than said above.")
+    share = _("Roughly how many devices gave each answer, and no more about yours than said above.")
+    yield mean if manifest.kind.name == "mean" else share
     mechanism, epochs = manifest.mechanism, manifest.schedule.epochs
     if manifest.repeat.epochs is not None:
         if mechanism.rounds is None:
@@ -378,14 +379,13 @@ def learnt(manifest: Manifest, _: Translate) -> Iterator[str]:
                 "After that the dice are rolled afresh: all responses together reveal more than "
                 "any single one."
             )
-    elif epochs > 1 and mechanism.privacy.odds is not None:
-        together = mechanism.privacy.odds**epochs if epochs < _VAST.bit_length() * 64 else None
-        if together is None or together > _VAST:
-            text = _("All {count} responses together may reveal your answer, if it stays the same.")
-            yield text.format(count=f"{epochs:,}")
-        else:
+    elif epochs > 1:
+        odds = odds_of(pure_cost(mechanism) * epochs)
+        percent = percent_text(guess_within(odds), "most")
+        text = _("All {count} responses together may reveal your answer, if it stays the same.")
+        if percent != "100%":
             text = _(
-                "Several responses reveal more than any single one: all {count} together are at "
-                "most {odds} times as likely with your answers as with any others."
+                "Several responses reveal more than any single one: with all {count}, a guess that "
+                "is right half the time becomes right at most {percent} of the time."
             )
-            yield text.format(count=f"{epochs:,}", odds=odds_text(together))
+        yield text.format(count=f"{epochs:,}", percent=percent)

@@ -112,7 +112,7 @@ def _rows_about(answer: _Answer, histogram: "Histogram") -> str:
     keys = [key for key in about if key not in head.split(",")]
     (names, values) = rows_csv(keys, [about], {}).splitlines()
     return "".join(
-        f"{line}\n" for line in (f"{names},{head}", *(f"{values},{row}" for row in rows))
+        f"{line}\n" for line in (f"{head},{names}", *(f"{row},{values}" for row in rows))
     )
 
 

@@ -22,6 +22,7 @@ from deniable.reading import PREVIOUS, VIEWS, EpochCounts, EpochState, ListedEpo
 from deniable.reading.epochs import (
     answered_texts,
     asked_text,
+    date_text,
     dates_text,
     epoch_end_text,
     standing_text,
@@ -358,11 +359,9 @@ def dates_of(survey: Manifest, epochs: Sequence[int]) -> str:
 
 
 def epoch_health(schedule: Schedule, epoch: EpochCounts) -> Iterator[Fact]:
-    """Yield the state of an epoch."""
-    state = epoch.standing.state
-    yield Fact(dates_text(schedule, [epoch.epoch]), state.words)
-    if state in {EpochState.OPEN, EpochState.GRACE}:
-        yield Fact("late reports until", instant_text(schedule.closes(epoch.epoch)))
+    """Yield until when the figures of an epoch change."""
+    until = f"yes, until {date_text(schedule.closes(epoch.epoch), time=True)}"
+    yield Fact(dates_text(schedule, [epoch.epoch]), "no" if epoch.standing.state.closed else until)
 
 
 def collector_health(totals: Mapping[str, Mapping[tuple[str, ...], float]]) -> Iterator[Fact]:

@@ -91,18 +91,25 @@ async def figures(visit: Visit) -> web.Response:
 
 
 def _crossed(histogram: "Histogram") -> Document | None:
-    """Return single questions' shares, and two questions in a table; None for more, or for many."""
+    """Return two questions in tables, and their answers; None for more questions, or for many."""
     from deniable.presenting.histogram import rows_document
     from deniable.presenting.rows import ShownRows, at_once, crossed_rows
 
     if len(histogram.dimensions) != 2 or len(histogram.categories) > MOST_CELLS:
         return None
     (first, *_), (second, *_) = histogram.dimensions
-    table = histogram.cross(first, second, "all").document()
+    table = histogram.cross(first, second, "rows")
+    crossed, together = table.document(), histogram.cross(first, second, "all").document()
     single = tuple(map(at_once, crossed_rows(histogram)))
     rows = ShownRows(single, len(single), len(single), simultaneous=True)
-    document = rows_document(histogram, rows, raw=False, notes=table.notes[:1])
-    return replace(document, tables=[*document.tables, *table.tables])
+    document = rows_document(histogram, rows, raw=False)
+    cautions = {one.code: one for one in (*document.cautions, *crossed.cautions)}
+    return replace(
+        document,
+        tables=[*crossed.tables, *document.tables, *together.tables],
+        cautions=[*cautions.values()],
+        sentence=crossed.sentence if table.together else document.sentence,
+    )
 
 
 async def line(visit: Visit) -> web.Response:

@@ -27,6 +27,7 @@ from deniable.reading import (
     find_against,
     find_note,
     newest_closed_of,
+    nothing_before,
     sides_across,
 )
 from deniable.reading.source import most_epochs
@@ -400,6 +401,14 @@ class Sides:
             epochs = epochs or alone(newest_closed_of(listed, with_before=self.previous, but=own))
             if self.previous and epochs:
                 others = alone(epoch_before(listed, epochs[0], ours))
+                if others is None:
+                    named = figures.catalogue.named(ours.name)
+                    figured = [
+                        one
+                        for one in named[named.index(ours) + 1 :]
+                        if any(epoch.n for epoch in await self._listed(figures, one))
+                    ]
+                    raise nothing_before(ours, figured)
         if not epochs:
             return ()
         store, now = figures.store, figures.clock()
