@@ -52,7 +52,7 @@ class ConsentRecord:
     covers: tuple[str, ...] = ()
     """The surveys for which ``ON`` was given, by name, as they were declared then."""
     refused: tuple[str, ...] = ()
-    """The names of the surveys that the user said no to."""
+    """The names of the surveys that the user refused."""
     problem: str = ""
     """Why the state cannot be read; then the decision is unknown, and nothing happens."""
 

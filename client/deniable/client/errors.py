@@ -117,7 +117,7 @@ def drop_frames(error: _Error) -> _Error:
 
 
 def forget_locals(error: BaseException) -> None:
-    """Remove the variables, but not the lines, from the frames of an error raised further."""
+    """Remove the variables, but not the lines, from the frames of a re-raised error."""
     for link in _links(error):
         traceback.clear_frames(link.__traceback__)  # only those that have ended
 

@@ -135,7 +135,7 @@ def convictions(log: Log, rule: str, *, steady: bool) -> Iterator[Conviction]:
 
     Args:
         log: the observations.
-        rule: the rule that a second draw breaks, if it forbids that.
+        rule: the rule that a second draw breaks; D3 if it is not about draws.
         steady: whether the device's clocks ran evenly.
     """
     sent = log.sent()

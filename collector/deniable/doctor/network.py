@@ -139,7 +139,7 @@ def check_served_log(config: Config, stored: StoredLog) -> Diagnosis:
 
 
 def witness_answers(config: Config, stored: StoredLog, *, online: bool) -> Replies | None:
-    """Ask the witnesses what they have seen; offline, only if too few cosigned the log."""
+    """Ask the witnesses what they have seen; if not ``online``, only if too few cosigned."""
     from deniable.public_log.audit.visiting import ask_witnesses  # needs aiohttp: slow to import
 
     with suppress(TransparencyLogError):

@@ -16,7 +16,7 @@ _FEW = 5
 
 _USUAL: Final = 0.95
 _USUAL_QUANTILE: Final = 1.959963984540054
-"""For the usual level, so that it need not wait .3 s for scipy."""
+"""The quantile for the usual level, which saves waiting .3 s for scipy."""
 
 
 class NotInvertible(ValueError):

@@ -32,7 +32,7 @@ class Row:
 
     @property
     def distinguishable(self) -> bool | None:
-        """Return whether the difference is distinguishable from none; None if there is none."""
+        """Return whether the difference is distinguishable from 0; None without a comparison."""
         return None if self.before is None else self.estimate.distinguishable
 
 
@@ -55,7 +55,7 @@ class Comparison(Documented):
 
     @property
     def leading(self) -> tuple[Row, ...]:
-        """Return the rows for sentences: single questions', unless only combinations changed."""
+        """Return the rows for sentences: single questions', or all if only combinations changed."""
         single = tuple(row for row in self.rows if self.histogram.question_of(row.label))
         clear = {row in single for row in self.rows if row.distinguishable}
         return self.rows if clear == {False} else single or self.rows

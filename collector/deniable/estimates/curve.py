@@ -26,7 +26,7 @@ from deniable.mechanisms import Mechanism
 # over the last values at most F_v.
 
 _MOST_WEIGHTS: Final = 1 << 21
-"""Cuts times responses: all for up to 1,448 values; for 4,096, every eighth."""
+"""The most cuts times responses: all cuts for up to 1,448 values; every eighth for 4,096."""
 _ERRORS: Final = 2
 """The number of standard errors that are traded against one of blur."""
 
@@ -162,7 +162,7 @@ def quantiles(
 
 
 def quantile_bounds(mechanism: Mechanism, counts: Counts) -> "QuantileBounds":
-    """Return the shares up to each value, which test quantiles."""
+    """Return the shares up to each value, with the bounds that test quantiles."""
     decoder = decoder_of(mechanism)
     tally = decoder.tally(counts)
     return ShareQueries.of(decoder, blur_of(mechanism, tally.n)).bounds(tally)

@@ -230,7 +230,7 @@ class Form:
 
     @property
     def widest(self) -> float:
-        """Return the range of the part of one sample."""
+        """Return the greatest range of the weights within one sample."""
         return max((float(np.ptp(w)) for w in self.terms.values()), default=math.inf)
 
     @property

@@ -36,7 +36,7 @@ class Bin:
 
 @dataclass(frozen=True, slots=True)
 class NumericSummary:
-    """A numeric survey in few numbers.
+    """The summary of a numeric survey, in a few numbers.
 
     Attributes:
         span: from the least possible answer to the greatest.

@@ -422,7 +422,7 @@ def epochs_beside(
 
 
 def alone(epoch: int | None) -> range | None:
-    """Return one epoch as a range; None for None."""
+    """Return one epoch as a range; None if it is None."""
     return None if epoch is None else range(epoch, epoch + 1)
 
 

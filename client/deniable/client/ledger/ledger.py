@@ -112,7 +112,7 @@ class Ledger:
         return OpenEpoch(manifest, epoch, fresh_from)
 
     def look(self, survey: Survey, now: float) -> NotRecorded | Decision | None:
-        """Return the error that prevents a report or the decision that stands; None for neither."""
+        """Return the error or the existing decision that prevents a report; None if there is none."""
         try:
             self.following.warm(survey.name, now)
             terms = self._look(survey, now)

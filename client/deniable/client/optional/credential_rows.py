@@ -40,7 +40,7 @@ from deniable.privacy_pass import MODULUS_BYTES
 _TIME_CONTEXT: Final = b"deniable/sending-time/v1\0"
 _ASKING_CONTEXT: Final = b"deniable/asking-time/v1\0"
 ASKING_SECONDS: Final = 3600
-"""Within this time of an epoch a token falls due."""
+"""A token is due within this time of the epoch's start."""
 _SURVEY_CONTEXT: Final = b"deniable/blind-survey/v1\0"
 _DRAW_BYTES: Final = 6
 

@@ -99,7 +99,7 @@ class Moments:
 class Extremes:
     """The ends of G_jy over the responses y, for each category j.
 
-    Also of the probability that a report adds to each tested count, over the true categories.
+    Also the ends of the probability that a report adds to each tested count, over the answers.
     """
 
     least: Floats

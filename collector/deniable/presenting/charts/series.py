@@ -142,7 +142,7 @@ class _Steps:
 def _steps(
     spans: Sequence[tuple[int, int]], left: float, room: float, axis: Axis, most: float = math.inf
 ) -> _Steps:
-    """Return the steps that fill a room, with none broader than ``most`` pixels."""
+    """Return steps that fill ``room`` pixels, none of them broader than ``most``."""
     first = min((start for start, _ in spans), default=0)
     last = max((end for _, end in spans), default=1)
     longest = max((end - start for start, end in spans), default=1)

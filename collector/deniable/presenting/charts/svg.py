@@ -101,7 +101,7 @@ class Picture:
 
 
 def text_width(text: str, size: float = 13) -> float:
-    """Return about how many pixels a text needs in common fonts, rather too many than too few."""
+    """Return about how many pixels a text needs in common fonts; it errs towards too many."""
     return sum(map(_advance, text)) * size
 
 
@@ -249,7 +249,7 @@ class Axis:
 def axis_over(
     values: Iterable[float], scale: Scale, start: float, end: float, apart: float = 55
 ) -> Axis:
-    """Return an axis over 0, if it is possible, and all values.
+    """Return an axis that covers all values, and 0 if that is a possible value.
 
     It exceeds the possible range if values do, by at most half of that range: farther ones are
     drawn at its end.

@@ -377,7 +377,7 @@ class Sides:
     before: int = 0
 
     async def read(self, figures: FigureService) -> Sequence[EpochCounts]:
-        """Return the counts of the other side, then of the subject; none, if there are none at all.
+        """Return the counts of the other side, then of the subject; empty if there are none.
 
         Raises:
             TooFewReports: if there is no epoch before, or only one side has figures.

@@ -114,7 +114,7 @@ def epochs_of(parameter: str, text: str, manifest: Manifest, most: int, now: flo
 
 
 def asked_choice(request: web.BaseRequest, name: str, choices: Sequence[str]) -> str:
-    """Return the choice of a parameter, by default the first; Refusal (bad-query) for others."""
+    """Return the choice of a parameter, by default the first; Refusal (bad-query) for any other."""
     chosen = request.query.get(name, choices[0])
     if chosen not in choices:
         raise Refusal(RefusalCode.BAD_QUERY, f"{name} must be one of {', '.join(choices)}")
