@@ -32,7 +32,7 @@ class Accuracy:
 
     @classmethod
     def half_width(cls, size: float, level: float = 0.95) -> "Accuracy":
-        """Return the accuracy of intervals that extend so far to either side."""
+        """Return the accuracy of intervals that extend this far to either side."""
         check_level(level)
         return cls(size, normal_quantile(level), level)
 

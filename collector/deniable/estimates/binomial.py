@@ -105,7 +105,7 @@ def normal_quantile(level: float) -> float:
 
 
 def support_moments(hit: Fraction, miss: Fraction) -> tuple[Fraction, Fraction, Fraction]:
-    """Return p (1 - q)^2 + (1 - p) q^2 and q (1 - q), and the lesser variance, by kappa^2."""
+    """Return p (1 - q)^2 + (1 - p) q^2 and q (1 - q), and the lesser variance, all over kappa^2."""
     own = hit * (1 - miss) ** 2 + (1 - hit) * miss**2
     other = miss * (1 - miss)
     square = (hit - miss) ** 2

@@ -29,7 +29,7 @@ _TRAILERS: Final = re.compile(rb"([!-9;-~]+:[\t -~\x80-\xff]*\r\n)*\r\n")
 
 
 class BadHead(Exception):
-    """A head is too large, which is then the reason, or is not a head at all."""
+    """A head that is not one, or that is too large, which is then the reason."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,7 +112,7 @@ class Ledger:
         return OpenEpoch(manifest, epoch, fresh_from)
 
     def look(self, survey: Survey, now: float) -> NotRecorded | Decision | None:
-        """Return the error or the existing decision that prevents a report; None if there is none."""
+        """Return the error or the existing decision that prevents a report, or None."""
         try:
             self.following.warm(survey.name, now)
             terms = self._look(survey, now)

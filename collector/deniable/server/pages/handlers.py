@@ -354,7 +354,7 @@ class Visit:
 
 
 def dates_of(survey: Manifest, epochs: Sequence[int]) -> str:
-    """Return the text that selects epochs of a survey, whichever is the newest."""
+    """Return the text that selects epochs of a survey; it does not depend on the newest."""
     return asked_text(survey.schedule, range(min(epochs), max(epochs) + 1))
 
 
