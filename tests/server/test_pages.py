@@ -547,16 +547,16 @@ async def test_a_page_of_another_survey_by_now_is_asked_for_whole(analyst: Colle
     assert told not in await text(PAGE)
     # The version with the most reports is shown from then on, and who is left out.
     await analyst.store.add([report(device, epoch=1) for device in (20, 21)])
-    line = "2 devices answered version 1; 1 more answered version 2 of 14 Nov"
+    line = "In the newest day, 2 devices answered version 1; 1 more answered version 2 of 14 Nov"
     for view in ("", "/series", "/ask", "/compare", "/line", "/card", "/plan"):
         assert line in words(await text(PAGE + view)), view
     other = newer.survey_id.hex()[:12]
     assert f'href="{MANIFEST.name}?survey={other}&epoch=1"' in unescape(
         await text(f"{PAGE}?epoch=1")
     )
-    line = "1 devices answered version 2 of 14 November 2023; 2 more answered version 1."
+    line = "1 device answered version 2 of 14 November 2023; 2 more answered version 1."
     assert line in words(await text(f"{PAGE}?survey={other}"))
-    line = "Version 2 of 14 November 2023 has none from these dates; 9 devices answered version 1"
+    line = "Too few devices answered version 2 of 14 November 2023; 9 devices answered version 1"
     assert line in words(await text(f"{PAGE}?survey={other}&epoch=0"))
     (held,) = await analyst.store.tokens()
     await analyst.store.revoke_token(held.digest)

@@ -23,7 +23,7 @@ from deniable.cli.options import (
 from deniable.directory import Config, signed_surveys
 from deniable.messages import Manifest
 from deniable.reading import find_version, named_epochs
-from deniable.reading.epochs import answered_texts
+from deniable.reading.epochs import answered_texts, unit_text
 from deniable.stores import Store
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ def found_figures(
         own = sum(n for one, n in answered if one.manifest == chosen.manifest)
         if own and others:
             named = [(one.version, n) for one, n in ((chosen, own), *others)]
-            texts = answered_texts(named, dated=epoch is not None)
+            texts = answered_texts(named, "" if epoch else unit_text(chosen.manifest.schedule))
             ids = ("", *(f" (--survey {one.manifest.survey_id.hex()[:12]})" for one, _ in others))
             click.echo(f"\n{'; '.join(map(add, texts, ids))}.", err=True)
 

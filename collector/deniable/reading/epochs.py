@@ -164,17 +164,18 @@ def version_text(sequence: int, published_at: int | None = None) -> str:
     return f"version {sequence + 1}" + (f" of {date_text(published_at)}" if published_at else "")
 
 
-def answered_texts(versions: Sequence[tuple[str, int]], *, dated: bool) -> list[str]:
+def answered_texts(versions: Sequence[tuple[str, int]], unit: str = "") -> list[str]:
     """Return how many devices answered a version, the first, and how many more answered others.
 
-    The first has none of the dates that were asked for, if these are ``dated``; or no newer ones.
+    They did in the newest ``unit`` of time, unless dates were asked for.
     """
-    (chosen, count), *others = versions
-    first, more = f"{count:,} devices answered {chosen}", "more"
-    if not count:
-        reports = "from these dates" if dated else "of the newest reports"
-        first, more = f"{chosen[0].upper()}{chosen[1:]} has none {reports}", "devices"
-    return [first, *(f"{reports:,} {more} answered {version}" for version, reports in others)]
+    (first, count), *others = versions
+    who = f"{count:,} device{'s' * (count != 1)}" if count else "too few devices"
+    more = "more" if count else "devices"
+    when = f"in the newest {unit}, " if unit else ""
+    text = f"{when}{who} answered {first}"
+    rest = (f"{reports:,} {more} answered {version}" for version, reports in others)
+    return [f"{text[0].upper()}{text[1:]}", *rest]
 
 
 def when_text(period: str) -> str:

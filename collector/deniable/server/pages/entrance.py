@@ -120,7 +120,18 @@ async def about(visit: Visit) -> web.Response:
     relayed = site.config.relayed_from <= manifest.schedule.opens(0)
     notice = Notice.of(manifest, relayed=relayed)
     known = await held_role(request, site.store, site.clock()) is not None
-    return page(visit.page.template, root=root_of(request), known=known, notice=notice)
+    versions = [
+        (one.survey_id.hex()[:12], site.version(one)) for one in site.catalogue.named(visit.name)
+    ]
+    return page(
+        visit.page.template,
+        root=root_of(request),
+        known=known,
+        notice=notice,
+        name=visit.name,
+        versions=versions,
+        shown=manifest.survey_id.hex()[:12],
+    )
 
 
 async def login(visit: Visit) -> web.Response:
@@ -168,7 +179,9 @@ def failure_page(request: web.BaseRequest, answer: web.Response) -> web.Response
     """
     if answer.status == 401:
         to = request.rel_url.raw_path_qs.lstrip("/")
-        made = _login(request, 401, "These figures are for holders of a token.", to)
+        made = _login(
+            request, 401, "These figures need a login, or a link that somebody shares with you.", to
+        )
         made.headers["HX-Refresh"] = "true"
         return made
     assert isinstance(answer.body, bytes)
@@ -218,6 +231,8 @@ async def share(visit: Visit) -> web.Response:
     site, request, now = visit.site, visit.request, visit.site.clock()
     await require_role(request, site.store, Role.ANALYST, now)
     manifest, link = await asked_survey(request, site.catalogue, visit.name), ""
+    place, to = visit.page.address(manifest.name), request.query.get("next", "")
+    to = to if is_view(to, manifest.name) else f"surveys/{manifest.name}"
     if request.method == "POST":
         form = await read_form(request)
         if "revoke" in form:
@@ -225,7 +240,7 @@ async def share(visit: Visit) -> web.Response:
                 if token.digest.hex() == form["revoke"]:
                     await site.store.revoke_token(token.digest)
             query = here(request)["query"]
-            return see(request, visit.page.address(manifest.name) + f"?{query}" * bool(query))
+            return see(request, place + f"?{query}" * bool(query))
         days, label = form.get("days", ""), form.get("label", "")
         known = days.isdecimal() and days.isascii() and len(days) <= len(str(MOST_DAYS))
         if not (known and 1 <= int(days) <= MOST_DAYS):
@@ -233,8 +248,7 @@ async def share(visit: Visit) -> web.Response:
         if not label.isprintable() or len(label) > 100:
             raise Refusal(RefusalCode.MALFORMED, "of whom it is for, write one line")
         link = await new_link(site.store, manifest.name, int(days), label, now)
-        to = request.query.get("next", "")
-        if is_view(to, manifest.name) and to != f"surveys/{manifest.name}":
+        if to != f"surveys/{manifest.name}":
             link = link.replace("#", f"?{urlencode({'next': to})}#")
     return page(
         visit.page.template,
@@ -242,6 +256,7 @@ async def share(visit: Visit) -> web.Response:
         known=True,
         **site.head(manifest),
         link=link,
+        to=to,
         origin=site.config.origin,
         links=[(token, token.runs(now)) for token in await links(site.store, manifest.name)],
         most=MOST_DAYS,

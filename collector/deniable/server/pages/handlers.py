@@ -26,6 +26,7 @@ from deniable.reading.epochs import (
     dates_text,
     epoch_end_text,
     standing_text,
+    unit_text,
     version_text,
     when_text,
 )
@@ -112,7 +113,8 @@ class Site:
         if not versions:
             return []
         ids = (one.survey_id.hex()[:12] for one, _ in subject.answered)
-        return [*zip(answered_texts(versions, dated=dated), ids, strict=True)]
+        unit = "" if dated else unit_text(subject.newest.schedule)
+        return [*zip(answered_texts(versions, unit), ids, strict=True)]
 
     def version_notes(self, subject: Subject) -> tuple[str, ...]:
         """Return in sentences which version figures are of, where there is no room for links."""
