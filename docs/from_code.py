@@ -24,7 +24,7 @@ from deniable.cli.root import deniable as root_command
 from deniable.client import console
 from deniable.directory import SETTINGS
 from deniable.publishing.survey_file import FIELDS
-from deniable.server.gauges import BUILD_INFO, ESTIMATED, MEASURED
+from deniable.server.gauges import BUILD_INFO, MEASURED
 from deniable.server.metrics import PREFIX, Meters
 from deniable.server.routes.routing import ROUTES, Route
 
@@ -265,9 +265,6 @@ class Metrics(Table):
             yield f"`{name}` | {meter.type} | {labels} | {meter.documentation}"
         for name, meaning in MEASURED.items():
             yield f"`{PREFIX}{name}` | gauge | | {meaning}"
-        for name, (named, meaning) in ESTIMATED.items():
-            labels = " ".join(f"`{label}`" for label in named)
-            yield f"`{PREFIX}{name}` | gauge | {labels} | {meaning}"
 
 
 class Routes(Table):

@@ -72,7 +72,6 @@ EVERY: dict[str, tuple[str, object]] = {
     "tls_certificate": ('"tls/chain.pem"', Path("tls/chain.pem")),
     "tls_key": ('"/etc/deniable/key.pem"', Path("/etc/deniable/key.pem")),
     "metrics": ('"[::1]:9377"', ("::1", 9377)),
-    "metrics_surveys": ('["one-survey"]', frozenset({"one-survey"})),
     "log_format": ('"json"', "json"),
     "upkeep_seconds": ("0", 0.0),
     "relayed_from": ('"2026-12-31"', 1_798_675_200 - EARLY_SECONDS),

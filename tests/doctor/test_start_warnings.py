@@ -40,13 +40,12 @@ def test_a_survey_for_another_origin_is_named_until_it_is_over(place: Workplace)
 
 @pytest.mark.long
 def test_serve_says_it_in_its_log(place: Workplace) -> None:
-    place.set(public='["taa"]', metrics_surveys='["tee"]', board='["te"]')
+    place.set(public='["taa"]', board='["te"]')
     with serving(place, "--workers", "2") as server:
         assert server.end()[0] == 0
         logged = server.log.read_text("utf-8")
     assert logged.count("'taa' in public is not published") == 1
     assert logged.count("'te' in board is not published") == 1
-    assert logged.count("'tee' in metrics_surveys is not published") == 1
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from deniable.messages import RefusalCode
-from deniable.server.gauges import ESTIMATED, MEASURED
+from deniable.server.gauges import MEASURED
 from deniable.server.metrics import PREFIX, Meters
 from deniable.server.routes.routing import ROUTES
 from tests.support.processes import ROOT, run
@@ -25,9 +25,6 @@ def series() -> dict[str, dict[str, set[str]]]:
     """Return the names of all series that a collector has, and their labels with the values."""
     found: dict[str, dict[str, set[str]]] = {"deniable_build_info": {}}
     found |= {PREFIX + name: {} for name in MEASURED}
-    found |= {
-        PREFIX + name: {label: set() for label in has} for name, (has, _) in ESTIMATED.items()
-    }
     meters = Meters()
     for route in ROUTES:
         for code in RefusalCode:
@@ -94,8 +91,6 @@ def requests(status: int) -> str:
     return f'deniable_requests_total{{route="/v1/reports",status="{status}"}}'
 
 
-CRASH = 'deniable_estimate_low{survey="sessions",answer="crash"}'
-FAKES = 'deniable_estimate_fake_reports{survey="sessions"}'
 GROWS, STAYS = "0+100x240", "0x240"
 HEALTHY = {
     'up{job="deniable"}': "1x240",
@@ -121,9 +116,6 @@ HEALTHY = {
     "deniable_backup_timestamp_seconds": "0+60x240",
     'deniable_reports_refused_total{code="too-early"}': STAYS,
     "deniable_reports_accepted_total": GROWS,
-    CRASH: "0.02x240",
-    CRASH.replace("crash", "none"): "0.9x240",
-    FAKES: STAYS,
 }
 """Four hours of a collector, minute by minute, as promtool writes series."""
 BROKEN = [
@@ -147,8 +139,6 @@ BROKEN = [
     ("DeniableSurveyEnds", {"deniable_survey_end_timestamp_seconds": "1e5x240"}),
     ("DeniableSealsOverdue", {"deniable_seals_overdue": "1x240"}),
     ("DeniableBackupMissing", {"deniable_backup_timestamp_seconds": "-200000x240"}),
-    ("DeniableShareAboveLimit", {CRASH: "0.021x240"}),
-    ("", {CRASH: "0.021x240", FAKES: "7x240"}),
     ("DeniableClocksApart", {'deniable_reports_refused_total{code="too-early"}': "0+6x240"}),
 ]
 

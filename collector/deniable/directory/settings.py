@@ -286,11 +286,6 @@ class Config:
         "host:port where anyone may read /metrics; empty for the operators' route only",
         _address,
     )
-    metrics_surveys: frozenset[str] = _setting(
-        [],
-        "surveys whose estimates of closed epochs /metrics shows to its readers",
-        _names,
-    )
     log_format: str = _setting("text", "text, or json for one object per line", _log_format)
     upkeep_seconds: float = _setting(
         60.0,

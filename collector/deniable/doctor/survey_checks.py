@@ -257,7 +257,7 @@ def unpublished_names(config: Config, surveys: Iterable[Manifest]) -> list[str]:
     published = {survey.name for survey in surveys}
     return [
         f"{name!r} in {setting}"
-        for setting in ("public", "board", "metrics_surveys")
+        for setting in ("public", "board")
         for name in sorted({*getattr(config, setting)} - published)
     ]
 
@@ -269,7 +269,7 @@ def judge_names(config: Config, surveys: Sequence[Manifest]) -> Diagnosis | None
             f"not published: {', '.join(unknown)}",
             "correct the name (deniable survey list), or remove it from the setting",
         )
-    names_any = config.public or config.board or config.metrics_surveys
+    names_any = config.public or config.board
     return good("every named survey is published") if names_any else None
 
 

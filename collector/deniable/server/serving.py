@@ -84,7 +84,6 @@ async def serve(
             async with (
                 _serving_metrics(config, meters, gauges, share_port=share_port) as of_metrics,
                 _meanwhile(gauges.keep(meters)),
-                _meanwhile(gauges.figures.keep()),
                 _meanwhile(upkeep.run(config.upkeep_seconds, leads)),
             ):
                 address = shown_address(config.host, port, tls=tls is not None)
