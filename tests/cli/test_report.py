@@ -24,13 +24,10 @@ from deniable.messages import (
     SigningKey,
     split_manifests,
 )
-from deniable.messages.bundle import make_bundle
 from deniable.planning.calibration import calibrated
 from tests.cli.commands import succeed
 from tests.support.devices import UNREACHABLE, FakeTransport, read_upload, refused
-from tests.support.relays import RELAY, Gateway, Relay
 from tests.support.surveys import AUTHORITY, DAY, MANIFEST, ORIGIN, running
-from tests.support.witnessed import ShownLog
 
 NAME = MANIFEST.name
 CONSENT, ANSWER = "Take part", "Your answer"
@@ -339,39 +336,3 @@ def test_an_input_that_ends_or_an_interrupt_sends_nothing(
     assert shell.err.strip() == "deniable report: nothing was sent"
     assert all(part not in shell.out for part in ("zq-marker", "7777"))
     assert shell.transport.uploads == []
-
-
-@pytest.mark.parametrize("keys", [True, False])
-def test_with_a_relay_all_goes_through_it_and_the_terms_say_so(
-    shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, keys: bool
-) -> None:
-    gateway = Gateway(shell.transport)
-    relays = {RELAY.split("/relay")[0]: Relay(gateway)}
-    for module in (report_command, client_settings):
-        monkeypatch.setattr(module, "HttpTransport", relays.__getitem__)
-    bundle = tmp_path / "bundle.json"
-    envelope = gateway.envelope() if keys else None
-    made = make_bundle(shell.transport.envelopes, AUTHORITY.public_key, envelope)
-    bundle.write_bytes(made.to_json())
-    status = shell.run("y", "2", options=("--relay", RELAY, "--bundle", str(bundle)))
-    assert status == (not keys)
-    if not keys:
-        assert "relay needs the collector's gateway keys" in shell.line
-        assert shell.transport.requests == []
-        return
-    assert f"Relay {RELAY}" in " ".join(shell.out.split())
-    assert len(shell.transport.uploads) == 1
-    (relay,) = relays.values()
-    assert len(relay.seen) == len(gateway.opened)
-
-
-def test_a_shell_can_pin_the_log_too(shell: Shell, tmp_path: Path) -> None:
-    log = ShownLog()
-    log.append(b"what was published before", b"and more of it")
-    (tmp_path / "policy").write_text(log.policy())
-    pinned = ("--log-policy", str(tmp_path / "policy"))
-    assert shell.run("y", "2", options=pinned) == 1
-    assert "not-witnessed: no proof that 2 of 3 witnesses" in shell.err
-    (envelope,) = shell.transport.envelopes
-    shell.transport.proofs[envelope] = log.proof(envelope)
-    assert shell.run("2", options=pinned) == 0

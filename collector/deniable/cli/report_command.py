@@ -15,7 +15,7 @@ from pathlib import Path
 
 from deniable.budget import DEFAULT_LIFETIME_EPSILON, RangeCost, epsilon_to_nano, format_nano
 from deniable.client.client import Client
-from deniable.client.client_settings import authority_key, checked_origin
+from deniable.client.client_settings import checked_origin
 from deniable.client.consent import Consent, lowered_by_environment
 from deniable.client.errors import (
     ConsentMissing,
@@ -30,13 +30,10 @@ from deniable.client.errors import (
 )
 from deniable.client.explaining.journal import ReportEntry
 from deniable.client.ledger.admission import NameRecord, admit_manifest, check_addressee
-from deniable.client.optional.relay import Relay, RelayTransport, bundled_gateway_keys
 from deniable.client.outcome import OutcomeStatus
-from deniable.client.parts import NoPin
 from deniable.client.sending.http_transport import HttpTransport
 from deniable.client.sending.transport import HttpAnswer, Transport, TransportError
 from deniable.client.survey import Answer, Survey
-from deniable.counterparts.bodies import pack_logged
 from deniable.mechanisms import KINDS
 from deniable.messages import (
     MAX_MANIFESTS_BYTES,
@@ -69,18 +66,6 @@ def report(arguments: Sequence[str]) -> int:
     parser.add_argument("name", help="the survey's name")
     add_place_options(parser)
     parser.add_argument(
-        "--bundle",
-        type=Path,
-        help="a file of `deniable survey export` with the collector's origin, authority and "
-        "gateway keys, instead of --dir",
-    )
-    parser.add_argument("--relay", help="relay's URL, for all requests, encrypted; needs --bundle")
-    parser.add_argument(
-        "--log-policy",
-        type=Path,
-        help="a file of `deniable log policy`: answer only what its witnesses have seen",
-    )
-    parser.add_argument(
         "--max-epsilon",
         default="2",
         help="highest epsilon you accept, for a report and for a kept response (default: 2)",
@@ -101,17 +86,8 @@ def _report(options: argparse.Namespace) -> int:
             "DO_NOT_TRACK or DENIABLE_CONSENT, set in the environment, forbids sending; "
             "nothing was asked, stored or sent"
         )
-    gateway_keys: bytes | None = None
-    if options.bundle is None:
-        collector, authority = collector_of(options)
-    else:
-        from deniable.messages.bundle import read_bundle
-
-        bundle = read_bundle(options.bundle.read_bytes())
-        collector, authority = bundle.origin, bundle.authority.hex()
-        if bundle.gateway is not None:
-            gateway_keys = pack_logged(bundle.gateway, bundle.gateway_proof)
-    way = _way(checked_origin(collector), authority, options.relay, gateway_keys)
+    collector, authority = collector_of(options)
+    way = HttpTransport(checked_origin(collector))
     offered = _offered(way, collector, authority, options.name)
     manifest, survey = _choose(offered, options, collector)
     state = options.state or state_file(collector, authority)
@@ -121,11 +97,8 @@ def _report(options: argparse.Namespace) -> int:
         surveys=[survey],
         state=state,
         background=False,
-        relay=options.relay,
-        gateway_keys=gateway_keys,
-        log_policy=options.log_policy and options.log_policy.read_text(encoding="utf-8"),
     ) as client:
-        _show_terms(manifest, collector, options.relay)
+        _show_terms(manifest, collector)
         if problem := client.consent_record.problem:
             raise StateUnavailable(problem)
         if client.uncovered or client.consent is not Consent.ON:
@@ -231,18 +204,6 @@ def _answered(client: Client, name: str) -> int | None:
     return None
 
 
-def _way(
-    collector: str, authority: str, relay: str | None, gateway_keys: bytes | None
-) -> Transport:
-    """Return the transport to the collector: only through the relay, if there is one."""
-    if relay is None:
-        return HttpTransport(collector)
-    address = Relay.at(relay, collector)
-    keys = bundled_gateway_keys(gateway_keys, (), collector, authority_key(authority), NoPin())
-    way = HttpTransport(address.origin)
-    return RelayTransport(way, address, collector, lambda: keys.configurations[0])
-
-
 def _offered(way: Transport, collector: str, authority: str, name: str) -> list[Manifest]:
     """Return the manifests that the collector offers under a name, newest first."""
     answer = _get(way, collector, f"/v1/surveys/{name}/manifests", MAX_MANIFESTS_BYTES)
@@ -274,12 +235,11 @@ def _get(way: Transport, collector: str, path: str, most: int) -> HttpAnswer:
         raise NotReady(f"{collector} cannot be reached ({error}); {remedy}") from error
 
 
-def _show_terms(manifest: Manifest, collector: str, relay: str | None) -> None:
+def _show_terms(manifest: Manifest, collector: str) -> None:
     schedule, repeat = manifest.schedule, manifest.repeat
     most = RangeCost.of(manifest.mechanism).most(schedule.epochs, repeat.epochs or 1)
     rows: list[Row] = [
         ("Asked by", collector),
-        ("Relay", relay and f"{relay}, which cannot read what is sent"),
         ("In short", summary(manifest)),
         ("When", period(manifest, str)),
         ("What is sent", leaves(manifest, str)),
