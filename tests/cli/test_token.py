@@ -114,14 +114,3 @@ def test_a_link_needs_a_survey_and_an_end(place: Workplace) -> None:
         assert place.run("survey link tea --for", length).exit_code == 2
     assert place.run("token new --role reader").exit_code == 2
     assert held(place) == {}
-
-
-def test_what_is_decided_of_a_survey_holds_against_the_setting(place: Workplace) -> None:
-    place.publish(epoch='"1 week"')
-    assert "public    no, by the setting\n" in place.succeed("survey public tea")
-    place.set(public='["tea"]')
-    assert "public    yes, by the setting\n" in place.succeed("survey public tea")
-    for option, answer in (("--off", "no"), ("--on", "yes")):
-        expected = f"public    {answer}, decided by survey public\n"
-        assert expected in place.succeed("survey public tea", option)
-        assert expected in place.succeed("survey public tea")

@@ -40,8 +40,6 @@ async def fill_with_everything(store: Store) -> None:
     await store.distrust(bytes(31) + b"\7", NOW + 1)  # who never vouched for anybody
     await store.add_token(TOKEN)
     await store.add_token(LINK)
-    await store.set_public(COURTEOUS.name, public=True)
-    await store.set_public(GONE.name, public=False)
     await store.add_note(GONE.name, Note(NOW, "2.0 released"))
     await store.add_note(GONE.name, Note(NOW - 1, "'é' <b>"))
     await store.extend_log(LogExtension(0, (b"first", b"\x00second"), "checkpoint of 2\n"))
@@ -80,7 +78,6 @@ async def everything(store: Store) -> dict[str, object]:
         "ended": await store.ended(),
         "distrusted": await store.distrusted(),
         "tokens": await store.tokens(),
-        "public": await store.public(),
         "notes": await store.notes(GONE.name),
         "log": await store.log(),
     }

@@ -37,7 +37,6 @@ COLUMNS = {
     },
     "ends": {"survey", "ended_at"},
     "rotations": {"rotation", "old_key", "new_key", "sequence", "envelope"},
-    "openings": {"name", "public"},
     "notes": {"name", "at", "text"},
     "log_entries": {"position", "entry"},
     "log_checkpoints": {"role", "checkpoint"},

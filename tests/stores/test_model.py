@@ -68,7 +68,6 @@ ASKED = {
     "distrust": (1, 2),
     "add token": (0, 1, 2),
     "revoke token": (0, 1, 2),
-    "public": (0, 1, 2),
     "publish": (0,),
     "reopen": (0,),
 }
@@ -96,7 +95,6 @@ class Model:
     ended: dict[bytes, int] = field(default_factory=dict)
     distrusted: set[bytes] = field(default_factory=set)
     tokens: dict[bytes, Token] = field(default_factory=dict)
-    public: dict[str, bool] = field(default_factory=dict)
 
     @property
     def step(self) -> int:
@@ -212,10 +210,6 @@ async def do(store: Store, model: Model, step: Operation) -> None:
         case Ask("revoke token", number):
             held = model.tokens.pop(bytes([number]) * 32, None)
             assert await store.revoke_token(bytes([number]) * 32) == (held is not None)
-        case Ask("public", number):
-            name, public = f"survey-{number % 2}", number < 2
-            model.public[name] = public
-            await store.set_public(name, public=public)
         case Ask("publish"):
             await publish(store, asked)
 
@@ -238,7 +232,6 @@ async def agree(place: Place, minimum: int, steps: list[Operation]) -> None:
             assert await store.seals(asked.survey_id) == [s for _, s in sorted(model.seals.items())]
             assert await store.ended() == model.ended
             assert await store.distrusted() == model.distrusted
-            assert await store.public() == model.public
             oldest_first = sorted(model.tokens.values(), key=lambda t: (t.created_at, t.digest))
             assert await store.tokens() == oldest_first
             for number in range(3):

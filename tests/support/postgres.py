@@ -44,7 +44,6 @@ _EMPTY: Final = """
     DELETE FROM deniable.published_counts;
     DELETE FROM deniable.seals;
     DELETE FROM deniable.ends;
-    DELETE FROM deniable.openings;
     DELETE FROM deniable.notes;
     DELETE FROM deniable.log_entries;
     DELETE FROM deniable.log_checkpoints;

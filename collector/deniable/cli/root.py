@@ -187,7 +187,6 @@ SURVEY_COMMANDS: Final = {
     "note": ("life_commands:note", "Add a note to the figures of NAME over time."),
     "notice": ("survey_commands:notice", "Print what a survey collects, in plain words."),
     "prune": ("life_commands:prune", "Erase the receipts of a sealed epoch."),
-    "public": ("sharing_commands:public", "Make the figures of NAME public, or private."),
     "publish": ("survey_commands:publish", "Sign the survey in FILE and publish it."),
     "seal": ("life_commands:seal", "Seal an epoch: its counts become final."),
     "seals": ("life_commands:seals", "Show the sealed epochs."),

@@ -1,4 +1,4 @@
-"""``deniable survey link`` and ``survey public``: who else may read a survey's figures."""
+"""``deniable survey link``: who else may read a survey's figures."""
 
 import time
 from functools import partial
@@ -102,32 +102,3 @@ def _list(tokens: list[Token], *, as_json: bool) -> None:
     ]
     heading = "" if rows else "there is no link; see: deniable survey link --help"
     show_rows(Document(tables=[Table(_COLUMNS, rows)], heading=heading), as_json=as_json)
-
-
-@click.command()
-@click.argument("name")
-@directory_option
-@click.option(
-    "--on/--off",
-    "public",
-    default=None,
-    help="Let anyone read the figures, or only token holders.  [default: show it]",
-)
-def public(name: str, directory: Path, public: bool | None) -> None:
-    """Let anyone read the figures of NAME, or only token holders; a running server applies it.
-
-    This decision overrides the setting `public`.
-    """
-    config = Config.load(directory)
-
-    async def work(store: Store) -> tuple[bool, bool]:
-        await find_survey(store, config, name)
-        if public is not None:
-            await store.set_public(name, public=public)
-        decided = await store.public()
-        return decided.get(name, name in config.public), name in decided
-
-    is_public, decided = with_store(config, work)
-    by = "decided by survey public" if decided else "by the setting"
-    click.echo(f"public    {'yes' if is_public else 'no'}, {by}")
-    click.echo(f"store     {store_text(config)}")

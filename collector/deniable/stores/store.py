@@ -247,14 +247,6 @@ class Store(ABC):
         """Return the token with this digest, even if it has ended; None if there is none."""
         return await self._read(lambda: operating.token(digest))
 
-    async def set_public(self, name: str, *, public: bool) -> None:
-        """Decide whether anyone may read the figures of a name, overriding the setting."""
-        await self._write(lambda: operating.set_public(name, public))
-
-    async def public(self) -> dict[str, bool]:
-        """Return the names with such a decision, and whether anyone may read their figures."""
-        return await self._read(operating.public)
-
     async def add_note(self, name: str, note: Note) -> None:
         """Store a note about the surveys of a name; StoreError if there are too many."""
         await self._write(lambda: operating.add_note(name, note))

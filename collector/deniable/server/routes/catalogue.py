@@ -55,7 +55,6 @@ class Catalogue:
         self._ended: dict[bytes, int] = {}
         self._published: dict[bytes, int] = {}
         self._public = public
-        self._opened_to_all: dict[str, bool] = {}
         self._read_last: tuple[list[bytes], tuple[bytes, ...]] | None = None
         self.changes = 0  # increases whenever the published data may have changed
         self._began_at = 0.0
@@ -104,7 +103,6 @@ class Catalogue:
         # After the surveys, so that every key that signed them is known.
         self._follow(await self._store.rotations())
         await self._read_log()
-        self._opened_to_all = await self._store.public()
         self._published = await self._store.published_at()
         ended = await self._store.ended()
         if ended != self._ended:
@@ -181,8 +179,8 @@ class Catalogue:
         return self._published.get(manifest.survey_id)
 
     def is_public(self, name: str) -> bool:
-        """Return whether anyone may read a name's figures, by a decision or the setting."""
-        return self._opened_to_all.get(name, name in self._public)
+        """Return whether anyone may read a name's figures."""
+        return name in self._public
 
     def all(self) -> list[Manifest]:
         """Return every survey, by name and newest first."""

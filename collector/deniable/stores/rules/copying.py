@@ -97,13 +97,6 @@ class EndRow(NamedTuple):
     ended_at: int
 
 
-class OpeningRow(NamedTuple):
-    """The decision whether anyone may read a name's figures: 1 if so."""
-
-    name: str
-    public: int
-
-
 class NoteRow(NamedTuple):
     """An operator's note about the surveys of a name."""
 
@@ -146,7 +139,6 @@ StoredRow = (
     | ShownRow
     | SealRow
     | EndRow
-    | OpeningRow
     | NoteRow
     | LogEntryRow
     | LogCheckpointRow
@@ -172,7 +164,6 @@ READ: Final[dict[type[StoredRow], str]] = {
     SealRow: "SELECT survey_id, epoch, sealed_at, reports, digest, pruning_at, pruned_at, cut_at"
     " FROM deniable.seals JOIN deniable.surveys USING (survey)",
     EndRow: "SELECT survey_id, ended_at FROM deniable.ends JOIN deniable.surveys USING (survey)",
-    OpeningRow: "SELECT name, public FROM deniable.openings",
     NoteRow: "SELECT name, at, text FROM deniable.notes",
     LogEntryRow: "SELECT position, entry FROM deniable.log_entries",
     LogCheckpointRow: "SELECT role, checkpoint FROM deniable.log_checkpoints",
@@ -191,7 +182,6 @@ _TABLES: Final[dict[type[StoredRow], tuple[str, tuple[str, ...]]]] = {
     ShownRow: ("published_counts", _CELL_COLUMNS),
     SealRow: ("seals", ("survey", *SealRow._fields[1:])),
     EndRow: ("ends", ("survey", "ended_at")),
-    OpeningRow: ("openings", OpeningRow._fields),
     NoteRow: ("notes", NoteRow._fields),
     LogEntryRow: ("log_entries", LogEntryRow._fields),
     LogCheckpointRow: ("log_checkpoints", LogCheckpointRow._fields),
@@ -252,5 +242,5 @@ class Filling:
                 return self._surveys[survey_id], epoch, self._issuers[issuer], response, reports
             case SealRow() | EndRow():
                 return self._surveys[row.survey_id], *row[1:]
-            case OpeningRow() | NoteRow() | LogEntryRow() | LogCheckpointRow() | TokenRow():
+            case NoteRow() | LogEntryRow() | LogCheckpointRow() | TokenRow():
                 return tuple(row)

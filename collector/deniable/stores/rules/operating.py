@@ -200,19 +200,6 @@ def token(digest: bytes) -> Rule[Token | None]:
     return None if row is None else _token(*row)
 
 
-def set_public(name: str, public: bool) -> Rule[None]:
-    yield Statement(
-        "INSERT INTO deniable.openings (name, public) VALUES ($1, $2)"
-        " ON CONFLICT (name) DO UPDATE SET public = excluded.public",
-        (name, int(public)),
-    )
-
-
-def public() -> Rule[dict[str, bool]]:
-    rows = yield Statement("SELECT name, public FROM deniable.openings ORDER BY name")
-    return {name: bool(is_public) for name, is_public in rows}
-
-
 def add_note(name: str, note: Note) -> Rule[None]:
     ((notes,),) = yield Statement("SELECT count(*) FROM deniable.notes WHERE name = $1", (name,))
     if notes >= MOST_NOTES:

@@ -166,13 +166,6 @@ CREATE TABLE deniable.tokens (
     CHECK ((role = 'reader') = (survey IS NOT NULL) AND (role = 'reader') = (ends_at IS NOT NULL))
 );
 
--- Which surveys anyone may read, as decided while collectors ran; of a name without a row, the
--- setting `public` tells.
-CREATE TABLE deniable.openings (
-    name          text     PRIMARY KEY,
-    public        integer  NOT NULL CHECK (public IN (0, 1))
-);
-
 -- What an operator says happened, which stands beside the figures of a name.
 CREATE TABLE deniable.notes (
     name          text     NOT NULL,  -- of the surveys

@@ -103,13 +103,6 @@ CREATE TABLE tokens (
     CHECK ((role = 'reader') = (survey IS NOT NULL) AND (role = 'reader') = (ends_at IS NOT NULL))
 ) WITHOUT ROWID;
 
--- Which surveys anyone may read, as decided while collectors ran; of a name without a row, the
--- setting `public` tells.
-CREATE TABLE openings (
-    name          TEXT    NOT NULL PRIMARY KEY,
-    public        INTEGER NOT NULL CHECK (public IN (0, 1))
-) WITHOUT ROWID;
-
 -- What an operator says happened, which stands beside the figures of a name.
 CREATE TABLE notes (
     name          TEXT    NOT NULL,         -- of the surveys
