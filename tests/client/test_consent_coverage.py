@@ -96,20 +96,16 @@ def test_d12_of_what_an_update_adds_nothing_happens_before_it_was_asked(bench: B
     assert f"on, from after the update, for {NAME}, {FAITH.name}" in plain(client.journal())
 
 
-@pytest.mark.parametrize("during", ["look for a route", "request"])
-def test_d12_coverage_may_end_midway(bench: Bench, monkeypatch: Patch, during: str) -> None:
+def test_d12_coverage_may_end_midway(bench: Bench) -> None:
     def decide(_: object) -> None:
         client.set_consent("off")
         client.set_consent("on", surveys=[])
 
     bench.transport.publish(MANIFEST, SigningKey(bytes(32)))  # so that rotations are asked for, too
     client = agreed(bench)
-    if during == "request":
-        bench.transport.meanwhile = decide
-    else:
-        monkeypatch.setattr(bench.transport, "find_route", decide, raising=False)
+    bench.transport.meanwhile = decide
     assert type(client.refresh(force=True).errors[NAME]) is NotCovered
-    assert len(bench.transport.requests) == (during == "request")
+    assert len(bench.transport.requests) == 1
 
 
 def test_d12_reports_that_wait_go_on_when_their_survey_is_declared_otherwise(bench: Bench) -> None:

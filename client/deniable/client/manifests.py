@@ -28,7 +28,6 @@ from deniable.client.ledger.refreshes import Fetched, Refreshes
 from deniable.client.parts import GatewayKeyring
 from deniable.client.sending.reply import OFFLINE
 from deniable.client.sending.transport import HttpAnswer, Transport, TransportError, at_once
-from deniable.client.sending.uploader import outage
 from deniable.client.survey import DAY, Survey
 from deniable.client.threads import Forkable, Turn, keep_through_forks
 from deniable.messages import (
@@ -145,23 +144,18 @@ class Manifests(Forkable):
         begin = partial(
             self._refreshes.begin, digests, now, force=force, in_background=in_background
         )
-        due, offline = begin(only_looks=True), None
+        due = begin(only_looks=True)
         if min(due.values(), default=inf) <= now:
             if not force and (rest := self._rest(in_background)):
                 due = {name: max(when, now + rest) for name, when in due.items()}
             else:
-                left = max(0.001, end - self._clock.monotonic())
-                offline = outage(self._transport, left)
-                due = due if offline else begin()
+                due = begin()
         wanted = [name for name, when in due.items() if when <= now]
         later = {name: when - now for name, when in due.items() if when > now}
         fetched = dict.fromkeys(wanted, Fetched.OF_NO_USE)
         try:
-            answers: dict[str, _Answer] = (
-                dict.fromkeys(wanted, offline) if offline else self._get_all(wanted, end)
-            )
             rotated: list[bool] = []
-            for name, answer in answers.items():
+            for name, answer in self._get_all(wanted, end).items():
                 try:
                     if name == _GATEWAY:
                         fetched[name] = self._judge_keys(answer, end, rotated)
@@ -174,8 +168,7 @@ class Manifests(Forkable):
                     if name in errors and self.offer_bundled(self._surveys[name]) is None:
                         del errors[name]
         finally:
-            if not offline:  # otherwise nothing was counted
-                self._refreshes.settle(fetched, self._clock.now())
+            self._refreshes.settle(fetched, self._clock.now())
         wait = min([self._wait(fetched, began), *later.values()])
         later.pop(_GATEWAY, None)
         self._note(errors, later, wait)

@@ -38,7 +38,6 @@ from deniable.client.sending.transport import (
     Transport,
     TransportError,
 )
-from deniable.client.sending.uploader import outage
 from deniable.client.state.erasing import record_event, record_once
 from deniable.client.state.transactions import kept
 from deniable.client.survey import Survey
@@ -173,7 +172,8 @@ class RelayTransport:
                 before_body,
             )
         except TransportError as error:
-            raise _at_the_relay(error) from error
+            text = f"{error}, at the relay"
+            raise TransportError(text, unsent=error.unsent, received=error.received) from error
         came = len(answer.body)
         given = media_type(answer.headers.get("content-type", ""))
         if (answer.status, given) != (200, RESPONSE_TYPE):
@@ -182,16 +182,6 @@ class RelayTransport:
                 why = _KEY_GONE
             raise TransportError(why, received=came)
         return _opened(opener, answer.body, most)
-
-    def find_route(self, timeout: float = REQUEST_SECONDS) -> None:
-        """Look for a route to the relay; no request reaches the collector."""
-        if (error := outage(self._way, timeout)) is not None:
-            raise _at_the_relay(error) from error
-
-
-def _at_the_relay(error: TransportError) -> TransportError:
-    text = f"{error}, at the relay"
-    return TransportError(text, unsent=error.unsent, received=error.received)
 
 
 def _opened(opener: ResponseOpener, sealed: bytes, most: int) -> HttpAnswer:

@@ -71,14 +71,6 @@ def exchange(
         connection.close()
 
 
-def find_route(target: Target, seconds: float) -> None:
-    """Raise ``TransportError`` if no request can leave; see ``Transport``."""
-    deadline = time.monotonic() + seconds
-    proxy = _proxy_to(target)
-    with _outages(" through a proxy" if proxy else ""):
-        next(_reachable(((proxy or target).host, (proxy or target).port), deadline))
-
-
 @contextmanager
 def _outages(by_way: str = "") -> Iterator[None]:
     """Raise failures as ``TransportError``."""

@@ -59,11 +59,3 @@ class HttpTransport:
 
         wanted, seconds = (method, path, headers, body, most), min(timeout, self._timeout)
         return exchange(self._target, wanted, seconds, before_body)
-
-    def find_route(self, timeout: float = REQUEST_SECONDS) -> None:
-        """Check that the collector's name, or the proxy's, has an address with a route."""
-        if barriers:
-            return  # a request reports what prevents it
-        from deniable.client.sending.http_exchange import find_route  # as above
-
-        find_route(self._target, min(timeout, self._timeout))

@@ -38,12 +38,7 @@ class TransportError(Exception):
 
 
 class Transport(Protocol):
-    """The transport from the client to its collector.
-
-    It may also have a method ``find_route`` with a timeout. It sends nothing, and raises an unsent
-    ``TransportError`` if nothing could leave the device now. It is cheaper than a request that is
-    counted in vain.
-    """
+    """The transport from the client to its collector."""
 
     def request(
         self,

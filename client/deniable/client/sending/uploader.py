@@ -187,8 +187,6 @@ class Uploader(Forkable):
     def _send(self, report: PendingReport, seconds: float, others: Others = ()) -> Sent:
         """Send this report, and give the other due reports new times."""
         started = self._clock.monotonic()
-        if (offline := outage(self._transport, seconds)) is not None:
-            return self._not_sent(offline, started)
         if not self._outbox.begin(report, self._clock.now(), others):
             return Sent()
         try:
@@ -323,16 +321,6 @@ def _refusal(report: PendingReport, step: Step, why: str) -> str:
             "those of a relay"
         )
     return why if step.code is None else step.code.value
-
-
-def outage(transport: Transport, timeout: float) -> TransportError | None:
-    """Return why no request could leave the device now if the transport can tell."""
-    try:
-        if (find_route := getattr(transport, "find_route", None)) is not None:
-            find_route(timeout)
-    except TransportError as error:
-        return error
-    return None
 
 
 @contextmanager
