@@ -107,11 +107,10 @@ class ConnectionSlots:
     A newcomer beyond a limit replaces the client that has kept the server waiting longest.
     Invariants:
 
-    S1. Ended for another's sake is only what waits for its own client, never a request in our
-        hands: a newcomer is turned away only where all places are taken by such requests.
-    S2. Answers that are not in the kernel's hands yet hold no more than the budget, or one answer:
-        each counts as one slice (TLS holds as much again, encrypted), and a shared body is counted
-        once.
+    S1. Only a connection that waits for its own client is ended for another, never a request in
+        progress: a newcomer is turned away only if all places are taken by such requests.
+    S2. Answers not yet passed to the kernel use at most the budget, or one answer: each counts as
+        one slice (TLS stores as much again, encrypted), and a shared body is counted once.
     """
 
     def __init__(self, config: Config, meters: "Meters") -> None:

@@ -54,7 +54,7 @@ _LINGER_SECONDS: Final = 5.0
 """Seconds for which a refused body is still read, so that its sender sees the reason."""
 _SWEEP_SECONDS: Final = 1.0
 _NO_DESCRIPTORS: Final = "socket.accept() out of system resource"
-"""How asyncio says that file descriptors ran out, and we: it is logged once for all."""
+"""The message about missing file descriptors, from asyncio and here: it is logged once for all."""
 
 # Below aiohttp's own logger, of whose records only the sentence is logged.
 _LOG: Final = logging.getLogger("aiohttp.server.strangers")

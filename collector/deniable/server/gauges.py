@@ -1,7 +1,7 @@
 """Gauges, measured on request.
 
-They are absolute, the same whichever worker answers. No value is of one survey's reports as they
-come. An unknown value, such as the end of a certificate where there is none, has no sample.
+They are absolute, the same whichever worker answers. No value reveals individual reports of one
+survey as they arrive. An unknown value, such as the end of a missing certificate, has no sample.
 """
 
 import asyncio
