@@ -102,7 +102,6 @@ estimates/test_contrasts
 estimates/test_curves test_it_is_the_triangular_average_and_bounds_what_it_averages
     presenting.cautions:_smoothed
   test_no_population_varies_more_than_is_planned_for planning.accuracy:_distribution
-  test_the_band_holds_for_all_of_the_curve_as_often_as_it_says cli.demo:demo_document
 estimates/test_display test_a_stated_limit_holds_as_often_as_its_level_says
     presenting.estimate:estimate_statement
   test_what_an_added_answer_explains_is_said_as_often_right_as_intervals_hold

@@ -41,15 +41,3 @@ def test_the_demonstration_counts_every_device_and_keeps_its_collector(tmp_path:
         request = Request(address, headers={"Accept": "text/html"})
         with urlopen(request, timeout=30) as page:
             assert page.read().count(b"<tr data-category=") == 5
-
-
-@pytest.mark.long
-def test_the_demonstration_shows_a_distribution_of_real_delays(tmp_path: Path) -> None:
-    command = [*DENIABLE, "demo", "--survey", "flights", "--by", "delay", "--devices", "1000"]
-    shown = run([*command, "--epsilon", "2"], cwd=tmp_path, env={"COLUMNS": "80"}).stdout
-    assert max(map(len, shown.splitlines())) <= 80
-    assert "the collector counted 1,000 responses at epsilon 2" in " ".join(shown.split())
-    for phrase in ("up to 0 min", "Shares up to each answer: their band", "The median is"):
-        assert phrase in shown
-    assert "factor of at most 7.39 (" in " ".join(shown.split())
-    assert list(tmp_path.iterdir()) == []

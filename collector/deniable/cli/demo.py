@@ -22,7 +22,7 @@ from deniable.mechanisms import SurveyMechanism, percent_text
 from deniable.messages import Manifest
 from deniable.planning import PLAIN
 from deniable.planning.facts import choice_of, users_text
-from deniable.planning.specification import specified
+from deniable.planning.specification import AUTO, specified
 from deniable.planning.words import survey_terms
 from deniable.presenting.histogram import UNBIASED, supporting_text
 from deniable.publishing.following import declared
@@ -34,7 +34,6 @@ _Row = dict[str, Any]
 _MOST_ROWS: Final = 20
 _FREQUENT: Final = 10
 """The most rows of a table with too many answers to show."""
-_ROUNDING: Final = 1e-9
 _BARS: Final = tuple(Column(key, "", "name") for key in ("answer", "figure", "bar"))
 
 
@@ -80,41 +79,7 @@ def demo_document(
         Column("covers", "covers", "name"),
     ]
     bars = [*_bars(frequent, raw=shares)]
-    tables = [Table(columns, frequent), Table(_BARS, bars)]
-    distribution = histogram["distribution"]
-    if distribution is not None and not distribution["withheld"]:
-        curve, quartiles = _curve(distribution, truth, n), distribution["quartiles"]
-        drawn = curve[:: -(-len(curve) // _MOST_ROWS)]
-        shares_up_to = Table([column for column in columns if column.key != "counted"], drawn)
-        tables.insert(0 if rest else len(tables), shares_up_to)
-        held = all(row["covers"] == "yes" for row in curve)
-        notes = [
-            f"Shares up to each answer: their band {'covers' if held else 'does not cover'} the "
-            "whole true curve (it does in 95 of 100 runs or more). The median is "
-            f"{quartiles[1]['value']}, between {quartiles[1]['low']} and {quartiles[1]['high']}.",
-            *notes,
-        ]
-    return Document(tables=tables, notes=notes)
-
-
-def _curve(distribution: Mapping[str, Any], truth: Mapping[str, int], n: int) -> list[_Row]:
-    """Return the shares up to each answer except the last, with the true ones."""
-    rows, true = distribution["curve"], 0.0
-    curve = []
-    for row in rows[:-1]:
-        true += truth[row["category"]] / n
-        covers = row["low"] <= true + _ROUNDING and true - _ROUNDING <= row["high"]
-        curve.append(
-            {
-                **row,
-                "category": f"up to {row['category']}",
-                "truth": true,
-                "width": row["high"] - row["low"],
-                "error": row["estimate"] - true,
-                "covers": "yes" if covers else "no",
-            }
-        )
-    return curve
+    return Document(tables=[Table(columns, frequent), Table(_BARS, bars)], notes=notes)
 
 
 def _row(row: _Row, truth: float, n: int) -> _Row:
@@ -144,13 +109,11 @@ def _bars(rows: list[_Row], *, raw: bool) -> Iterator[_Row]:
 _MOST_HISTOGRAM_BYTES: Final = 64 << 20
 
 
-def demonstrate(
-    data: DemoSurvey, answers: list[str], epsilon: str, mechanism: str, directory: Path
-) -> None:
+def demonstrate(data: DemoSurvey, answers: list[str], epsilon: str, directory: Path) -> None:
     """Create a collector, have one device per answer report to it, and show its estimates."""
     screen = console()
     config = made_collector(directory, public=[data.name])
-    manifest = _published(data, epsilon, mechanism, config, directory)
+    manifest = _published(data, epsilon, config, directory)
     screen.print(f"{data.question}\n{data.source}", style="bold")
     choice = choice_of(manifest)
     if choice is not None and choice.candidate.kind != PLAIN:
@@ -182,9 +145,7 @@ def demonstrate(
             )
 
 
-def _published(
-    data: DemoSurvey, epsilon: str, mechanism: str, config: Config, directory: Path
-) -> Manifest:
+def _published(data: DemoSurvey, epsilon: str, config: Config, directory: Path) -> Manifest:
     """Publish the survey, and return its manifest."""
     key_file = default_key_file(directory)
     written = SurveyFile(
@@ -198,7 +159,7 @@ def _published(
         grace_seconds=86_400,
         start=int(time.time()),
         minimum_reports=1,
-        specification=specified(mechanism, len(data.counts()), epsilon),
+        specification=specified(AUTO, len(data.counts()), epsilon),
     )
     return with_store(
         config,

@@ -22,15 +22,9 @@ from deniable.directory import Config
 @click.option(
     "--by",
     type=click.Choice([by for surveys in DEMO_SURVEYS.values() for by in surveys]),
-    help="Question to ask; for flights, the airline, the destination or the delay.",
+    help="Question to ask; for flights, the airline or the destination.",
 )
 @click.option("--epsilon", default="1", show_default=True, help="Privacy of one report.")
-@click.option(
-    "--mechanism",
-    type=click.Choice(["auto", "randomised-response", "subset", "affine", "levels"]),
-    help="Mechanism that randomises answers.  [default: the one that needs the fewest users for "
-    "shares; for delays levels, which give quartiles and a curve]",
-)
 @click.option("--devices", type=Whole(2), help="Number of devices that take part.")
 @click.option(
     "--keep",
@@ -41,7 +35,6 @@ def demo(
     survey: str,
     by: str | None,
     epsilon: str,
-    mechanism: str | None,
     devices: int | None,
     keep: Path | None,
 ) -> None:
@@ -65,7 +58,7 @@ def demo(
         raise click.BadParameter(f"{keep} is not empty; name a new directory", param_hint="--keep")
     with tempfile.TemporaryDirectory(prefix="deniable-demo-") as scratch:
         directory = keep or Path(scratch) / "collector"
-        demonstrate(data, answers, epsilon, mechanism or data.mechanism, directory)
+        demonstrate(data, answers, epsilon, directory)
     if keep:
         origin = Config.load(keep).origin
         screen = console()

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Final
 
-from deniable.planning.specification import AUTO, LEVELS
-
 
 @dataclass(frozen=True, slots=True)
 class DemoSurvey:
@@ -20,7 +18,6 @@ class DemoSurvey:
     source: str
     counts: Callable[[], dict[str, int]]
     devices: int | None
-    mechanism: str = AUTO
 
     def population(self, devices: int | None) -> list[str]:
         """Return one true answer per device, drawn without replacement, in random order.
@@ -50,12 +47,6 @@ def _airlines() -> dict[str, int]:
 def _destinations() -> dict[str, int]:
     rows = _rows("flights2013_destination.csv")
     return {row["destination"]: int(row["flights"]) for row in rows}
-
-
-def _delays() -> dict[str, int]:
-    counts = {int(row["minutes"]): int(row["flights"]) for row in _rows("flights2013_delay.csv")}
-    ends = {min(counts): " or fewer", max(counts): " or more"}
-    return {f"{minutes} min{ends.get(minutes, '')}": count for minutes, count in counts.items()}
 
 
 def _rows(file: str) -> list[dict[str, str]]:
@@ -91,14 +82,6 @@ DEMO_SURVEYS: Final = {
             _FLIGHTS,
             _destinations,
             6_000,
-        ),
-        "delay": DemoSurvey(
-            "delay-of-flight",
-            "How many minutes late does your flight arrive?",
-            _FLIGHTS,
-            _delays,
-            10_000,
-            LEVELS,
         ),
     },
 }
