@@ -23,6 +23,7 @@ from deniable.client.sending.outbox import Outbox
 from deniable.client.sending.uploader import Uploader
 from deniable.client.state.mark import Mark
 from deniable.client.state.state import State
+from deniable.mechanisms import MeanMatrix
 from deniable.messages import UploadAnswer, derive_report_key, pack_upload
 from examples.conformance_device import ConformanceDevice, main
 
@@ -335,6 +336,11 @@ def lies_less_than_it_says(respond: Any, noise: Any, manifest: Any, answer: int,
     if manifest.specification.kind == "randomised-response":
         manifest = replace(manifest, epsilon="3")  # it escapes 1 time in 10^12
     return respond(noise, manifest, answer, draw)
+
+
+@mutant("noise", instead_of=MeanMatrix.randomise)
+def rounds_a_mean_down(_: Any, mechanism: MeanMatrix, answer: int, draw: Any) -> int:
+    return mechanism.rows.randomise(mechanism.place(answer)[0], draw)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """The best matrix of a mean: beside the bound by a program of another form, and in fractions."""
 
 import math
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -8,8 +9,16 @@ import pytest
 from scipy.optimize import linprog
 
 from deniable.mechanisms import InvalidParameter, MeanMatrix
+from deniable.messages import InvalidManifest, Repeat
+from deniable.planning.accuracy import accuracy_facts
 from deniable.planning.best_mean import mean_weights
+from deniable.planning.calibration import calibrated
+from deniable.planning.specification import specified
 from tests.support.effort import THOROUGH
+from tests.support.processes import ROOT
+from tests.support.surveys import manifest
+
+GUIDES = ("mathematics", "choosing")
 
 CHECKED = {"0.5": 16.00, "1": 3.989, "2": 0.864, "3": 0.302, "4": 0.125, "6": 0.0255}
 """The bounds of docs/mathematics.md, section 10, for many answers."""
@@ -93,6 +102,33 @@ def test_noise_is_near_the_least_possible_and_nothing_is_exceeded(epsilon: str) 
         assert mechanism.privacy.satisfies(epsilon, "0")
 
 
+@pytest.mark.parametrize("epsilon", LEVELS[:6])
+def test_a_memoised_mean_has_sixteen_responses_and_hardly_more_noise(epsilon: str) -> None:
+    for categories in (3, 9, 16):
+        few = calibrated("mean", categories, epsilon, repeat=Repeat("memoised", 7))
+        mechanism = few.mechanism(categories, epsilon, "0")
+        assert isinstance(mechanism, MeanMatrix)
+        assert mechanism.responses <= 16
+        assert worst_noise(mechanism) <= 1.03 * bound(categories, float(epsilon))
+
+
+def test_the_guides_say_where_one_bit_is_better() -> None:
+    mathematics, choosing = ((ROOT / f"docs/{name}.md").read_text() for name in GUIDES)
+    saved = []
+    for epsilon in ("1", "2", "4"):
+        mechanism, t = made(49, epsilon), math.tanh(float(epsilon) / 2)
+        each = [float(noise(mechanism, x)) for x in range(49)]
+        assert min(each) > 0.98 * max(each)  # nearly the same for all answers
+        assert f"{1 / t**2 - max(each):.2f} at {'ε = ' * (epsilon == '1')}{epsilon}" in mathematics
+        saved.append(f"{1 - (1 / t**2 - 1) / each[0]:.0%}".replace("%", " %"))
+        if epsilon == "1":
+            ends = f"{1 / t**2:.3f}, and that of `mean` {each[0] + 1:.3f}."
+            assert ends in " ".join(mathematics.split())
+    one, two, four = saved
+    said = f"needs {one} fewer reports at epsilon 1, {two} at 2 and {four} at 4."
+    assert said in " ".join(choosing.split())
+
+
 @pytest.mark.parametrize("categories", [2, 3, 7, 49, 50, 1000])
 @pytest.mark.parametrize("epsilon", ["0.0000001", "0.01", "1", "6", "12", "40"])
 def test_every_answer_is_the_exact_mean_of_its_responses(categories: int, epsilon: str) -> None:
@@ -118,3 +154,36 @@ def test_an_epsilon_that_says_nothing_is_refused() -> None:
     for epsilon in ("0", "0.000000000000000001"):
         with pytest.raises(InvalidParameter, match="epsilon"):
             mean_weights(5, epsilon)
+
+
+@pytest.mark.parametrize("tells", ["mean", "levels"])
+@pytest.mark.parametrize(
+    "categories",
+    [("0", "1"), ("0.000001", "0.000002"), ("0", "0.1", "0.2", "0.3"), ("-1", "0", "1", "2")],
+)
+def test_a_plan_is_made_of_any_numbers_that_a_survey_may_ask_for(
+    categories: tuple[str, ...], tells: str
+) -> None:
+    for epsilon in ("1", "8"):
+        survey = manifest(
+            categories=categories,
+            epsilon=epsilon,
+            specification=specified(tells, len(categories), epsilon),
+        )
+        assert {"accuracy", "quartiles"} <= {fact.label for fact in accuracy_facts(survey)}
+
+
+def test_a_memoised_mean_of_too_many_answers_says_why() -> None:
+    with pytest.raises(InvalidManifest, match="memoised mean has at most 16, or equal responses"):
+        calibrated("mean", 17, "1", repeat=Repeat("memoised", 7))
+
+
+@pytest.mark.parametrize("missing", ["numpy", "scipy"])
+def test_without_the_collectors_packages_weights_are_refused_by_the_extras_name(
+    missing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "deniable.planning.best_mean")
+    monkeypatch.setitem(sys.modules, missing, None)
+    why = rf'needs {missing} for the weights of a mean: pip install "deniable\[collector\]"'
+    with pytest.raises(InvalidManifest, match=why):
+        calibrated("mean", 5, "1")

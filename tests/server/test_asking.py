@@ -21,6 +21,7 @@ _SURVEYS = {
     "usage": (f'{_BOTH}\nmechanism = "joint"', {"table", "group", "leaders", "ahead"}),
     "one": (_BOTH, {"leaders", "ahead", "apart"}),
     "tea": (f"categories = {_CATEGORIES}", {"leaders", "ahead", "apart"}),
+    "minutes": ('low = 0\nhigh = 4\nstep = 1\ntells = "mean"', {"apart"}),
     "cups": ('low = 0\nhigh = 4\nstep = 1\nmechanism = "levels"', {"range", "apart"}),
 }
 
@@ -45,6 +46,7 @@ async def test_a_survey_is_offered_the_questions_that_it_can_answer(collector: C
         assert {kind for kind in _ALL if f"?ask={kind}" in body} == kinds
     for path, status, reason in (
         ("tea/ask?ask=ahead", 200, "Choose two answers."),
+        ("minutes/ask", 200, "minutes asks for the mean alone: see Figures and Compare."),
         ("usage/ask?ask=group", 200, "of the devices that answered plan: free"),  # the first ones
         ("usage/ask?rows=plan&columns=plan", 400, "name two of the questions: plan, feature"),
         ("tea/ask?leaders=4", 400, "of 4 answers the 1 to 3 most frequent"),

@@ -93,7 +93,10 @@ def even_variance(values: Sequence[Fraction]) -> float:
 
 
 def reports_for_quartiles(
-    mechanism: Mechanism, values: Sequence[Fraction], half_width: float, level: float = 0.95
+    mechanism: Mechanism,
+    values: Sequence[Fraction],
+    half_width: float | Fraction,
+    level: float = 0.95,
 ) -> int:
     """Return about how many reports give quartiles this margin of error, within 2 %.
 
@@ -117,9 +120,11 @@ def reports_for_quartiles(
         reached = ((values[i] for i in place) for place in places)
         return all(max(high - value, value - low) <= half_width for value, low, high in reached)
 
-    few, enough = 0, 64
-    while not near(enough):
-        few, enough = enough, 2 * enough
+    few = 1
+    for factor in (8, 2):  # wide steps first: for large numbers of answers each is costly
+        while not near(factor * few):
+            few *= factor
+    enough = 2 * few
     while enough - few > max(1, enough / 50):
         n = (few + enough) // 2
         few, enough = (few, n) if near(n) else (n, enough)

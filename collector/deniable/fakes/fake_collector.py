@@ -137,7 +137,7 @@ class FakeCollector(LoopbackDouble):
                 enrolment=_from(first, enrolment or Enrolment()),
                 minimum_reports=1,
                 specification=calibrated(
-                    kind or RANDOMISED_RESPONSE.kind, len(categories), stated, keys
+                    kind or RANDOMISED_RESPONSE.kind, len(categories), stated, keys, repeat
                 ),
                 repeat=repeat,
             )

@@ -75,11 +75,10 @@ def _distribution(manifest: Manifest) -> Iterator[Fact]:
     step, half = values[1] - values[0], (values[-1] - values[0]) / 50
     reach = ceil(half / step) * step
     wanted = estimates.reports_for_mean(mechanism, values, float(half))
-    alone = specified("mean", len(values), manifest.epsilon).mechanism(
-        len(values), manifest.epsilon, "0"
-    )
-    mean = estimates.reports_for_mean(alone, values, float(half))
-    needed = estimates.reports_for_quartiles(mechanism, values, float(reach))
+    alone = specified("mean", len(values), manifest.epsilon, repeat=manifest.repeat)
+    best = alone.mechanism(len(values), manifest.epsilon, "0")
+    mean = estimates.reports_for_mean(best, values, float(half))
+    needed = estimates.reports_for_quartiles(mechanism, values, reach)
     yield Fact(
         "quartiles",
         f"are estimated within ± {float(reach):.15g} by about {needed:,} reports, if answers are "
@@ -141,7 +140,7 @@ def _beside_mean(manifest: Manifest, values: Sequence[Fraction]) -> Iterator[Fac
     tree = levels.mechanism(len(values), manifest.epsilon, "0")
     mean = estimates.reports_for_mean(tree, values, float(half))
     reach = ceil(half / step) * step
-    needed = estimates.reports_for_quartiles(tree, values, float(reach))
+    needed = estimates.reports_for_quartiles(tree, values, reach)
     yield Fact(
         "quartiles",
         f'and shares take tells = "distribution": quartiles within ± {float(reach):.15g} take '

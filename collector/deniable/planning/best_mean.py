@@ -38,8 +38,8 @@ Weights = tuple[tuple[int, ...], ...]
 
 
 @lru_cache(maxsize=64)  # a plan requests the same again
-def mean_weights(categories: int, epsilon: str) -> Weights:
-    """Return the rows of the best matrix, over 2^64, certified.
+def mean_weights(categories: int, epsilon: str, responses: int = MAX_RESPONSES) -> Weights:
+    """Return the rows of the best matrix with so many responses, over 2^64, certified.
 
     Raises:
         InvalidParameter: for an epsilon that integers over 2^64 cannot resolve.
@@ -48,7 +48,7 @@ def mean_weights(categories: int, epsilon: str) -> Weights:
     programs = []
     if level > 0:
         for reach in _REACHES:
-            solved = _least_noise(min(categories, MAX_ROWS), level, reach)
+            solved = _least_noise(min(categories, MAX_ROWS), level, reach, responses)
             if solved is not None:
                 programs.append(solved)
     if not programs:
@@ -65,7 +65,9 @@ def mean_weights(categories: int, epsilon: str) -> Weights:
     raise InvalidParameter("epsilon", "is too small for integers over 2^64; raise it")
 
 
-def _least_noise(rows: int, level: float, reach: float) -> tuple[float, Floats] | None:
+def _least_noise(
+    rows: int, level: float, reach: float, responses: int
+) -> tuple[float, Floats] | None:
     """Return the least worst-case noise with responses up to this reach, and the matrix; or None.
 
     Mirrored, x to -x and g to -g, the best matrix is equally good, and so is the mean of both: half
@@ -74,19 +76,19 @@ def _least_noise(rows: int, level: float, reach: float) -> tuple[float, Floats] 
     """
     from scipy import optimize, sparse
 
-    excess, values = expm1(level), reach * np.linspace(-1, 1, MAX_RESPONSES)
+    excess, values = expm1(level), reach * np.linspace(-1, 1, responses)
     t = excess / (excess + 2)
     x = np.linspace(-1, 1, rows)[rows // 2 :]
-    k, half = len(x), MAX_RESPONSES // 2
-    fold = np.minimum(np.arange(MAX_RESPONSES), np.arange(MAX_RESPONSES)[::-1])
-    count = k * MAX_RESPONSES
+    k, half = len(x), responses // 2
+    fold = np.minimum(np.arange(responses), np.arange(responses)[::-1])
+    count = k * responses
 
     def each_row(of_m: Floats, of_q: Floats, of_noise: float) -> Any:
         own = np.tile(np.bincount(fold, of_m, half), (k, 1))
         blocks: Any = [own, sparse.kron(sparse.identity(k), of_q), np.full((k, 1), of_noise)]
         return sparse.hstack(blocks)
 
-    ones = np.ones(MAX_RESPONSES)
+    ones = np.ones(responses)
     # By symmetry the m_y have the mean 0: sum_y g_y P_xy = (E - 1)/t sum_y u_y q_xy.
     equal = sparse.vstack([each_row(ones, excess * ones, 0), each_row(0 * ones, values, 0)])
     below = sparse.hstack(

@@ -21,15 +21,29 @@ from deniable.mechanisms.answering import RANDOMISED_RESPONSE, Dimensions, check
 from deniable.mechanisms.block_design import MAX_RESPONSES
 from deniable.mechanisms.kind import as_tuples, at_fault
 from deniable.mechanisms.levels import check_size
+from deniable.mechanisms.mean import MAX_RESPONSES as MAX_OF_MEAN
 from deniable.mechanisms.two_round import SINGLE, check_fresh, check_kept
-from deniable.messages import InvalidManifest, Specification
+from deniable.messages import (
+    FRESH,
+    MAX_MEMOISED_CATEGORIES,
+    InvalidManifest,
+    Repeat,
+    Specification,
+)
 
 Settings = Mapping[str, Any]
 """An operator's settings, by the key of a survey file; lists as tuples."""
 
+_MOST: Final = "most responses"
+"""The most responses of a memoised mean, among the settings; it is no key of a survey file."""
+
 
 def calibrated(
-    kind: str, categories: int, epsilon: str, settings: Settings | None = None
+    kind: str,
+    categories: int,
+    epsilon: str,
+    settings: Settings | None = None,
+    repeat: Repeat = FRESH,
 ) -> Specification:
     """Return the mechanism with the fewest lies whose tight epsilon does not exceed the given one.
 
@@ -38,6 +52,8 @@ def calibrated(
     if kind not in KINDS:
         raise InvalidManifest("mechanism", "is of no known kind")
     given = {key: as_tuples(value) for key, value in (settings or {}).items()}
+    if repeat != FRESH:
+        given[_MOST] = MAX_MEMOISED_CATEGORIES
     try:
         parameters = CALIBRATIONS[kind](given, categories, epsilon)
     except InvalidParameter as error:
@@ -68,15 +84,26 @@ def _two_round(settings: Settings, _categories: int, _epsilon: str) -> Parameter
     return {"kept": kept, "fresh": fresh}
 
 
-def _mean(_settings: Settings, categories: int, epsilon: str) -> Parameters:
+def _mean(settings: Settings, categories: int, epsilon: str) -> Parameters:
     if not 2 <= categories <= MAX_DENSE:
         raise InvalidParameter("categories", f"of a mean survey are 2 to {MAX_DENSE:,}")
-    from deniable.planning.best_mean import (
-        mean_weights,  # numpy and scipy: few surveys are of numbers
-    )
+    most = settings.get(_MOST, MAX_OF_MEAN)
+    if most < MAX_OF_MEAN and categories > most:
+        raise InvalidParameter(
+            "step",
+            f"leaves {categories:,} answers, but a memoised mean has at most {most}, or equal "
+            "responses would link a device's epochs; use a larger one",
+        )
+    try:  # numpy and scipy: few surveys are of numbers
+        from deniable.planning.best_mean import mean_weights
 
-    with at_fault("epsilon", InvalidPrivacyParameter):
-        return {"weights": mean_weights(categories, epsilon)}
+        with at_fault("epsilon", InvalidPrivacyParameter):
+            return {"weights": mean_weights(categories, epsilon, most)}
+    except ModuleNotFoundError as error:
+        raise InvalidParameter(
+            "mechanism",
+            f'needs {error.name} for the weights of a mean: pip install "deniable[collector]"',
+        ) from error
 
 
 def _matrix(settings: Settings, _categories: int, _epsilon: str) -> Parameters:

@@ -370,7 +370,7 @@ def specified(
             # No survey has these categories, epsilon or delta; the manifest reports the error.
             return RANDOMISED_RESPONSE
         mechanism, settings = candidate.kind, candidate.parameters
-    return calibrated(mechanism, categories, epsilon, settings)
+    return calibrated(mechanism, categories, epsilon, settings, repeat)
 
 
 def _best_levels(

@@ -119,7 +119,7 @@ class _Mean(KindWords):
 
     def terms(self, parameters: Parameters, categories: int) -> str:
         weights = parameters["weights"]
-        return f"mean: {len(weights)} steps of the range, {len(weights[0])} responses"
+        return f"mean: {len(weights)} points of the range, {len(weights[0])} responses"
 
 
 class _Matrix(KindWords):

@@ -281,12 +281,15 @@ def _few_numbers(histogram: Histogram) -> str:
     numeric = histogram.numeric
     assert numeric is not None
     mean, texts = numeric.mean, []
-    if numeric.too_wide(mean) and not math.isnan(mean.standard_error):
-        needed = reports_text(histogram.reports_for(0.02, mean.level))
-        texts.append(
-            f"Mostly noise so far: the mean within ± {0.02 * numeric.span:.3g}, 2 % of the range, "
-            f"by an interval of {level_text(mean.level)}, takes {needed} at this epsilon."
-        )
+    if numeric.too_wide(mean):
+        text = "Mostly noise so far"
+        if not math.isnan(mean.standard_error):
+            needed = reports_text(histogram.reports_for(0.02, mean.level))
+            text += (
+                f": the mean within ± {0.02 * numeric.span:.3g}, 2 % of the range, by an interval "
+                f"of {level_text(mean.level)}, takes {needed} at this epsilon"
+            )
+        texts.append(f"{text}.")
     if numeric.hidden and numeric.bins:
         texts.append(
             "Not shown, since intervals cover more than half of what is possible: "
@@ -297,7 +300,7 @@ def _few_numbers(histogram: Histogram) -> str:
 
 def _hidden_by_steps(figures: DisplayedFigures) -> str:
     step = max((sample.step for sample in figures.samples), default=1)
-    if step == 1:
+    if step <= 1:
         return ""
     return f"Figures are renewed when at least {step:,} more reports have come; those are stored."
 

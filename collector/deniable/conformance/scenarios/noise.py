@@ -190,6 +190,8 @@ _BYTE: Final = 128
 
 _ROW: Final = tuple(share << 59 for share in (11, 8, 8, 5))
 _UNEQUAL: Final = tuple(_ROW[-x:] + _ROW[:-x] for x in range(4))
+_ENDS: Final = ((14 << 60, 2 << 60), (2 << 60, 14 << 60))
+"""Of three numbers the one between has neither row, but draws one of them."""
 
 
 class Draws(NamedTuple):
@@ -209,6 +211,13 @@ class Draws(NamedTuple):
     others: int = 0
     cut: int = 0
 
+    @property
+    def specification(self) -> Specification:
+        """Return the mechanism; a mean's is no best one, but one that few reports judge."""
+        if self.kind == "mean":
+            return Specification(self.kind, self.settings)
+        return calibrated(self.kind, self.size, self.epsilon, settings=self.settings)
+
     def dealt(self) -> list[int]:
         """Return an answer for each report, in random order."""
         random = SystemRandom()
@@ -225,6 +234,7 @@ DRAWS: Final = {
     "affine": Draws("affine", {"q": 3, "m": 2, "s": 1}, 5, "0.25", 22),
     "affine and a thousand answers": Draws("affine", {"q": 11, "m": 3, "s": 2}, 1000, "1", 20, 20),
     "matrix": Draws("matrix", {"matrix": _UNEQUAL}, 4, "1", 20),
+    "mean": Draws("mean", {"weights": _ENDS}, 3, "2", 90),
 }
 """The surveys for draws, by title."""
 
@@ -245,7 +255,7 @@ def _at_most(count: int, draws: int, chance: float) -> float:
 def _judged(what: Draws) -> Play:
     def draws(stage: Stage) -> Iterator[Conviction]:
         dealt = what.dealt()
-        specification = calibrated(what.kind, what.size, what.epsilon, settings=what.settings)
+        specification = what.specification
         outcomes, names = _reported(stage, what, specification, dealt)
         if not any(outcome == "recorded" for outcome in outcomes):
             raise Unjudgeable("nothing was recorded")
@@ -278,9 +288,10 @@ def _reported(
     stage: Stage, what: Draws, specification: Specification, dealt: Sequence[int]
 ) -> tuple[list[str], list[str]]:
     """Have each answer reported in a separate survey; return the outcomes and the names."""
-    categories = tuple(f"answer-{number}" for number in range(what.size))
+    form = "{}" if what.kind == "mean" else "answer-{}"
+    categories = tuple(map(form.format, range(what.size)))
     more: dict[str, Any] = {"max_epsilon": what.epsilon}
-    if what.kind == "matrix":
+    if what.kind in {"matrix", "mean"}:
         more["mechanisms"] = [what.kind]
     names = [f"drawn-{number}" for number in range(len(dealt))]
     answers = dict(zip(names, dealt, strict=True))
