@@ -129,6 +129,11 @@ def test_every_surface_has_the_mean_and_no_shares() -> None:
     assert one.mean().low == 0
     assert one.mean().high == 240
     json.dumps(one.to_dict(), allow_nan=False)
+    assert "Mostly noise so far." in [caution.text for caution in one.cautions]
+    eager = replace(MINUTES, minimum_reports=0)
+    assert not any(
+        "at least 0" in caution.text for caution in estimate_histogram(eager, 0, COUNTS).cautions
+    )
     # An estimate beyond the range has its interval at the end.
     beyond = estimate_histogram(MINUTES, 0, {LAST: 400, LAST - 1: 10}).mean()
     assert beyond.value > 240

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+from deniable.estimates.curve import quantiles
+from deniable.estimates.planning import even_counts, reports_for_quartiles
 from deniable.mechanisms import InvalidParameter, MeanMatrix
 from deniable.messages import InvalidManifest, Repeat
 from deniable.planning.accuracy import accuracy_facts
@@ -187,3 +189,20 @@ def test_without_the_collectors_packages_weights_are_refused_by_the_extras_name(
     why = rf'needs {missing} for the weights of a mean: pip install "deniable\[collector\]"'
     with pytest.raises(InvalidManifest, match=why):
         calibrated("mean", 5, "1")
+
+
+@pytest.mark.parametrize(("categories", "steps"), [(49, 1), (101, 2), (300, 6)])
+def test_planned_quartiles_are_as_near_as_said_and_with_fewer_reports_are_not(
+    categories: int, steps: int
+) -> None:
+    values = [Fraction(x, 7) for x in range(categories)]
+    tree = specified("levels", categories, "2").mechanism(categories, "2", "0")
+    reports = reports_for_quartiles(tree, values, Fraction(steps, 7))
+
+    def furthest(n: int) -> float:
+        """Return how many steps the ends of the intervals are away, of expected counts."""
+        found = quantiles(tree, even_counts(tree, n), values)
+        return 7 * max(max(one.high - one.value, one.value - one.low) for one in found)
+
+    assert furthest(reports) < steps + 0.5
+    assert furthest(round(0.9 * reports)) > steps + 0.5

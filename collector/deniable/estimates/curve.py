@@ -165,7 +165,8 @@ def quantile_bounds(mechanism: Mechanism, counts: Counts) -> "QuantileBounds":
     """Return the shares up to each value, with the bounds that test quantiles."""
     decoder = decoder_of(mechanism)
     tally = decoder.tally(counts)
-    return ShareQueries.of(decoder, blur_of(mechanism, tally.n)).bounds(tally)
+    blur = blur_of(mechanism, tally.n)
+    return ShareQueries.of(decoder, blur, cuts_of(decoder)).bounds(tally)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -178,9 +179,8 @@ class ShareQueries:
     before: Queries
 
     @classmethod
-    def of(cls, decoder: Decoder, blur: int, most: int | None = None) -> "ShareQueries":
-        """Return the queries up to this many values, with a blur that does not depend on counts."""
-        cuts = cuts_of(decoder, most)
+    def of(cls, decoder: Decoder, blur: int, cuts: range) -> "ShareQueries":
+        """Return the queries up to these values, with a blur that does not depend on counts."""
 
         def averages(shift: int) -> Queries:
             weights = averaged_shares(decoder.categories, cuts, blur, shift)
@@ -318,7 +318,7 @@ def cumulative_curve(
     if len(categories) != k:
         raise ValueError(f"{k} categories are expected")
     blur = blur_of(mechanism, tally.n)
-    queries = ShareQueries.of(decoder, blur, MOST_CUTS)
+    queries = ShareQueries.of(decoder, blur, cuts_of(decoder, MOST_CUTS))
     estimate, error = high, high_error = low, low_error = queries.sharp.cautious(tally, tally.n)
     kernels = queries.sharp.kernels
     if blur:

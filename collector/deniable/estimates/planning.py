@@ -1,6 +1,7 @@
 """Reports needed for figures other than shares, and the variances of these figures."""
 
 import math
+from bisect import bisect
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
@@ -105,20 +106,23 @@ def reports_for_quartiles(
     quartile's share of answers ends exactly at a value, no number of reports separates it from the
     next (ValueError).
     """
-    if half_width < values[1] - values[0]:
+    steps = int(half_width / (values[1] - values[0]))
+    if not steps:
         raise ValueError("the margin of error is at least a step of the values")
     decoder = decoder_of(mechanism)
-    expected = decoder.tally(even_counts(mechanism, _MANY))
+    expected, cuts = decoder.tally(even_counts(mechanism, _MANY)), cuts_of(decoder)
 
     @cache
-    def bounds(blur: int) -> QuantileBounds:
-        return ShareQueries.of(decoder, blur).bounds(expected)
+    def bounds(blur: int, p: float) -> QuantileBounds:
+        # Whether any further from the quartile is too near to be told from it shows at these.
+        first, last = (p * mechanism.categories + (steps + 2) * side for side in (-1, 1))
+        nearest = slice(max(0, bisect(cuts, first) - 2), bisect(cuts, last) + 2)
+        return ShareQueries.of(decoder, blur, cuts[nearest]).bounds(expected)
 
     def near(n: int) -> bool:
-        made, z = bounds(blur_of(mechanism, n)), _scaled(level, n)
-        places = (made.places(p, z) for p in QUARTILES)
-        reached = ((values[i] for i in place) for place in places)
-        return all(max(high - value, value - low) <= half_width for value, low, high in reached)
+        blur, z = blur_of(mechanism, n), _scaled(level, n)
+        reached = (bounds(blur, p).places(p, z) for p in QUARTILES)
+        return all(max(high - at, at - low) <= steps for at, low, high in reached)
 
     few = 1
     for factor in (8, 2):  # wide steps first: for large numbers of answers each is costly

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from deniable.documents import Column, Document, Fact, Table, level_text
 from deniable.estimates import decoder_of, frequency_intervals, linear_query, mean
 from deniable.estimates.binomial import normal_quantile
-from deniable.estimates.curve import QUARTILES, TIE, ShareQueries, blur_of
+from deniable.estimates.curve import QUARTILES, TIE, blur_of, quantile_bounds
 from deniable.estimates.frequencies import View, first_view, viewed
 from deniable.estimates.numeric import group_labels, group_weights
 from deniable.mechanisms.answering import sizes_of
@@ -46,7 +46,7 @@ def figures(manifest: Manifest, counts: NDArray[np.int64], level: float) -> RunF
         blur = blur_of(mechanism, tally.n)
         groups = group_weights(len(manifest.categories), blur)
         shares = (linear_query(mechanism, tally, weights, level) for weights in groups.tolist())
-        bounds, z = ShareQueries.of(decoder, blur).bounds(tally), normal_quantile(level)
+        bounds, z = quantile_bounds(mechanism, tally), normal_quantile(level)
         for probability in QUARTILES:
             value, low, high = (manifest.values[i] for i in bounds.places(probability, z))
             rows.append((float(value), float(low), float(high)))
