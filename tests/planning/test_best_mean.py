@@ -202,7 +202,8 @@ def test_planned_quartiles_are_as_near_as_said_and_with_fewer_reports_are_not(
     def furthest(n: int) -> float:
         """Return how many steps the ends of the intervals are away, of expected counts."""
         found = quantiles(tree, even_counts(tree, n), values)
-        return 7 * max(max(one.high - one.value, one.value - one.low) for one in found)
+        reached: list[float] = [max(q.high - q.value, q.value - q.low) for q in found]
+        return 7 * max(reached)
 
     assert furthest(reports) < steps + 0.5
     assert furthest(round(0.9 * reports)) > steps + 0.5
