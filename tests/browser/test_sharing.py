@@ -22,7 +22,7 @@ def test_a_link_is_made_and_revoked(collector: Served, watched: Watched, browser
     share.click()
     page.get_by_label("For whom").fill("the board")
     page.get_by_role("button", name="Make a link").click()
-    field = page.get_by_label("The link, shown this once")
+    field = page.get_by_label("The link, shown only once")
     view = f"surveys%2F{MINUTES}%3Flevel%3D0.99"
     address = re.compile(
         re.escape(f"{collector.origin}/share?next={view}#deniable_") + "[0-9a-f]{64}"

@@ -124,7 +124,7 @@ def test_delta_is_added_to_a_bound_and_is_no_share_of_reports(epsilon: str) -> N
     before, after = (manifest(epsilon=epsilon, delta=delta) for delta in ("0", "0.01"))
     after = replace(after, specification=specified("randomised-response", 5, epsilon, "0.01"))
     (told,) = (change.text for change in changes(before, after) if change.field == "delta")
-    assert told.endswith(": so much may be added to each probability that epsilon bounds")
+    assert told.endswith(": this may be added to each probability that epsilon limits")
     one, other = entries(after.mechanism)[:2]
     odds = Fraction(np.exp(float(epsilon)))
     worst = sum(max(p - odds * q, Fraction(0)) for p, q in zip(one, other, strict=True))
@@ -153,7 +153,9 @@ def test_the_least_epsilon_that_is_told_is_the_least_that_does() -> None:
     made = plan(draft("1"), Accuracy.half_width(half))
     facts = iter(plan_document(made, draft, 20 * NANO, reports).facts)
     (text,) = texts(facts, "reports")
-    told = re.search(r"the least epsilon at which they do for what is wanted is ([\d.]+)", text)
+    told = re.search(
+        r"the smallest epsilon at which they reach the precision requested is ([\d.]+)", text
+    )
     assert told
     grid = [f"{hundredths / 100:g}" for hundredths in range(122, 156)]
     # A design is chosen within .2 % of the best.
@@ -179,7 +181,7 @@ def test_chance_alarms_about_as_often_as_the_note_says(n: int, k: int, epsilon: 
             (high < truth, shares[0].below(truth)),
         ):
             told = re.search(r"in up to about ([\d.]+) % of looks: ([\d.]+) times", verdict.note)
-            oftener = re.search(r"up to (\d) times as often where reports are few", verdict.note)
+            oftener = re.search(r"up to (\d) times as frequent if reports are few", verdict.note)
             assert told
             assert oftener
             many = n >= 100 and epsilon == "1" and truth >= 0.01
@@ -246,7 +248,7 @@ def test_so_many_reports_make_intervals_as_narrow_as_the_caution_says(k: int) ->
     mechanism, histogram = survey.mechanism, estimate_histogram(survey, 0, [7] * k)
     rows = chosen_rows(histogram)
     (text,) = (one.text for one in histogram.cautions_of(rows) if one.code == "few-reports")
-    told = re.search(r"such intervals of ± ([\d.]+) percentage points take about ([\d,]+)", text)
+    told = re.search(r"such intervals of ± ([\d.]+) percentage points need about ([\d,]+)", text)
     assert told
     width, reports = float(told[1]) / 100, int(told[2].replace(",", ""))
 

@@ -164,7 +164,7 @@ def test_answers_with_commas_are_named_by_their_texts_and_others_by_their_questi
     [
         ("share usage|plan: paid|--than|plan: free", "--than needs --given"),
         ("share usage|plan: paid|--given|plan: free", "no answer is both"),
-        ("share tea|never|--json|--csv", "--json or --csv, not both"),
+        ("share tea|never|--json|--csv", "give --json or --csv, not both"),
         (
             "share tea|coffee",
             "there is no answer 'coffee', but 'never', 'sometimes', 'often', 'always'; "
@@ -172,22 +172,22 @@ def test_answers_with_commas_are_named_by_their_texts_and_others_by_their_questi
         ),
         ("share tea|-1", "no answer '-1'"),  # a negative number is no option
         ("ahead tea|-1|never", "no answer '-1'"),
-        ("share tea|never, never", "each once"),
-        ("share tea|never|--epoch|3-1", "its earlier end first"),
-        ("share tea|never..always", "from a least to a greatest"),
+        ("share tea|never, never", "each only once"),
+        ("share tea|never|--epoch|3-1", "the earlier epoch first"),
+        ("share tea|never..always", "no stated order"),
         ("share cups|3..1", "3 comes after 1"),
         ("share cups|1..9", "there is no answer '9'"),
         ("share kept|never|--epoch|0-1", "keep their responses"),
         ("compare tea|0-3|--epoch|1", "on both sides"),
         ("compare tea|--given|never", "--given needs --share"),
-        ("compare cups|--share|1|--quantile|50%", "--share or --quantile, not both"),
-        ("compare tea|0|--epoch|1|--quantile|50%", "are no numbers"),
+        ("compare cups|--share|1|--quantile|50%", "give --share or --quantile, not both"),
+        ("compare tea|0|--epoch|1|--quantile|50%", "are not numbers"),
         ("compare kept|0|--epoch|1", "kept their responses"),
-        ("cross tea|plan,feature", "plan and feature were not asked together"),
+        ("cross tea|plan,feature", "plan and feature were not answered together"),
         ("cross usage|plan", "name two questions, such as plan,feature"),
-        ("leaders tea|--count|4", "of 4 answers the 1 to 3 most frequent"),
+        ("leaders tea|--count|4", "with 4 answers, the number of leaders must be 1 to 3"),
         ("leaders tea|--question|plan", "there is only one"),
-        ("quantile tea|50%", "from a least to a greatest"),
+        ("quantile tea|50%", "no stated order"),
     ],
 )
 def test_a_question_without_an_answer_is_refused_with_the_reason(

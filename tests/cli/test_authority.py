@@ -59,7 +59,7 @@ def test_show_tells_which_key_apps_pin_and_which_one_signs_now(place: Workplace)
         f"apps pin   {old}",
         f"rotated    {new}  (sequence 1)",
         f"signs now  {new}",
-        "its file   not beside the collector's directory",
+        "its file   not next to the collector's directory",
     ]
 
 

@@ -88,7 +88,7 @@ def test_the_newest_closed_epoch_is_compared_with_the_one_before(place: Workplac
     survey = Surveys(StoreSource(Config.load(place.directory)))["tea"]
     assert json.loads(json.dumps(survey.compare().to_dict())) == told
     assert survey.compare().sentence in shown(place)
-    (wider,) = re.findall(r"wider than need be \(by (\d+) % at most\)", str(survey.compare()))
+    (wider,) = re.findall(r"wider than necessary \(by (\d+) % at most\)", str(survey.compare()))
     alone = survey.compare(model=Model.FIXED)
     errors = [
         drawn.estimate.standard_error / noise.estimate.standard_error
@@ -96,7 +96,7 @@ def test_the_newest_closed_epoch_is_compared_with_the_one_before(place: Workplac
     ]
     assert 0 <= int(wider) - 100 * (max(errors) - 1) < 1  # rounded up: "at most"
     assert "recurring-devices" not in {caution.code for caution in alone.cautions}
-    assert "Intervals cover noise alone" in str(alone)
+    assert "Intervals cover only the noise" in str(alone)
 
 
 def test_the_earlier_is_subtracted_in_whatever_order_they_are_named(place: Workplace) -> None:
@@ -148,7 +148,7 @@ def test_what_cannot_be_compared_says_why(place: Workplace) -> None:
     assert re.search(r"days from .* to .*, when the survey collects", refused("2020-01-01"))
     assert "no survey 'nobody-asks' is published" in refused("nobody-asks")
     assert "an epoch of tea must be one of" in refused("99")
-    assert "not compared with itself" in refused("--epoch", "1", "1")
+    assert "cannot be compared with itself" in refused("--epoch", "1", "1")
     assert "has no older version" in place.fail("ask compare cups older")
     share = compared(place, "coffee", "--share", "never")
     assert re.match(r"never, tea on .* against coffee on .*: −", share["rows"][0]["sentence"])
@@ -213,7 +213,7 @@ def test_epochs_after_a_note_are_compared_with_as_many_before_it(
     ]
     note = Note(3_600 * hour, "out")
     if isinstance(sides, str):
-        with pytest.raises(TooFewReports, match=f"no epoch {sides} that is over has figures"):
+        with pytest.raises(TooFewReports, match=f"no closed epoch {sides} has figures"):
             sides_across(note, [(survey, listed)])
         return
     since, _, before = sides_across(note, [(survey, listed)])
@@ -235,14 +235,14 @@ def test_an_update_with_another_answer_is_compared_by_the_answers_of_both(place:
         told["sentence"],
     )
     text = shown(place, *words, name="snack")
-    assert "Only one side has daily: not compared." in text
-    assert "are compared, equally long. Differ" in text
+    assert "Not compared, as on only one side: daily." in text
+    assert "of equal length, are compared. Differ" in text
     at = datetime.fromtimestamp(start + 1.5 * DAY, UTC).isoformat()
     place.succeed("survey note tea", "3.0 released", "--at", at)
     text = shown(place, "--across", "3.0 released")
     days = r"\d+ \w+ \d{4}"
-    left_out = f"{days} is left out: the note falls into it, and its answers may be of both."
-    assert re.search(f"{days} and {days} are compared, equally long. {left_out}", text)
+    left_out = f"{days} is left out: the note falls within it, so it may have both."
+    assert re.search(f"{days} and {days}, of equal length, are compared. {left_out}", text)
     survey = Surveys(StoreSource(Config.load(place.directory)))["snack"]
     assert survey.compare(against="across 2.0 released").sentence == told["sentence"]
     assert (
@@ -251,6 +251,6 @@ def test_an_update_with_another_answer_is_compared_by_the_answers_of_both(place:
         .startswith("2 of 4 answers clearly differ")
     )
     assert "newest notes: '2.0 released'" in place.fail("ask compare snack --across 3.0")
-    assert "name no others" in place.run("ask compare snack older", *words).stderr
-    with pytest.raises(ValueError, match="a note says which epochs are compared"):
+    assert "omit other epochs" in place.run("ask compare snack older", *words).stderr
+    with pytest.raises(ValueError, match="the note determines the epochs compared"):
         survey.compare(2, "across 2.0 released")

@@ -156,7 +156,7 @@ def test_a_store_that_another_program_keeps_locked_is_named_as_such(
         (answer("200 OK", b'{"workers": 1, "workers_wanted": 2}'), WARN, "1 of 2 workers"),
         (answer("503 Unavailable", b'{"detail": "it was moved"}'), FAIL, "503: it was moved"),
         (answer("404 Not Found"), FAIL, "not a collector"),
-        (b"", FAIL, "has not answered"),
+        (b"", FAIL, "has not responded"),
     ],
 )
 def test_a_server_that_runs_is_asked_if_it_is_ready(
@@ -185,15 +185,15 @@ def test_the_origin_must_lead_to_this_collector() -> None:
         finding = check_origin_answers(config(origin=origin), bytes(32), START)
         assert (finding.status, "another collector" in finding.text) == (FAIL, True)
         port = urlsplit(origin).port
-        assert finding.remedy.startswith(f"`origin` has port {port}, and `port` is 8377: ")
+        assert finding.remedy.startswith(f"`origin` has port {port}, but `port` is 8377: ")
         finding = check_origin_answers(config(origin=origin, port=port), bytes(32), START)
         assert finding.remedy == "check DNS and the proxy"
     with pretending("404 Not Found", key.hex()) as server:
         origin = server.origin
         finding = check_origin_answers(config(origin=origin), key, START)
-        assert (finding.status, "answers 404" in finding.text) == (FAIL, True)
+        assert (finding.status, "responds with 404" in finding.text) == (FAIL, True)
     finding = check_origin_answers(config(origin=origin), key, START)
-    assert (finding.status, "does not answer" in finding.text) == (FAIL, True)
+    assert (finding.status, "does not respond" in finding.text) == (FAIL, True)
     assert "`port` is 8377" in finding.remedy
     # Its TLS is not the collector's: that of a proxy, at whatever port.
     proxied = config(origin=origin.replace("http:", "https:"))
@@ -257,7 +257,7 @@ def test_a_collector_is_ready_or_away_or_stands_still(
         monkeypatch.setenv("DENIABLE_PORT", str(server.port))
         assert place.succeed("doctor --ready") == "ready\n"
         server.end()
-    assert "does not answer" in place.fail("doctor --ready")
+    assert "does not respond" in place.fail("doctor --ready")
     monkeypatch.setattr(readiness, "SECONDS", 0.05)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         monkeypatch.setenv("DENIABLE_PORT", str(silent.getsockname()[1]))

@@ -87,8 +87,8 @@ def test_steps_of_figures_and_a_running_epoch_are_told(place: Workplace) -> None
     place.publish(minimum_reports="10")
     place.count([0, 1, 2, 3] * 3)
     shown = " ".join(place.succeed("hist tea").split())
-    assert "renewed when at least 10 more reports have come" in shown
-    assert "open: more reports may come" in shown
+    assert "updated after at least 10 more reports" in shown
+    assert "open: more reports may arrive" in shown
     assert as_json(place)["state"] == "open"
 
 
@@ -151,7 +151,7 @@ def test_csv_has_the_same_numbers_as_json_and_what_qualifies_them(counted: Workp
         assert int(row["fewest_fakes"]) == whole["poisoning"]["fewest_fakes"]
     refused = counted.run("hist tea --top 3 --csv")
     assert (refused.exit_code, refused.stdout) == (2, "")
-    assert "--json and --csv have all answers, with both intervals" in refused.stderr
+    assert "--json and --csv always include all answers, with both intervals" in refused.stderr
 
 
 def test_impossible_counts_are_marked_and_explained_in_every_form(place: Workplace) -> None:

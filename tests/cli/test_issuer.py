@@ -136,7 +136,7 @@ def test_keys_are_made_and_the_survey_that_lists_them_is_published(
     place.publish(**LISTED | {"epochs": "2"})
     for text in (told, place.succeed("survey show tea")):
         assert ISSUER in text
-        assert "one an epoch, for 0 to 1; the last ends on" in " ".join(text.split())
+        assert "one per epoch, for 0 to 1; the last ends on" in " ".join(text.split())
     assert place.manifest().enrolment.keys == EpochKeys(directory).public.moduli
     shown = place.succeed("issuer show", directory)
     assert f"tea, sequence 0: as {ISSUER}, in epochs 0 to 1" in shown
@@ -202,7 +202,7 @@ def test_a_name_s_epoch_has_one_key_of_an_issuer_and_shares_no_factor_with_anoth
         replace(BLIND, schedule=one, enrolment=replace(BLIND.enrolment, keys=(modulus,)))
         for modulus in (*MODULI[:2], mixed)
     )
-    with pytest.raises(InvalidManifest, match="another key for epoch 0"):
+    with pytest.raises(InvalidManifest, match="a different key for epoch 0"):
         check_unshared(newer, [former])
     enrolment = replace(newer.enrolment, issuer="next.example.org")
     check_unshared(replace(newer, enrolment=enrolment), [former])

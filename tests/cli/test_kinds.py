@@ -57,24 +57,27 @@ TOLD: list[tuple[dict[str, str], tuple[str, ...], tuple[str, ...]]] = [
     (
         NUMERIC,
         ("mechanism mean: ", "tight epsilon below", "low='-10', high='50', st"),
-        ("takes about", "-10 to 50 in steps of 5", "Survey.numeric("),
+        ("needs about", "-10 to 50 in steps of 5", "Survey.numeric("),
     ),
     (
         {"categories": _many(105), "epsilon": '"0.5"', "epochs": "52"},
-        ("mechanism affine (q = 113, m = 1, s = 43), a design of 904", "guarantee: epsilon 0.5 ex"),
+        (
+            "mechanism affine (q = 113, m = 1, s = 43), a design with 904",
+            "guarantee: epsilon 0.5 ex",
+        ),
         ("It fits with 40 epochs, with epsilon 0.38", 'Client(lifetime_epsilon="26"), or bundle'),
     ),
     (
         {"categories": _many(16), "delta": '"0.5"'},
         (),
-        ("warning delta 0.5 lets a report be worth more than epsilon 1; devices charge ",),
+        ("warning with delta 0.5, a report can cost more than epsilon 1; devices charge ",),
     ),
     (
         MEMOISED,
         (
-            *("memoised: one response an answer, for 7 epochs (1 week)", "max_kept_epsilon='1', "),
-            "constant answers reveal epsilon 1 in that time, however many reports",
-            "changing answers show that they changed: no epsilon covers that",
+            *("memoised: one response per answer, for 7 epochs (1 week)", "max_kept_epsilon='1', "),
+            "constant answers reveal epsilon 1 in that time, by any number of reports",
+            "changing changes of answers can be seen: no epsilon limits that",
         ),
         # 30 epochs are four ranges of 7, with 4 answers at most, and 2 epochs more.
         ("a device at most epsilon 18.000 in all (30 epochs in ranges of 7",),
@@ -82,12 +85,12 @@ TOLD: list[tuple[dict[str, str], tuple[str, ...], tuple[str, ...]]] = [
     (
         SEVERAL,
         ("one of 3 questions: 2 by randomised-response, 1 by subset (d = 2)", "Survey.several("),
-        ("within ± 5 percentage points", "14,076 reports; by joint 68,145"),
+        ("within ± 5 percentage points", "14,076 reports; with joint 68,145"),
     ),
     (
         SEVERAL | {"mechanism": '"joint"'},
         ("Survey.several(",),
-        ("each share of a single question 68,145; by one-question 14,076",),
+        ("each share of a single question 68,145; with one-question 14,076",),
     ),
     (
         {"categories": '["never", "often"]', "mechanism": '"matrix"', "matrix": '"tea.csv"'},
@@ -111,7 +114,7 @@ def test_publishing_and_showing_tell_what_a_kind_does(
         assert part in flat(told)
         assert part in flat(shown)
     assert [part for part in one if part not in flat(told + shown)] == []
-    assert ("lets a report be worth more than" in flat(told)) is (changes.get("delta") == '"0.5"')
+    assert ("a report can cost more than" in flat(told)) is (changes.get("delta") == '"0.5"')
     assert max(map(len, without_places(shown.partition("\nSurvey")[0]))) <= 80
 
 
@@ -124,7 +127,7 @@ def test_an_audit_says_that_it_judges_one_report_and_names_combinations(tmp_path
 
     for changes in (MEMOISED, TWO_ROUND):
         text = flat(succeed("privacy audit", signed(**changes)))
-        assert [part for part in ("that of one report", "constant", "changing") if part in text][2:]
+        assert [part for part in ("is for one report", "constant", "changing") if part in text][2:]
     shown = flat(succeed("privacy audit", signed(**SEVERAL)))
     assert "48 categories × 33 responses" in shown
     assert 'worst set S "plan: free"' in shown

@@ -32,17 +32,15 @@ def written(folder: Path, **changes: str) -> Path:
 def test_it_says_what_publishing_says(file: Path, tmp_path: Path) -> None:
     needed = reports_for_half_width(draft(file).mechanism, 0.05)
     shown = succeed("plan", file)
-    assert "each share within ± 5 percentage points, by intervals of 95 %" in shown
-    assert "a lifetime_epsilon of 20 does for 20 reports, which is 20 days" in " ".join(
-        shown.split()
-    )
-    assert "does for 365 reports" in succeed("plan", file, "--lifetime", "365")
+    assert "each share within ± 5 percentage points, with 95 % intervals" in shown
+    assert "a lifetime_epsilon of 20 allows 20 reports, over 20 days" in " ".join(shown.split())
+    assert "allows 365 reports" in succeed("plan", file, "--lifetime", "365")
     assert re.search(
         rf"randomised response \(the best for shares up to 50 %\) +{needed:,} +1\n", shown
     )
     place = Workplace.made(tmp_path / "collector")
     published = place.succeed("survey publish --dry-run", file)
-    assert f"takes at most {needed:,} reports" in " ".join(published.split())
+    assert f"needs at most {needed:,} reports" in " ".join(published.split())
 
 
 @pytest.mark.long
@@ -56,7 +54,7 @@ def test_reports_that_are_there_allow_an_epsilon(file: Path) -> None:
     assert again["epsilon"] == allowed
     assert 9_000 < again["ways"][0]["reports"] <= 10_000
     few = succeed("plan", file, "--width", "0.1%", "--reports", "100")
-    assert "what is wanted takes more, up to epsilon 8" in few
+    assert "the precision requested needs more, at any epsilon up to 8" in few
 
 
 def test_a_share_an_error_or_a_difference_takes_what_the_formula_says(file: Path) -> None:
@@ -82,7 +80,7 @@ def test_the_mechanism_is_the_best_for_the_largest_share_of_the_file(tmp_path: P
     file = written(tmp_path, categories=many, largest_share="1")
     ways = json.loads(succeed("plan", file, "--json"))["ways"]
     reports = {way["way"]: way["reports"] for way in ways}
-    best, together = (reports[way] for way in ("as in the file", f"by the best for {TOGETHER}"))
+    best, together = (reports[way] for way in ("as in the file", f"with the best for {TOGETHER}"))
     assert best < 0.95 * together
     for wrong in ("1.5", "-1", "true", '"10 %"'):
         refused = run("plan", written(tmp_path, largest_share=wrong)).stderr
@@ -94,7 +92,7 @@ def test_a_mean_is_planned_in_its_units_or_in_percent_of_their_range(tmp_path: P
     survey = draft(file)
     assert survey.values is not None
     shown = succeed("plan", file, "--width", "2%")
-    assert "the mean within ± 4.8, by intervals of 95 %" in shown
+    assert "the mean within ± 4.8, with 95 % intervals" in shown
     assert shown == succeed("plan", file, "--width", "4.8")
     assert f"{reports_for_mean(survey.mechanism, survey.values, 4.8):,}" in shown
     assert "a numeric survey's figure is its mean" in run("plan --largest-share 10%", file).stderr
@@ -110,7 +108,7 @@ def test_a_mean_is_planned_in_its_units_or_in_percent_of_their_range(tmp_path: P
         ("--lifetime -1", 1, "lifetime must be a plain decimal"),
         ("--width x", 2, "must be a number above 0, such as 2% or 0.02"),
         ("--reports 10^99", 2, "must be a whole number from 1 to 10^15"),
-        ("--width 1% --error 1%", 2, "give one of --width, --error and --difference"),
+        ("--width 1% --error 1%", 2, "give only one of --width, --error and --difference"),
     ],
 )
 def test_what_cannot_be_planned_is_refused(
@@ -139,8 +137,8 @@ def test_estimates_stand_beside_the_truth_and_say_that_they_are_simulated(file: 
     shown = succeed("simulate", file, *ASKED, "10^9")
     assert "SIMULATED  no device answered" in shown
     assert "simulated-tea: How often do you drink tea?" in shown
-    assert "1,000,000,000 simulated ones at epsilon 1, seed 0" in shown
-    assert "Bars: solid to the low end, half-tone to the estimate, light to the high end" in shown
+    assert "1,000,000,000 simulated devices at epsilon 1, seed 0" in shown
+    assert ("Bars: solid to the low end, half-tone to the estimate, light to the high end") in shown
     found = json.loads(succeed("simulate", file, *ASKED, "10^9", "--json"))
     assert found["simulated"] is True
     assert is_simulated(found["survey"])
@@ -155,7 +153,7 @@ def test_estimates_stand_beside_the_truth_and_say_that_they_are_simulated(file: 
     ("options", "message"),
     [
         (["--truth", "zipf"], "Missing option '--devices'"),
-        (["--truth", "bell", "--devices", "10"], "'bell' is not a truth"),
+        (["--truth", "bell", "--devices", "10"], "'bell' is not a distribution"),
         (["--truth", "never=70%, often=70%", "--devices", "10"], "sum to more than 100 %"),
         (["--truth", "zipf", "--devices", "0"], "must be a whole number"),
         (["--truth", "zipf", "--devices", "1"], "2 reports or more"),
@@ -188,4 +186,4 @@ def test_a_published_survey_is_planned_by_its_name_and_its_reports(place: Workpl
 def test_only_a_simulated_survey_has_such_a_name(place: Workplace) -> None:
     named = place.written(name='"simulated-tea"')
     refused = place.fail("survey publish", named)
-    assert refused.startswith(f"{named}: name: is for simulated surveys")
+    assert refused.startswith(f"{named}: name: is only for simulated surveys")

@@ -94,7 +94,7 @@ def test_the_remedy_fits_what_keeps_the_database_away(
         ("postgresql://somebody:secret-word@127.0.0.1:1/none", "check that it runs"),
         ("postgres://somebody:secret-word@127.0.0.1:1/none", "check that it runs"),
         (nobody, "role, password"),
-        (server.url("none"), "the database's name"),
+        (server.url("none"), "database name"),
     ):
         monkeypatch.setenv("DENIABLE_STORE", url)
         finding = examined(shared)

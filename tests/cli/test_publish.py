@@ -46,8 +46,8 @@ def test_epochs_keys_and_costs_of_a_successor_add_up() -> None:
     facts = published_facts(survey, [], [survey], 0, START + DAY)
     told = {fact.label: fact.text for fact in facts}
     assert told["epochs"].startswith("4 of 1 day")
-    assert told["keys"].startswith("one an epoch, for 2 to 3, none for the 2 before")
-    assert told["costs"].endswith("(3 epochs of 1.000; 1 of 4 are over)")
+    assert told["keys"].startswith("one per epoch, for 2 to 3, none for the 2 before")
+    assert told["costs"].endswith("(3 epochs of 1.000; 1 of 4 epochs are over)")
 
 
 def test_the_names_of_a_lost_store_are_numbered_on(place: Workplace) -> None:
@@ -64,8 +64,10 @@ def test_a_successor_says_what_changed_and_marks_what_weakens_privacy(place: Wor
     assert "changed   ! epsilon was raised from 1 to 2" in printed
     assert "the question changed from" in printed
     said = " ".join(printed.split())
-    assert f"figures start anew: --survey {first.hex()[:12]} shows the earlier" in said
-    assert "ask for consent again; devices that answered this day answer again in the next" in said
+    assert f"figures start anew; the earlier ones: --survey {first.hex()[:12]}" in said
+    assert (
+        "ask for consent again; devices that answered this day answer again in the next one" in said
+    )
     assert "consent again" not in place.publish(epsilon='"0.5"', question='"And now?"')
 
 
@@ -147,7 +149,7 @@ def test_a_dry_run_shows_everything_and_publishes_nothing(place: Workplace) -> N
     shown = place.dry_run(epochs="8")
     assert "would be  tea, sequence 0" in shown
     assert "epsilon 8.000 in all" in shown
-    assert "percentage points takes at most" in shown
+    assert "percentage points needs at most" in shown
     assert "no survey is published" in place.succeed("survey list")
     published = place.publish(epochs="8")
     assert len(published.split()) <= 120

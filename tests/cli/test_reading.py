@@ -64,7 +64,7 @@ def test_what_is_refused_says_the_same_too(served: Served) -> None:
         assert fail(words, *reached) == place.fail(words)
     *others, _ = reached
     other = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"
-    assert "not signed by the authority" in fail("survey list", *others, other)
+    assert "signed neither by the given authority key" in fail("survey list", *others, other)
 
 
 @pytest.mark.parametrize(
@@ -84,8 +84,8 @@ def test_whoever_reads_over_http_pins_a_key_and_shows_a_token(
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ("--token-file x", "belong to --collector"),
-        (f"--collector http://collector.example --authority {'00' * 32}", "https://"),
+        ("--token-file x", "require --collector"),
+        (f"--collector http://collector.example --authority {'00' * 32}", "must use https"),
         ("--collector https://collector.example --authority zz", "64 hex digits"),
     ],
 )

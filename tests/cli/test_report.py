@@ -188,7 +188,7 @@ def test_what_a_kept_response_costs_and_shows_is_said_before_it_is_given(shell: 
     shell.transport.publish(replace(running(), repeat=Repeat("memoised", 2)), AUTHORITY)
     assert shell.run("y", "4") == 0
     for told in (
-        "at most one response every week, 2 in all",
+        "at most one response is sent every week, 2 in all",
         "at most 2.000 in all.",
         "If your answer changes, a different response may show that it did",
         SENT,

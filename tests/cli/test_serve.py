@@ -173,6 +173,6 @@ def test_workers_speak_tls_renew_it_count_together_and_log_objects(place: Workpl
         assert process.wait(SECONDS) == 0
     said = [(line["level"], line["message"]) for line in lines()]
     assert said[1:] == [
-        *[("info", "the certificate was read again")] * 2,
+        *[("info", "the certificate was reloaded")] * 2,
         ("info", "stopped; everything acknowledged is stored"),
     ]

@@ -36,8 +36,8 @@ def test_each_fault_is_a_line_and_the_status_is_1(counted: Workplace) -> None:
     result = counted.run("store check")
     assert result.exit_code == 1
     assert result.stdout == (
-        "tea, sequence 0, epoch 0: receipts and counts do not agree: "
-        "5 receipts are kept, 6 reports counted\n"
+        "tea, sequence 0, epoch 0: receipts and counts differ: "
+        "5 receipts are kept, but 6 reports were counted\n"
     )
 
 

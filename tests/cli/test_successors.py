@@ -249,12 +249,12 @@ def test_published_declarations_that_the_newest_does_not_fit_are_told() -> None:
         "2023-11-22 22:13 UTC",
         "apps that declare the 6 answers very poor, poor, fair, good, very good, a tenth keep "
         "answering sequence 2, until 2023-11-22 22:13 UTC",
-        'apps that declare "How was it?" get nothing any more',
+        'apps that declare "How was it?" get no survey any more',
     ]
     # What fits the declaration leaves nobody behind; what exceeds its ceilings does.
     assert told(manifest(sequence=1, epsilon="0.5"), [MANIFEST], [MANIFEST]) == []
     assert told(manifest(sequence=1, epsilon="2"), [MANIFEST], []) == [
-        "apps that declare the ceilings of sequence 0 get nothing any more"
+        "apps that declare the ceilings of sequence 0 get no survey any more"
     ]
 
 

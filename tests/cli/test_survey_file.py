@@ -349,7 +349,7 @@ REFUSED: list[tuple[str, str, dict[str, str]]] = [
             ("matrix", "fewer than two categories", "[[0.6, 0.4]]"),
             ("matrix", "row for each category", "[[0.6, 0.4], [0.4, 0.6], [0.5, 0.5]]"),
             ("matrix", "sum to 1", "[[0.6, 0.5], [0.4, 0.6]]"),
-            ("matrix", "is no decimal", '[["0.6,0.4"], ["0.4,0.6"]]'),
+            ("matrix", "is not a decimal", '[["0.6,0.4"], ["0.4,0.6"]]'),
             ("matrix", "cannot be inverted", "[[0.5, 0.5], [0.5, 0.5]]"),
             ("matrix", "0 or 1", "[[0.6, 0.4, 0], [0.4, 0.6, 0]]"),
             ("matrix", "0 or 1", "[[1, 0], [0.4, 0.6]]"),
@@ -418,7 +418,7 @@ def test_a_files_names_order_its_rows_and_columns(tmp_path: Path) -> None:
         assert square.responses == square.categories
         assert square.mechanism.truth == square.mechanism.probability(1, 1)
     for named in ('["never", "often"]', '["x", "y"]'):
-        with pytest.raises(InvalidManifest, match="named otherwise"):
+        with pytest.raises(InvalidManifest, match="different names"):
             made_in(tmp_path, responses=named, **by_file)
     with pytest.raises(OSError, match="missing"):
         made_in(tmp_path, matrix='"missing.csv"', **TWO)

@@ -47,7 +47,7 @@ def test_one_command_shows_a_question_on_a_page_and_what_there_is_to_do(
     shown = succeed("try", "Which theme?", *ANSWERS, "--devices", "200")
     for text in ("Which theme?", "the &#34;dark&#34; one", "Simulated: no real device", "200"):
         assert text in seen[0]
-    assert shown.endswith("Press Ctrl-C to stop; nothing is kept.\nstopped; nothing was kept\n")
+    assert shown.endswith("Press Ctrl-C to stop; nothing is kept.\nstopped; nothing was saved\n")
     lines = [line.removeprefix("  ") for line in shown.splitlines() if line.startswith("  ")]
     file = tmp_path / "which-theme.toml"
     file.write_text("\n".join(line for line in lines if " = " in line), "utf-8")
@@ -76,7 +76,7 @@ def test_told_to_end_it_leaves_nothing(tmp_path: Path, ending: signal.Signals) -
         trying.send_signal(ending)
         rest, errors = trying.communicate(timeout=60)
         assert (trying.returncode, errors) == (0, b"")
-        assert rest == b"stopped; nothing was kept\n"
+        assert rest == b"stopped; nothing was saved\n"
     assert [*tmp_path.iterdir()] == []
 
 
@@ -105,4 +105,4 @@ def test_no_app_bundles_a_simulated_survey(place: Workplace) -> None:
     shown = place.succeed("survey show", name)
     assert shown.endswith("simulated: no device answers it, and no app declares it\n")
     exported = place.fail("survey export", name)
-    assert exported == "'simulated-tea' is simulated: no app answers it"
+    assert exported == "'simulated-tea' is simulated, so no app answers it"

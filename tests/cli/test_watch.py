@@ -78,7 +78,7 @@ def test_a_program_gets_the_verdict_with_its_figures(place: Workplace) -> None:
     }
     figures |= {"sentence": share.above(0.25).sentence}
     assert read.items() >= {"side": "above", "holds": True, "limit": 0.25, **figures}.items()
-    told = "chance alone says above in up to about 0.5 % of looks: 0.26 times"
+    told = "the result is above by chance alone in up to about 0.5 % of looks: 0.26 times"
     assert told in share.above(0.25).note
 
 
@@ -92,7 +92,7 @@ def test_an_epoch_and_the_mean_can_be_chosen(place: Workplace) -> None:
 @pytest.mark.parametrize(
     ("name", "options", "said"),
     [
-        ("new", "--share never --above 2%", "no epoch of new that is over"),
+        ("new", "--share never --above 2%", "no final epoch of new"),
         ("coffee", "--share never --above 2%", "no survey 'coffee'"),
         ("tea", "--share never", "give either --above or --below"),
         ("tea", "--above 2%", "give either --share or --mean"),
@@ -100,7 +100,7 @@ def test_an_epoch_and_the_mean_can_be_chosen(place: Workplace) -> None:
         ("tea", "--share never --above much", "must be a number"),
         ("tea", "--share milk --above 2%", "there is no answer 'milk'"),
         ("tea", "--share never --above 2% --epoch 30", "one of the epochs 0 to 29"),
-        ("tea", "--mean --above 2", "nothing says which numbers the answers are"),
+        ("tea", "--mean --above 2", "the answers have no stated numbers"),
         ("cups", "--mean --above 2%", "a mean is not a percentage"),
         ("tea", "--shore never", "No such option"),
     ],

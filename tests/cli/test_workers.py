@@ -125,7 +125,7 @@ def test_a_worker_that_stands_still_is_soon_taken_off_the_port_and_replaced_if_i
     with serving(place, "--workers", "2") as server:
         before = children(server)
         with standing_still(max(before)):
-            until(lambda: "taken off the port" in server.log.read_text("utf-8"))
+            until(lambda: "it gets no new connections" in server.log.read_text("utf-8"))
             # It still lives, and no connection falls to it.
             assert children(server) == before
             for _ in range(20):

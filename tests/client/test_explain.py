@@ -83,7 +83,7 @@ def test_without_a_state_bundled_terms_are_told(bench: Bench, tmp_path: Path, co
     assert budget is not None
     assert (budget.spent, budget.reserved, budget.lifetime) == (0, 0, 20 * NANO)
     assert "no survey on this device yet" in plain(page)
-    assert "What is sent is at most 2.72 times as likely with your answer" in plain(page)
+    assert "A response is at most 2.72 times as likely with your answer" in plain(page)
     bundled = [sign_manifest(MANIFEST, AUTHORITY), b"damaged"]
     client = bench.client(consent=consent, manifests=bundled)
     foretold, text = only(client.explain()), plain(client.explain())
@@ -162,9 +162,9 @@ def test_the_terms_are_told(bench: Bench) -> None:
     assert (found.starts, found.ends) == (START, START + 8 * DAY)
     text = plain(client.explain())
     for words in (
-        "What is sent is at most 2.72 times as likely with your answer as with any other",
+        "A response is at most 2.72 times as likely with your answer as with any other",
         "becomes right at most 62.8% of the time with this",  # 1/2 + (e - 1) / (2 (e + 4))
-        "at most one response every day, 8 in all",
+        "at most one response is sent every day, 8 in all",
         "It is asked from 2023-11-14 to 2023-11-22; an app may ask less often",
         "All 8 responses together may reveal your answer",  # e^8 / (e^8 + 1) > 99.9 %
         f"{QUESTION} Name {NAME} Answers {' / '.join(CATEGORIES)}",
@@ -238,7 +238,7 @@ def test_what_kept_responses_cost_is_told_so_under_a_fresh_successor_too(bench: 
     survey = only(client.explain())
     assert (survey.kept, survey.spent, survey.spent_any) == (True, 2 * NANO, None)
     claim = "are at most 7.39 times as likely with your answers as with others that stay the same"
-    beyond = "For all other answers there is no such bound."
+    beyond = "For all other answers, there is no such limit."
     assert f"{claim} and change at the same times as yours. {beyond}" in plain(client.explain())
 
 
@@ -357,7 +357,7 @@ def test_a_brief_explanation_is_what_a_decision_needs(bench: Bench) -> None:
     brief = bench.ready().explain().brief()
     assert max(map(len, brief.splitlines())) <= 80
     assert len(brief.splitlines()) <= 14
-    for words in (DECLARED.question, "About 6 times in 10", "then at most one", "sees that you"):
+    for words in (DECLARED.question, "About 6 times in 10", "Then, at most one", "sees that you"):
         assert words in plain(brief)
     for words in ("survey id, 32 bytes", "Budget", "Spent", "Vouching"):
         assert words not in brief
@@ -524,7 +524,7 @@ def test_a_language_without_a_catalogue_is_refused_with_those_that_have_one() ->
     assert catalogue("en-GB")("day") == "day"
     assert catalogue("de_AT")("day") == "Tag"
     assert catalogue("fr")("") == ""
-    with pytest.raises(ValueError, match="there are en, de, fr"):
+    with pytest.raises(ValueError, match="only for en, de, fr"):
         catalogue("../de")
 
 
@@ -640,7 +640,7 @@ def test_an_explanation_begins_with_the_notice_in_the_app_s_language(bench: Benc
     assert shown.count("issuer") == 0
     alone = bench.client(surveys=[DECLARED]).explain()
     assert plain(str(alone)).startswith(f"In short {' '.join(first)} Consent")
-    german = {"What is sent is at most {odds} times as likely with your answer as with any other."}
+    german = {"A response is at most {odds} times as likely with your answer as with any other."}
     put = client.explain(lambda text: "Höchstens {odds}-mal." if text in german else text)
     assert "Höchstens 2.72-mal." in str(put)
 

@@ -40,7 +40,7 @@ def test_a_policy_of_no_log_of_this_collector_is_refused(bench: Bench, log: Show
         (policy_text(key, four, 2), "more than half"),
         (policy_text(key, twice, 2), "the same key"),
         (policy_text(key, log_too, 2), "the same key"),
-        (log.policy().replace("quorum all", "quorum none"), "without witnesses"),
+        (log.policy().replace("quorum all", "quorum none"), "a quorum is needed"),
         (ShownLog("elsewhere.example/log").policy(), "must name the log 127.0.0.1:8377/log, not"),
         (f"log {ShownLog('elsewhere.example/log', 7).log_key}\n{log.policy()}", "not elsewhere"),
         (policy_text(key, keys, 2)[:-2], "policy"),

@@ -147,7 +147,7 @@ def test_d13_a_report_drawn_under_a_relay_is_never_sent_without_one(bench: Behin
     bench.reported().close()
     envelope = bench.envelope
     direct = bench.client(**bench.direct)
-    assert "by way of a relay only" in str(direct.journal())
+    assert "through a relay only" in str(direct.journal())
     for hours in range(2):
         bench.clock.time = START + hours * 3600
         delivery = direct.flush()

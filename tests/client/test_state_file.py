@@ -139,7 +139,7 @@ def test_a_file_that_was_never_a_state_is_not_touched(bench: Bench, is_database:
     outcome = bench.client(consent="on").report(NAME, "good")
     assert isinstance(outcome.error, StateUnavailable)
     assert ("another program" in str(outcome.error)) == is_database
-    assert "name a different" in str(outcome.error)
+    assert "give a different path" in str(outcome.error)
     # SQLite may note in a database's header that it has a log now; nothing else changes.
     assert bench.path.read_bytes()[100:] == before[100:]
     assert not list(bench.path.parent.glob("*.damaged-*"))

@@ -349,7 +349,7 @@ def test_d5_who_was_not_asked_begins_with_the_next_epoch(bench: Bench, in_memory
         assert isinstance(client.report(NAME, "good").error, EpochUndecidable)
         # A machine without a clock of its own may be set right after its start.
         bench.clock.time += 10
-        assert "gives the date" in str(client.report(NAME, "good").error)
+        assert "sends the date" in str(client.report(NAME, "good").error)
         bench.transport.publish(  # which began before, too
             manifest(sequence=1, schedule=Schedule(START - DAY // 2, DAY, 8, DAY))
         )

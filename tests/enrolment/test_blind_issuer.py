@@ -180,13 +180,13 @@ def test_i3_keys_of_another_survey_or_epoch_are_refused(
     # With them an account could ask for two tokens that fit one survey and epoch.
     turned = replace(BLIND.enrolment, keys=(MODULI[1], MODULI[0], *MODULI[2:]))
     for surveys, reason in (
-        ((BLIND, replace(BLIND, name="other")), "of another survey"),
+        ((BLIND, replace(BLIND, name="other")), "another survey's keys"),
         ((replace(BLIND, enrolment=turned),), "of other epochs"),
     ):
         with pytest.raises(NotListed, match=reason):
             blind_issuer(record, keys, manifests=[sign_manifest(s, AUTHORITY) for s in surveys])
     (keys / "epoch-00003.pem").unlink()
-    with pytest.raises(NotListed, match="not here"):
+    with pytest.raises(NotListed, match="without their private halves"):
         blind_issuer(record, keys)
 
 

@@ -176,7 +176,7 @@ def test_of_counts_that_honest_devices_do_not_cause_nothing_is_concluded() -> No
     leaders, table = found.leaders(1), found.cross("plan", "theme")
     assert leaders.sentence.startswith("Nobody can tell which leads in ")
     assert leaders.certain == ()
-    assert table.sentence.startswith("Nobody can tell whether plan and theme go together.")
+    assert table.sentence.startswith("Nobody can tell whether plan and theme are related.")
     assert "Not to be used" in leaders.sentence
     assert "Not to be used" in table.sentence
 

@@ -141,7 +141,7 @@ def test_an_ordered_histogram_has_quantiles_ranges_and_a_curve() -> None:
     assert "10 – 40" in between.label
     assert histogram.between(Fraction(5), "5") == histogram.share("5")
     for wrong in ((40, 10), ("x", "10"), (10, 41)):
-        with pytest.raises(ValueError, match=r"comes after|is no answer"):
+        with pytest.raises(ValueError, match=r"comes after|is not an answer"):
             histogram.between(*wrong)
     curve, again = histogram.cumulative(), histogram.at(0.5).cumulative()
     assert (again.high - again.low).mean() < curve.width < 0.2
@@ -199,7 +199,7 @@ def test_names_have_quantiles_where_they_have_an_order() -> None:
     mechanism = RandomisedResponse(5, "3")
     plain = Histogram.of_counts(mechanism, counts, list("abcde"))
     for asked in (plain.cumulative, plain.distribution, lambda: plain.quantile(0.5)):
-        with pytest.raises(ValueError, match="least to a greatest"):
+        with pytest.raises(ValueError, match="no stated order"):
             asked()
     ordered = Histogram.of_counts(mechanism, counts, list("abcde"), ordered=True)
     assert ordered.quantile(0.5).value == "c"

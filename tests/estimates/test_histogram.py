@@ -86,7 +86,7 @@ def test_when_the_epoch_was_and_whether_its_figures_are_final_is_told() -> None:
             assert instant.utcoffset() == timedelta(0)
             assert instant.timestamp() == schedule.epoch_start(epoch)
         start, end = (instant_text(schedule.epoch_start(epoch)) for epoch in (3, 4))
-        words = {"closed": "about to be sealed", "grace": "late reports are still taken"}
+        words = {"closed": "about to be sealed", "grace": "late reports are still accepted"}
         assert f"{start} to {end}" in str(histogram)
         assert words.get(state, str(state)) in str(histogram)
     untold = strict_json(estimate_histogram(MANIFEST, 3, COUNTS))
@@ -261,7 +261,7 @@ def test_integers_of_numpy_do_not_wrap_around_and_what_is_none_is_not_truncated(
         assert results(function, given, np.array(FIVE, dtype)) == exact
     for kind in (float, np.float64, Fraction, Decimal):
         for wrong in ([kind(120.5), *FIVE[1:]], [kind(c) for c in FIVE]):
-            with pytest.raises(TypeError, match="counts are integers"):
+            with pytest.raises(TypeError, match="counts must be integers"):
                 results(function, given, wrong)
 
 
@@ -269,7 +269,7 @@ def test_counts_go_by_whole_numbers_of_responses_and_are_below_64_bits() -> None
     mechanism = RandomisedResponse(5, "1")
     none: list[dict[Any, int]] = [{1.7: 2}, {"3": 1}, {True: 5, 2.0: 1}]
     for wrong in none:
-        with pytest.raises(TypeError, match="numbers of responses"):
+        with pytest.raises(TypeError, match="response numbers"):
             estimates.debias(mechanism, wrong)
     with pytest.raises(ValueError, match="64 bits"):
         estimates.debias(mechanism, [1 << 62] * 5)

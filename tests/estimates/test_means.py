@@ -121,7 +121,7 @@ def test_every_surface_has_the_mean_and_no_shares() -> None:
     assert all(len(column) == 1 for column in found.columns().values())
     assert "mean,120" in histogram_csv(found)
     text = " ".join(str(found).split())
-    assert "These reports tell no more than the mean." in text
+    assert "These reports give only the mean." in text
     assert "share" not in text.replace("shared", "")
     wide = estimate_histogram(MINUTES, 0, {0: 3, LAST: 4})
     assert "Mostly noise so far: the mean" in str(wide)
@@ -174,5 +174,5 @@ def test_honest_devices_are_flagged_no_more_often_than_said_by_enumeration(answe
 
 def test_a_test_of_frequencies_is_refused_without_a_histogram_too() -> None:
     sample = replace(estimate_histogram(MINUTES, 0, COUNTS).sample)
-    with pytest.raises(ValueError, match="tell the mean alone"):
+    with pytest.raises(ValueError, match="give only the mean"):
         fits(sample, np.full(49, 1 / 49))

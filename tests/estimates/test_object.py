@@ -135,7 +135,7 @@ def test_epochs_of_the_same_devices_average_out_noise_and_nothing_else(survey: M
     for at, category in enumerate(four.categories):
         share = four.share(category)
         assert (share.low, share.high) == pytest.approx((four.low[at], four.high[at]), abs=1e-9)
-    with pytest.raises(ValueError, match="one epoch"):
+    with pytest.raises(ValueError, match="single epoch"):
         four.changed_from(once)
     # Nor does adding up by hand make more of it; a difference takes devices to be others.
     each = [estimate_histogram(survey, epoch, counts) for epoch in range(4)]
@@ -150,7 +150,7 @@ def test_epochs_of_the_same_devices_average_out_noise_and_nothing_else(survey: M
 def test_what_shares_reports_or_noise_is_not_compared() -> None:
     survey = manifest()
     found, later = histogram(survey), histogram(survey, 2)
-    with pytest.raises(ValueError, match="at different moments"):
+    with pytest.raises(ValueError, match="at different times"):
         found.share("good") - later.share("good")
     both = estimate_histogram(survey, (0, 1), drawn(survey, 100, 1))
     with pytest.raises(ValueError, match="overlap"):
@@ -209,7 +209,7 @@ def test_the_same_reports_stay_the_same_at_other_levels_and_in_other_processes(
         Histogram.of_counts(survey.mechanism, counts).changed_from(found)
         with pytest.raises(ValueError, match="finite"):
             found.query([float("nan")] * len(found.categories))
-        with pytest.raises(ValueError, match="one a category"):
+        with pytest.raises(ValueError, match="one per category"):
             found.fits([*found.estimate, 0.0])
 
 
@@ -406,7 +406,7 @@ def test_sentences_can_be_published() -> None:
     whom = "6,366 devices answered rating-of-marriage on 17 November 2023"
     assert found.turnout == f"{whom}. {uncounted}"
     two = estimate_histogram(manifest(), [3, 4], [2042, 2029, 2466, 2969, 3210])
-    assert two.turnout.startswith("12,716 answers came to rating-of-marriage from 17 to 18")
+    assert two.turnout.startswith("12,716 answers were sent to rating-of-marriage from 17 to 18")
     assert f", up to 2 from each device. {uncounted}" in two.turnout
     assert " of the 12,716 reports of 2 epochs (" in two.share("good").sentence
     later = estimate_histogram(manifest(), 4, [1010, 1020, 1230, 1490, 1600])
@@ -441,5 +441,5 @@ def test_sentences_can_be_published() -> None:
 
 def test_more_answers_than_can_be_compared_one_by_one_are_refused() -> None:
     told = Histogram.of_counts(RandomisedResponse(2_000, "1"), [1] * 2_000)
-    with pytest.raises(ValueError, match="2,000 answers are too many to compare: name some"):
+    with pytest.raises(ValueError, match="2,000 answers are too many to compare; name some"):
         compare(told, None, told)

@@ -118,7 +118,7 @@ def test_a_question_without_reports_is_open() -> None:
     assert (intervals.low[5:] == 0).all()
     assert (intervals.high[5:] == 1).all()
     assert not intervals.outside[5:].any()
-    with pytest.raises(ValueError, match="no report is about"):
+    with pytest.raises(ValueError, match="no reports yet"):
         linear_query(mechanism, counts, [0] * 8 + [1])
 
 

@@ -102,8 +102,8 @@ def test_the_sentence_tells_the_promise_first_and_never_in_its_place() -> None:
     )
     kept = estimate_histogram(manifest(repeat=Repeat("memoised", 2)), 0, [1, 2, 3, 4, 5])
     assert kept.revealed().sentence.endswith(
-        "These figures may reveal as much as a report does: devices keep their responses, and two "
-        "histograms that differ by one device show what it keeps."
+        "These figures may reveal as much as a single report: devices keep their responses, and "
+        "two histograms that differ by one device show what it keeps."
     )
 
 
@@ -143,11 +143,11 @@ def test_the_stated_odds_are_exceeded_no_more_often_than_the_sentence_says(n: in
 def test_before_there_are_reports_the_worst_is_told() -> None:
     worst = revealed_at_worst(_vouched(1))
     assert worst.startswith(
-        "at worst, of one epoch, for somebody who sees nothing else: figures are at "
+        "at worst, for one epoch, to somebody who sees nothing else: figures are at "
     )
     assert "one of 100 honest devices" in worst
     for survey in (_vouched(2), manifest(minimum_reports=100), _vouched(1, 0)):
-        assert "figures may reveal as much as a report does: " in revealed_at_worst(survey)
+        assert "figures may reveal as much as a single report: " in revealed_at_worst(survey)
 
 
 def test_the_collector_itself_has_a_number_only_where_nobody_can_tell_whose_a_report_is() -> None:

@@ -99,7 +99,7 @@ def test_another_question_of_the_name_is_another_axis(other: Manifest) -> None:
     assert {point.survey_id for point in series.points} == {other.survey_id.hex()}
     assert series.apart == (_OLDER.survey_id.hex(),)
     text = " ".join(map(str, series.document(list(series.figures())).notes))
-    assert "One survey of this name asks something else, and is not shown." in text
+    assert "One survey of this name asks something different, and is not shown." in text
 
 
 def test_the_older_survey_is_subtracted_from_the_newer_whichever_epochs_are_later() -> None:
@@ -139,13 +139,13 @@ def test_a_trend_is_the_slope_of_weighted_least_squares_over_the_epochs_that_are
     )
     noise = replace(trend.slope.linear, model=Model.FIXED).figures()[1]
     (wider,) = re.findall(
-        r"epochs make the trend's interval wider than need be \(by ([\d.]+) % at most\), never",
+        r"epochs make the trend's interval wider than necessary \(by ([\d.]+) % at most\), but",
         str(told.to_dict(["good", "fair"])["cautions"]),
     )
     assert 0 <= float(wider) / 100 + 1 - trend.slope.standard_error / noise < 0.01  # rounded up
     assert told.to_dict(["good", "fair"])["trend"]["estimate"] == trend.slope.value
     assert trend.sentence in told.sentence(["good", "fair"])
-    step = "It may have changed in a step then: compare before and after."
+    step = "The change may be a step at that time: compare before and after."
     noted = replace(told, notes=((trend.points[3].start, "2.0 released"),))
     assert noted.sentence(["good", "fair"]).endswith(step)
     assert step not in noted.sentence("fair") + told.sentence(["good", "fair"])
@@ -158,7 +158,7 @@ def test_a_trend_has_one_epoch_of_those_that_share_noise_and_three_at_least() ->
     trend = falling(kept, [0, 1, 4, 8, 9]).trend("good")
     assert [point.epoch for point in trend.points] == [1, 4, 9]
     for told in (falling(kept, [0, 1, 4, 5, 6, 7]), falling(_NEWER, [0, 1, 2], EpochState.GRACE)):
-        with pytest.raises(ValueError, match="a trend takes 3 epochs that are over"):
+        with pytest.raises(ValueError, match="a trend needs 3 closed epochs"):
             told.trend("good")
         assert "is falling" not in told.sentence("good")
 

@@ -196,16 +196,19 @@ def test_no_design_is_made_of_what_is_none() -> None:
         *(("prime|categories|s must be", Affine, p) for p in ((6, 5, 1, 2), (5, 131_101, 1, 3))),
         *(("responses", Affine, (1000, 1021, 2, 3)), ("responses", Subset, (1449, 2))),
         *(("too many sets", Subset, (400, 398)), ("must be below", Subset, (4, 4))),
-        *(("categories at", DifferenceSet, (14, 13)), ("13, 15 or 16", DifferenceSet, (7, 7))),
+        *(
+            ("number of categories", DifferenceSet, (14, 13)),
+            ("13, 15 or 16", DifferenceSet, (7, 7)),
+        ),
     ]
     for reason, design, parameters in wrong:
         with pytest.raises(ValueError, match=reason):
             design(*parameters)
     for made in (Affine(5, 5, 1, 2), Subset(5, 2)):
-        with pytest.raises(InvalidPrivacyParameter, match="both 0"):
+        with pytest.raises(InvalidPrivacyParameter, match="epsilon and delta 0"):
             DesignMechanism(made, "0")
     for made, delta in ((Subset(5, 2), "0.9"), (Affine(5, 5, 1, 2), "0.9"), (Subset(6, 5), "0.2")):
-        with pytest.raises(InvalidPrivacyParameter, match="delta allows any response"):
+        with pytest.raises(InvalidPrivacyParameter, match="allows any response"):
             DesignMechanism(made, "1", delta)
     # A supported set of 5 of 6 separates by 1/5 of its responses.
     assert DesignMechanism(Subset(6, 5), "1", "0.199").privacy.odds > 1

@@ -74,7 +74,7 @@ def test_trees_differ_by_their_widths() -> None:
     # Of as many nodes: in fours and in threes seven answers make groups of others.
     one, other = levels(9, {4: RR, 1: RR}), levels(9, {3: RR, 1: RR})
     assert {one: 1, other: 2}[levels(9, {3: RR, 1: RR})] == 2
-    with pytest.raises(ValueError, match="nodes of that level"):
+    with pytest.raises(ValueError, match="that level's nodes"):
         Levels(9, (2, 1), other.parts)
 
 

@@ -61,11 +61,11 @@ def test_no_guess_is_better_than_stated(survey: Manifest) -> None:
 @pytest.mark.parametrize(
     ("epsilon", "even", "tenth", "means"),
     [
-        ("0.5", "62.3 %", "15.5 %", "room to deny any answer"),
-        ("1", "73.2 %", "23.2 %", "room to deny any answer"),
-        ("2", "88.1 %", "45.1 %", "leaves doubt, and a guess is usually right"),
+        ("0.5", "62.3 %", "15.5 %", "plausibly deny any answer"),
+        ("1", "73.2 %", "23.2 %", "plausibly deny any answer"),
+        ("2", "88.1 %", "45.1 %", "leaves some doubt, but a guess is usually right"),
         ("4", "98.3 %", "85.9 %", "leaves hardly any doubt"),
-        ("8", "99.97 %", "99.7 %", "is practically the truth"),
+        ("8", "99.97 %", "99.7 %", "practically reveals the answer"),
     ],
 )
 def test_the_stated_guess_is_reached_and_rounded_up(
@@ -86,7 +86,7 @@ def test_the_stated_guess_is_reached_and_rounded_up(
 def test_a_caution_stands_from_epsilon_4_on() -> None:
     assert [*strength_warnings(binary("3.999999999"))] == []
     (caution,) = strength_warnings(binary("4"))
-    assert "nearly certain. Take 2 or less" in caution
+    assert "nearly certain. Use 2 or less" in caution
 
 
 def test_what_is_above_the_most_goes_by_the_pure_guarantee_too() -> None:

@@ -199,8 +199,8 @@ def test_a_figure_is_so_exact_on_the_date_that_is_said_and_not_before(kept: int 
 
 
 _WORDS = {
-    "PACE": "About 1,500 reports come a day.",
-    "OTHERS": "If each report is of another device,",
+    "PACE": "About 1,500 reports arrive a day.",
+    "OTHERS": "If each report is from a different device,",
     "SAME": "f the same devices report each time,",
     "SUM": "all closed days together",
     "#": "percentage points is reached",
@@ -329,7 +329,8 @@ def test_so_many_devices_give_a_blind_survey_its_reports() -> None:
     survey = manifest(enrolment=keys, schedule=Schedule(START, 7 * DAY, 1, DAY))
     half, draws, devices = START + 3.5 * DAY, np.random.default_rng(7), effort(4000)
     told = re.search(
-        r"about (\d+) % .*: 1,000 need ([\d,]+) devices\. .* need ([\d,]+), with 14 ([\d,]+)$",
+        r"about (\d+) % .*: 1,000 reports need ([\d,]+) devices\. .* need ([\d,]+), "
+        r"with 14 ([\d,]+)$",
         blind_devices_text(survey, 1000),
     )
     assert told

@@ -159,10 +159,12 @@ async def test_p1_a_store_that_was_put_back_is_told_from_the_record_and_from_a_w
         backup = site.copied(tmp_path / "backup")
         await site.publish("second")
         site.put_back(backup)
-        with pytest.raises(LogRolledBack, match=r"record .* has 2 .* has 1.*deniable log recover"):
+        with pytest.raises(
+            LogRolledBack, match=r"record .* has 2 .* has only 1.*deniable log recover"
+        ):
             await site.publish("another")
         site.record.unlink()
-        with pytest.raises(LogRolledBack, match=r"witness w0\.example has 2 .* has 1"):
+        with pytest.raises(LogRolledBack, match=r"witness w0\.example has 2 .* has only 1"):
             await site.publish("another")
         assert await site.names() == {"first"}
         assert not site.record.exists()
@@ -232,7 +234,7 @@ async def test_a_witness_that_shows_nothing_hinders_nothing_while_a_quorum_is_le
                 assert "w0.example" in caplog.text
                 log = await site.log()
                 assert log.witnessed == log.newest
-        with pytest.raises(PublicLogError, match=r"2 of 3 witnesses say .*log recover FROM"):
+        with pytest.raises(PublicLogError, match=r"2 of 3 witnesses claim .*log recover FROM"):
             await site.publish("third")
     assert await site.names() == {"first", "second"}
 

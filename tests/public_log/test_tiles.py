@@ -66,7 +66,7 @@ def test_the_tree_is_made_again_of_its_tiles(size: int) -> None:
         for index in range(len(rows.get(level + 1, []))):
             assert rows[level + 1][index] == root_hash(row[index * 256 :][:256])
     for wrong in ((0, 0, size + 1), (3, 0, 1)):
-        with pytest.raises(TransparencyLogError, match="no such tile"):
+        with pytest.raises(TransparencyLogError, match="does not have this tile"):
             hash_tile(leaves, *wrong)
 
 

@@ -67,18 +67,18 @@ KEPT = [{"kind": "memoised", "epochs": epochs} for epochs in (2, 4)]
         (
             *("epsilon", "1", "2"),
             "epsilon was lowered from 2 to 1: answers are harder to guess; a response is at most "
-            "2.72 times as likely with one answer as with another, before at most 7.39 times "
+            "2.72 times as likely with one answer as with another; before, at most 7.39 times "
             "as likely",
             "epsilon was raised from 1 to 2: answers are better guessed; a response is at most "
-            "7.39 times as likely with one answer as with another, before at most 2.72 times "
+            "7.39 times as likely with one answer as with another; before, at most 2.72 times "
             "as likely",
         ),
         (
             *("delta", "0", "0.01"),
-            "delta was lowered from 0.01 to 0: so much may be added to each probability that "
-            "epsilon bounds",
-            "delta was raised from 0 to 0.01: so much may be added to each probability that "
-            "epsilon bounds",
+            "delta was lowered from 0.01 to 0: this may be added to each probability that "
+            "epsilon limits",
+            "delta was raised from 0 to 0.01: this may be added to each probability that "
+            "epsilon limits",
         ),
         (
             *("epoch_seconds", 7 * DAY, DAY),
@@ -87,13 +87,13 @@ KEPT = [{"kind": "memoised", "epochs": epochs} for epochs in (2, 4)]
         ),
         (
             *("epochs", 8, 16),
-            "8 times in all instead of 16",
-            "16 times in all instead of 8: a device may report more often in all",
+            "8 times in total instead of 16",
+            "16 times in total instead of 8: a device may report more often in total",
         ),
         (
             *("minimum_reports", 100, 1),
-            "figures appear from more reports on: 100 instead of 1",
-            "figures appear from fewer reports on: 1 instead of 100",
+            "figures appear after more reports: 100 instead of 1",
+            "figures appear after fewer reports: 1 instead of 100",
         ),
         (
             *("repeat", KEPT[1], KEPT[0]),
@@ -104,15 +104,15 @@ KEPT = [{"kind": "memoised", "epochs": epochs} for epochs in (2, 4)]
             *("repeat", KEPT[0], {"kind": "fresh"}),
             "responses are kept for 2 epochs instead of drawn afresh: repeating an answer reveals "
             "little more, but kept responses can show that it changed, and link reports",
-            "responses are drawn afresh for each report, and not kept any more: all reports of an "
+            "responses are drawn afresh for each report, and no longer kept: all reports of an "
             "answer together reveal more",
         ),
         (
             *("enrolment", {"mode": "open"}, CERTIFICATE),
-            "enrolment went from certificate to open: nobody vouches that each report comes from "
-            "another device",
-            "enrolment went from open to certificate: an issuer vouches for devices, and can link "
-            "an account to its report's key",
+            "enrolment changed from certificate to open: nobody vouches that each report comes "
+            "from a different device",
+            "enrolment changed from open to certificate: an issuer vouches for devices, and can "
+            "link an account to its report's key",
         ),
     ],
 )
@@ -129,10 +129,10 @@ def test_answers_are_listed_and_parties_named() -> None:
     ]
     assert changed("categories", ["a", "no", *"bcdefg"], ["a", "yes"]) == [
         "an answer was added: “yes”",
-        "7 answers were taken away: “no”, “b”, “c”, “d”, “e” and 2 more",
+        "7 answers were removed: “no”, “b”, “c”, “d”, “e” and 2 more",
     ]
     assert changed("categories", ["no", "yes"], ["yes", "no"]) == [
-        "the answers are in another order"
+        "the answers are in a different order"
     ]
     assert changed("question", "How?", "Why?") == [
         "the question changed from “How?” to “Why?”",
@@ -142,11 +142,9 @@ def test_answers_are_listed_and_parties_named() -> None:
     ]
     assert changed("enrolment", CERTIFICATE, OTHER_ISSUER) == [
         f"! another issuer vouches for devices: {NEXT_ISSUER.public_key.hex()}",
-        f"an issuer vouches no longer: {ISSUER.public_key.hex()}",
+        f"an issuer no longer vouches for devices: {ISSUER.public_key.hex()}",
     ]
-    assert changed("sequence", 1, 2, nonce=bytes(16)) == [
-        "nothing but its number: it was published again"
-    ]
+    assert changed("sequence", 1, 2, nonce=bytes(16)) == ["only its number: it was published again"]
 
 
 def test_a_mechanism_that_tells_more_at_the_same_epsilon_is_marked() -> None:
@@ -170,5 +168,5 @@ def test_a_mechanism_that_tells_more_at_the_same_epsilon_is_marked() -> None:
     (change,) = changes(before, replace(before, specification=RANDOMISED_RESPONSE))
     assert str(change) == (
         "! answers are randomised by randomised-response instead of matrix: a response is at most "
-        "7.39 times as likely with one answer as with another, before at most 2.01 times as likely"
+        "7.39 times as likely with one answer as with another; before, at most 2.01 times as likely"
     )

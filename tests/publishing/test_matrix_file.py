@@ -97,7 +97,7 @@ def test_a_row_that_does_not_sum_to_one_is_named_with_the_way_out_if_it_nearly_d
     assert "row 'y' does not sum to 1 exactly, but to 1 - 0.25" in refused("x,1/2,1/2\ny,1/2,1/4")
     assert "row '2' does not sum to 1 exactly, but to 1 + 0.1" in refused(".5,.5\n.5,.6")
     assert "--round" not in refused(".5,.5\n.5,.6")
-    assert "row '2' sums to 5, the first to 4" in refused("2,2\n3,2")
+    assert "row '2' sums to 5, but the first to 4" in refused("2,2\n3,2")
     text = "0.333333333333,0.666666666666\n0.5,0.5"
     message = refused(text)
     assert "row '1' does not sum to 1 exactly, but to 1 - 1e-12" in message
@@ -129,16 +129,16 @@ NO_MATRICES = [
     ("1,2\n1", "row '2' has 1 entries, not 2"),
     ("a,b\n1,1\n1,1,1", "row '2' has 3 entries, not 2"),
     ("x,-1,2\ny,1,0", "row 'x' has a negative entry"),
-    ("1,0\n1,nan", "row '2': 'nan' is no decimal"),
-    ("1,0\n0,1/0", "row '2': '1/0' is no decimal"),
-    ("1,0\n0,0x1", "row '2': '0x1' is no decimal"),
-    ("1,0\n0,", "row '2': '' is no decimal"),
+    ("1,0\n1,nan", "row '2': 'nan' is not a decimal"),
+    ("1,0\n0,1/0", "row '2': '1/0' is not a decimal"),
+    ("1,0\n0,0x1", "row '2': '0x1' is not a decimal"),
+    ("1,0\n0,", "row '2': '' is not a decimal"),
     ("1,0\n0," + "1" * 500, "row '2': '1111"),
     ("x,1,0\nx,0,1", "two categories called 'x'"),
     ("a,a\n1,0\n0,1", "two responses called 'a'"),
     ("\x1b[31m,b\n1,0\n0,1", "printable"),
     ("a" * 300 + ",b\n1,0\n0,1", "printable"),
-    ('"a,b\n1,0\n0,1', "is no CSV"),
+    ('"a,b\n1,0\n0,1', "is not CSV"),
     ("0,0\n0,0", "row '1' does not sum to 1"),
     (b"\xff\xfe0,1", "is not UTF-8"),
     ("x\ny", "has fewer than two categories"),

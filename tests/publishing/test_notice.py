@@ -69,7 +69,7 @@ def test_rare_lies_are_told_in_as_many_times_as_they_take(epsilon: str) -> None:
 
 
 def test_a_promise_that_hides_nothing_says_so() -> None:
-    assert "hides nearly nothing" in summary(manifest(epsilon="15"))[1]
+    assert "hides almost nothing" in summary(manifest(epsilon="15"))[1]
     assert "may reveal your answer" in Notice.of(manifest(epsilon="4")).markdown()
 
 
@@ -84,7 +84,7 @@ BLIND = manifest(
 def test_what_goes_with_a_blind_report_and_by_way_of_whom_is_told(*, relayed: bool) -> None:
     text = Notice.of(BLIND, relayed=relayed).markdown()
     assert "A token, which an issuer signed without seeing it, is sent too" in text
-    assert ("by way of a relay, which sees your network address" in text) is relayed
+    assert ("through a relay, which sees your network address" in text) is relayed
     assert "It is asked on 2023-11-14 only" in text
 
 

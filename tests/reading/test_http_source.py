@@ -118,7 +118,7 @@ async def test_a_survey_that_is_not_there_is_named(collector: Collector) -> None
         for name in ("nobody-asks", "../authority", "x?y", ""):
             with pytest.raises(NoSuchSurvey):
                 surveys[name]
-        with pytest.raises(NoSuchSurvey, match="begins so"):
+        with pytest.raises(NoSuchSurvey, match="beginning with this"):
             surveys.find(MANIFEST.name, "0" * 64)
         with pytest.raises(AmbiguousSurvey, match="at least 4"):
             surveys.find(MANIFEST.name, ID[:2])
@@ -290,9 +290,9 @@ OF_NO_COLLECTOR = [
         *((answer("200 OK", body), "is it a collector") for body in OF_NO_COLLECTOR),
         (answer("502 Bad Gateway", b"<html>"), "status 502"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nshort", "cut short"),
-        (b"HTTP/1.1 500 Oops\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab", "did not answer"),
-        (b"no HTTP at all", "did not answer"),
-        (b"", "did not answer"),
+        (b"HTTP/1.1 500 Oops\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab", "did not respond"),
+        (b"no HTTP at all", "did not respond"),
+        (b"", "did not respond"),
     ],
 )
 def test_what_is_no_collector_is_told_apart_from_one(reply: bytes, error: str) -> None:
@@ -302,7 +302,7 @@ def test_what_is_no_collector_is_told_apart_from_one(reply: bytes, error: str) -
             with pytest.raises(NotReached, match=error):
                 source.names()
         assert elsewhere.requests == []
-        with pytest.raises(NotReached, match="is it up"):  # nobody listens any more
+        with pytest.raises(NotReached, match="check the URL"):  # nobody listens any more
             source.names()
     # The list of surveys is for anyone: no token went there.
     assert all(b"a-token" not in request for request in server.requests)
@@ -341,7 +341,9 @@ WRONG = {
 )
 def test_what_cannot_be_is_refused_before_anything_is_asked(part: str, wrong: str) -> None:
     told = {"url": "https://collector.example", "token": "a-token", "authority": KEY, part: wrong}
-    with pytest.raises(ValueError, match=r"begins with|is https|one line|64 hex") as refused:
+    with pytest.raises(
+        ValueError, match=r"must use https|must be https|one line|64 hex"
+    ) as refused:
         connect(told["url"], told["token"], authority=told["authority"])
     assert "secret" not in str(refused.value)
 

@@ -49,8 +49,8 @@ async def test_a_survey_is_offered_the_questions_that_it_can_answer(collector: C
         ("minutes/ask", 200, "minutes asks for the mean alone: see Figures and Compare."),
         ("usage/ask?ask=group", 200, "of the devices that answered plan: free"),  # the first ones
         ("usage/ask?rows=plan&columns=plan", 400, "name two of the questions: plan, feature"),
-        ("tea/ask?leaders=4", 400, "of 4 answers the 1 to 3 most frequent"),
-        ("tea/ask?leaders=x", 400, "must be one such as 3"),
+        ("tea/ask?leaders=4", 400, "with 4 answers, the number of leaders must be 1 to 3"),
+        ("tea/ask?leaders=x", 400, "must be a number such as 3"),
         ("tea/ask?ask=ahead&answer=never&other=coffee", 400, "there is no answer"),
         ("tea/ask?ask=ahead&answer=never&other=never", 400, "name two"),
         (f"usage/ask?{_GROUP}", 200, "of the devices that answered plan: paid"),

@@ -136,7 +136,7 @@ async def test_one_reading_at_a_time_whatever_is_asked_and_what_comes_of_it_is_k
             await asyncio.gather(*(catalogue.reread() for _ in range(FLOOD)))
             clock.time += 60.0
         assert store.readings == 1
-        with pytest.raises(StoreError, match="does not answer"):
+        with pytest.raises(StoreError, match="does not respond"):
             catalogue.surely(MANIFEST.survey_id)
 
         store.failure = StoreError("the store failed")
@@ -147,7 +147,7 @@ async def test_one_reading_at_a_time_whatever_is_asked_and_what_comes_of_it_is_k
             await catalogue.reread()
             with pytest.raises(StoreError, match="the store failed"):
                 catalogue.surely(MANIFEST.survey_id)
-        failed = "the surveys are served as they were last read: the store failed"
+        failed = "serving the surveys last read: the store failed"
         assert caplog.messages == [failed]
 
         store.failure, store.published = None, [sign_manifest(MANIFEST, AUTHORITY)]

@@ -210,7 +210,7 @@ async def test_answers_of_a_large_survey_are_found_by_name_everywhere(analyst: C
         none = await text_of(
             await analyst.client.get(f"{page}find=nowhere"), 200 if view.kind == "survey" else 400
         )
-        assert "o answer is called so" in none
+        assert "o answer has this name" in none
 
 
 @pytest.mark.parametrize(
@@ -254,8 +254,8 @@ async def test_a_plan_is_as_wide_as_its_form_says(public: Collector) -> None:
     ):
         text = await text_of(await public.client.get(f"/surveys/{name}/plan?width=0.1"))
         assert re.findall('<option value="0.1"[^>]*>([^<]*)<', text) == [called]
-        assert f"within {called.partition(',')[0]}, by intervals" in text
-        assert text.count("A device sends one report an epoch") == 1
+        assert f"within {called.partition(',')[0]}, with 95" in text
+        assert text.count("A device sends one report per epoch") == 1
 
 
 @pytest.mark.long
@@ -593,8 +593,11 @@ async def test_lists_of_a_comparison_have_what_it_takes(analyst: Collector) -> N
     for query, answer in (
         (f"against={first}", '"epochs":[1]'),  # each leads to its own
         (f"against={second}", '"epochs":[2]'),
-        ("against=across out", "2 notes say 'out'; name one by its time: 'out (2023-11-16 02"),
-        (f"epoch=2&against={first}", "a note says which epochs are compared: name none"),
+        (
+            "against=across out",
+            "2 notes have this text; select one by its time: 'out (2023-11-16 02",
+        ),
+        (f"epoch=2&against={first}", "the note determines the epochs compared: omit epochs"),
     ):
         found = await analyst.client.get(f"/v1/surveys/hours/comparison?{query}")
         assert answer in (await found.text()).replace(": [", ":[")

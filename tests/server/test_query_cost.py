@@ -269,7 +269,7 @@ async def test_a_store_that_does_not_answer_fails_and_is_not_asked_again_meanwhi
     store, clock = Store(), FakeClock()
     shared = SharedAnswer(store.ask, 0.01, clock)
     for _ in range(3):
-        with pytest.raises(StoreError, match="has not answered"):
+        with pytest.raises(StoreError, match="has not responded"):
             await shared.get()
         clock.time += 60
     assert store.asked == 1

@@ -91,7 +91,7 @@ async def test_a_renewed_certificate_is_taken_and_a_bad_one_is_not(
         assert fingerprint(file) != first
         reload_certificate(context, config)
         assert (await ask(port, file))[1] == fingerprint(file)
-        assert "read again" in caplog.text
+        assert "reloaded" in caplog.text
         # Halfway through being replaced: the certificate is new, the key is not yet.
         kept = tmp_path / "kept.pem"
         shutil.copy(file, kept)

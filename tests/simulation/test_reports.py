@@ -137,8 +137,8 @@ NO_TRUTHS = [
     *[("of.csv", 'good,"1,234"\nbad,900\n', ONE), ("of.csv", "good,6O%\nbad,20%\n", ONE)],
     *[("of.csv", "good,1_0\nbad,20\n", ONE), ("of.csv", "good,\u0663\nbad,20\n", ONE)],
     *[("of.csv", "good,0.1\ngood,0.2\n", ONE), ("of.json", '{"good": {"good": 1}}', ONE)],
-    *[("of.json", '{"good": 0.1, "good": 0.2}', ONE), ("of.json", "{}", "names no answer")],
-    *[("of.csv", "", "names no answer"), ("of.csv", "answer,count\n", "names no answer")],
+    *[("of.json", '{"good": 0.1, "good": 0.2}', ONE), ("of.json", "{}", "lists no answers")],
+    *[("of.csv", "", "lists no answers"), ("of.csv", "answer,count\n", "lists no answers")],
     ("of.json", "", "cannot be read"),
     *[("of.json", start * 200_000, "cannot be read") for start in ("[", '{"good": ')],
     ("of.json", '{"good": ' + "9" * 5_000 + "}", "cannot be read"),
@@ -148,7 +148,10 @@ NO_TRUTHS = [
     ],
     ("of.csv", "x" * 200_000 + ",1\n", "cannot be read: field larger"),
     ("of.csv", "good,1,2\nbad,1,2\n", "two columns"),
-    *[("", "normal", "is not a truth: give uniform or zipf"), ("", "good=0.1,good=0.2", ONE)],
+    *[
+        ("", "normal", "is not a distribution: give uniform or zipf"),
+        ("", "good=0.1,good=0.2", ONE),
+    ],
     ("", "worse=0.3", "'worse' is not an answer; the answers are good, bad"),
     *[("", f"good={number}", ONE) for number in ("much", "-1", "nan", "inf")],
 ]

@@ -147,7 +147,7 @@ async def test_a_store_of_an_older_version_is_backed_up_as_it_is_and_restored(
     before = content(old.path)
     with monkeypatch.context() as later:
         have_second_schema(later, BROKEN)
-        with pytest.raises(StoreError, match="cannot be brought to this version"):
+        with pytest.raises(StoreError, match="cannot be migrated to this version"):
             await back_up(old.path, backup)
     have_second_schema(monkeypatch)
     await back_up(old.path, backup)

@@ -63,7 +63,7 @@ async def test_a_collector_that_runs_takes_nothing_once_the_store_is_migrated(
         lambda: store.seal(MANIFEST.survey_id, 0, NOW),
     )
     for write in writes:
-        with pytest.raises(UnknownSchema, match="has migrated the store"):
+        with pytest.raises(UnknownSchema, match="migrated the store while it was open"):
             await write()
     await store.close()
     with monkeypatch.context() as later:

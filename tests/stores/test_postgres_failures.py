@@ -212,7 +212,7 @@ async def test_a_certificate_that_is_not_trusted(tmp_path: Path) -> None:
     (other, _), (_, here), (root, elsewhere) = map(certificate, folders, hosts)
     for context, trusted, words in (
         (here, other, "certificate of the database server is not trusted: self-signed"),
-        (elsewhere, root, "not trusted: it is for another host"),
+        (elsewhere, root, "not trusted: it is for a different host"),
     ):
         async with tls_server(context) as port:
             address = f"postgresql://user:{PASSWORD}@127.0.0.1:{port}/db"
@@ -243,9 +243,9 @@ async def test_a_root_certificate_is_missed(
 
 async def test_what_a_column_cannot_hold_is_an_error_of_the_store(url: str) -> None:
     async with opened(url) as store:
-        with pytest.raises(StoreError, match="cannot hold"):
+        with pytest.raises(StoreError, match="cannot store"):
             await store.add([many(1)[0]._replace(response=2**31)])
-        with pytest.raises(StoreError, match="cannot hold"):
+        with pytest.raises(StoreError, match="cannot store"):
             await store.publish(manifest(name="huge", minimum_reports=1), "no bytes")  # type: ignore[arg-type]
         assert await store.add(many(1)) == [A]
 

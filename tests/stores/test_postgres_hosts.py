@@ -54,7 +54,7 @@ async def test_where_no_host_says_anything_none_is_reached(server: PostgresServe
         for silent in places:
             silent.silence("answers", later=True)
         hosts = ",".join(f"127.0.0.1:{place.port}" for place in places)
-        with pytest.raises(Unreachable, match="does not answer"):
+        with pytest.raises(Unreachable, match="does not respond"):
             await PostgresStore.open(f"postgresql://deniable@{hosts}/none?{IMPATIENT}", patience=0)
         assert [place.connections for place in places] == [1, 1]
 

@@ -38,8 +38,8 @@ async def test_a_pooler_of_transactions_is_told(server: PostgresServer, translat
         url = f"postgresql://deniable@127.0.0.1:{pooler.port}/{database}"
         # `init`, `doctor` and readiness end with this write.
         store = await PostgresStore.open(url, create=True)
-        with pytest.raises(StoreError, match="pools transactions"):
+        with pytest.raises(StoreError, match="transaction pooling"):
             await store.ping()
         await store.close()
-        with pytest.raises(StoreError, match="pools transactions"):
+        with pytest.raises(StoreError, match="transaction pooling"):
             await PostgresStore.open(url)

@@ -92,7 +92,7 @@ async def test_storing_a_group_changes_no_row_of_another(spoilt: str, made: Look
 
 
 async def test_a_store_is_made_only_if_that_is_asked_for(empty: str) -> None:
-    with pytest.raises(UnknownSchema, match="no store in this database"):
+    with pytest.raises(UnknownSchema, match="this database has no store"):
         await PostgresStore.open(empty)
     connection = await asyncpg.connect(empty)
     assert await connection.fetchval("SELECT to_regnamespace('deniable')") is None

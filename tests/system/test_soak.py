@@ -40,7 +40,7 @@ def test_what_is_not_counted_once_wrong_answers_and_boundless_memory_break_promi
         replace(GOOD, doubled=1),
         replace(GOOD, never_sent=1),
         replace(GOOD, acknowledged=8),
-        replace(GOOD, faults=("receipts and counts do not agree",)),
+        replace(GOOD, faults=("receipts and counts differ",)),
     ):
         (broken,) = summary(fault, Tally()).broken()
         assert broken.startswith("1 ")

@@ -39,10 +39,10 @@ All others {_EXTRA}
 """
 _ORIGIN: Final = "command line"
 COMMANDS: Final = {
-    "explain": "Show what may be asked, on what terms, what is sent to whom, and what it has cost",
-    "journal": "Show all that was stored and sent, newest last",
+    "explain": "Show the surveys, their terms, what is sent to whom, and the privacy spent",
+    "journal": "Show everything stored and sent, newest last",
     "consent": "Show or change the decision to take part",
-    "purge": "Erase all report bytes; no decision is undone, and nothing is drawn again",
+    "purge": "Erase all report bytes; decisions remain, and no response is drawn again",
 }
 
 
@@ -97,7 +97,7 @@ class _StoredDevice:
         # Resolved, since the mark that reveals a copy is beside the file itself.
         path = file.expanduser().resolve()
         if not path.is_file():
-            raise StateUnavailable(f"{file}: there is no device state file")
+            raise StateUnavailable(f"{file}: no device state file")
         self._state = State(path, Consent.UNSET, os.environ)
 
     def explain(self) -> Explanation:
@@ -149,7 +149,7 @@ def _run(
 
 def _parser(prog: str, add_options: Callable[[ArgumentParser], None]) -> ArgumentParser:
     parser = ArgumentParser(
-        prog=prog, description="What this device may be asked, what it sent, and who decides."
+        prog=prog, description="What this device is asked, what it sent, and whether it takes part."
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, meaning in COMMANDS.items():
@@ -163,8 +163,8 @@ def _parser(prog: str, add_options: Callable[[ArgumentParser], None]) -> Argumen
                 "decision",
                 nargs="?",
                 choices=[Consent.ON.value, Consent.OFF.value, Consent.LOCAL.value],
-                help="on: take part; off: do not, and erase all report bytes; local: only keep "
-                "reports on this device, to look at (default: show the decision)",
+                help="on: take part; off: stop, and erase all report bytes; local: keep reports "
+                "on this device for inspection, send none (default: show the decision)",
             )
         if name == "purge":
             command.add_argument("--yes", action="store_true", help="skip the question")
@@ -183,7 +183,7 @@ def _do(device: "Engine | _StoredDevice", options: Namespace, surveys: Collectio
             print("Nothing was erased.")
             return 0
         device.purge()
-        print("Erased. Decisions remain: no epoch gets a second response.")
+        print("Erased. Decisions remain, so no epoch gets a second response.")
         return 0
     news = device.explain().news if options.decision in {None, Consent.ON} else ()
     if options.decision is not None:

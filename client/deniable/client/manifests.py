@@ -267,7 +267,7 @@ class Manifests(Forkable):
                 if opened.signer != chain[-1] and not self._following.was_accepted(
                     survey_id, name, self._clock.now()
                 ):
-                    reason = "the key that signed it has handed over to another"
+                    reason = "it is signed with an old key, which handed over to another"
                     raise ManifestRefused(ManifestFault.BAD_SIGNATURE, reason)
             except (ManifestRefused, NotReady) as error:
                 refused = refused or error  # the newest comes first
@@ -278,7 +278,7 @@ class Manifests(Forkable):
     def _follow(self, name: str, chain: tuple[bytes, ...], end: float) -> tuple[bytes, ...]:
         """Request rotations of the authority's key; return the resulting chain."""
         if not self._refreshes.count_another(name, self._clock.now()):
-            raise NotReady("the collector was asked often enough for today")
+            raise NotReady("the collector was already asked often enough today")
         answer = _reached(self._get(name, "/v1/authority", MAX_ROTATIONS_BYTES, end))
         if answer.status == 404:
             return chain

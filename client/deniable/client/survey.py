@@ -254,7 +254,7 @@ class Survey:
         """
         from deniable.messages.bundle import read_bundle
 
-        _check_names(ceilings, "the bundle already declares the survey: {} cannot be set")
+        _check_names(ceilings, "the bundle already declares the survey, so {} cannot be set")
         bundle = read_bundle(file if isinstance(file, bytes) else Path(file).read_bytes())
         return replace(cls.declared({**bundle.declaration, **ceilings}), bundle=bundle)
 
@@ -348,8 +348,8 @@ class Survey:
         places = [_places(given.get(name), answers) for name, *answers in self.dimensions]
         if len(given) != len(names) or not all(places):
             raise UndeclaredAnswer(
-                f"the answer to {self.name!r} must be a mapping with one of the declared answers "
-                f"to each of its {len(names)} questions, and to no other: {', '.join(names)}"
+                f"the answer to {self.name!r} must be a mapping of its {len(names)} questions, and "
+                f"no others, to one of the declared answers each: {', '.join(names)}"
             )
         return combined((place for place, *_ in places), sizes_of(self.dimensions))
 

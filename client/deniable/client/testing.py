@@ -102,7 +102,7 @@ class Capture:
             if report.survey.text_of(answer) == report.answer:
                 return
         if reports:
-            reason = f"to {survey!r} was reported {self.answers(survey)}, not {answer!r}"
+            reason = f"the answers to {survey!r} are {self.answers(survey)}, not {answer!r}"
         else:
             others = sorted({report.survey.name for report in self.reports})
             reason = f"nothing was reported to {survey!r}; reports went to {others or 'no survey'}"
@@ -155,10 +155,10 @@ class Capture:
 
     def _obstacle(self, name: str, *sufficient: Consent) -> NotRecorded | None:
         if self.consent not in sufficient:
-            return ConsentMissing("nobody has consented on this device")
+            return ConsentMissing("nobody on this device has consented")
         uncovered = self.uncovered if self.consent is Consent.ON else ()
         if name in {*uncovered, *self._refused}:
-            return NotCovered("consent does not cover this survey as it is declared now: ask again")
+            return NotCovered("the user has not agreed to this survey's present terms: ask again")
         return self.error
 
     def _outcome(self, survey: Survey, answer: str, decided: dict[str, int]) -> Outcome:

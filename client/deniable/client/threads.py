@@ -184,7 +184,7 @@ def call_aside(work: Callable[[], _T], seconds: float) -> _T:
     if not start_daemon(call.do):
         call.do()
     if not call.wait(seconds + DISK_SECONDS):
-        raise StateUnavailable("the disk has not answered in time; the work goes on")
+        raise StateUnavailable("the disk did not respond in time; the work continues")
     return call.result()
 
 
@@ -239,7 +239,7 @@ class Keeper:
             return
         if withdrawn or call.withdraw():
             raise StateUnavailable("another thread of this app uses the state; try again later")
-        raise StateUnavailable("the disk has not answered in time: the call may still complete")
+        raise StateUnavailable("the disk did not respond in time: the call may still complete")
 
     def _ask(self, call: Call[Any]) -> None:
         self._calls.put(call)

@@ -143,7 +143,7 @@ def epsilon_each(
             middle = int(middle / max(share, 1 / 64))
     if low == 0:
         raise InvalidPrivacyParameter(
-            "no report keeps this total; allow a larger epsilon or delta, or fewer reports"
+            "no epsilon keeps to this total; allow a larger epsilon or delta, or fewer reports"
         )
     # Assembled from digits: arithmetic would round in the decimal context, even up.
     return Decimal((0, tuple(map(int, str(low))), -_PLACES))
@@ -154,7 +154,7 @@ def _parameters(
 ) -> tuple[Fraction, Fraction, Fraction]:
     extra = exact_delta(slack)
     if extra == 0:
-        raise InvalidPrivacyParameter("the slack must be positive; with none, epsilons add up")
+        raise InvalidPrivacyParameter("the slack must be positive; without it, epsilons add up")
     _count("report", times)
     return total_epsilon(epsilon), exact_delta(delta), extra
 

@@ -171,7 +171,7 @@ class PrivacyLoss(Privacy):
         """
         parts = [((loss.grid, loss.atoms), times) for loss, times in losses if times]
         if steps < 1 or any(times < 0 for _, times in parts):
-            raise ValueError("reports cannot be fewer than 0, nor steps fewer than 1")
+            raise ValueError("reports must be at least 0, and steps at least 1")
         return cls(*composed_pairs(parts, steps)) if parts else cls(1, ((1, 1),))
 
     @property

@@ -224,7 +224,7 @@ def _counted(mechanism: BlockMechanism, chosen: NDArray[np.int_]) -> Counts:
         held = np.rint(decoder.supported(one)).astype(np.int64)
         x = int(some[0])
         if [design.supports(y, x) for y in tried.tolist()] != held[0, tried].astype(bool).tolist():
-            raise NoDesign("the collector and a device do not agree on what a response supports")
+            raise NoDesign("collector and device disagree on what a response supports")
         yield some, held, decoder.supports(held)
 
 

@@ -89,7 +89,7 @@ def _finding(
     elif finding.exact:
         text = "none: no finite epsilon holds"
     else:
-        text = "none that could be shown: too many pairs are alike"
+        text = "none that could be determined: too many pairs are alike"
     value: dict[str, object] = {
         "epsilon": None if finding.odds is None else f"{finding.epsilon:f}",
         "odds": finding.odds and _both(finding.odds, up=True),
@@ -123,7 +123,7 @@ def _design(categories: int, incidences: "Incidences") -> list[Fact]:
     if incidences.listed:
         checked = "all rows, entry by entry"
     elif incidences.counted == categories:
-        checked = "counted for all categories and all pairs of them"
+        checked = "counted for all categories and all pairs of categories"
     else:
         checked = (
             f"counted for {incidences.counted:,} of the categories, each with all others: "

@@ -78,7 +78,7 @@ class SolutionMatrix:
             if not 1 <= len(row) <= MAX_DENSE:
                 raise InvalidMatrix(x, f"must have 1 to {MAX_DENSE} entries")
             if len(row) != self.responses:
-                raise InvalidMatrix(x, f"has {len(row)} entries, others have {self.responses}")
+                raise InvalidMatrix(x, f"has {len(row)} entries instead of {self.responses}")
             if min(row) < 0:
                 raise InvalidMatrix(x, "has a negative entry")
             if (total := sum(row)) != grid:
@@ -334,8 +334,8 @@ def certified_rows(
         if _excess(rounded, lower, delta) <= 0:
             return rounded
     raise GridTooCoarse(
-        "the grid cannot hold this matrix at this epsilon and delta; use a finer one, or raise "
-        "epsilon or delta"
+        "the grid is too coarse for this matrix at this epsilon and delta; use a finer one, or "
+        "raise them"
     )
 
 

@@ -170,7 +170,7 @@ def odds_of_lie(categories: int, lie: Number, delta: Number) -> Fraction:
     if more <= less + slack:
         return Fraction(1)
     if less == 0:
-        raise TheoremDoesNotApply("no finite epsilon holds: some response is impossible; lie more")
+        raise TheoremDoesNotApply("no finite epsilon holds: some response is impossible; raise lie")
     return (more - slack) / less
 
 
@@ -200,7 +200,7 @@ def odds_of_error(categories: int, error: Number, delta: Number) -> Fraction:
     if not 0 <= most <= 1:
         raise InvalidPrivacyParameter("error must be in [0, 1]")
     if most == 0:
-        raise TheoremDoesNotApply("without any error no finite epsilon holds; allow some")
+        raise TheoremDoesNotApply("no finite epsilon holds without any error; allow some")
     # m (1 - delta)/(E + m) <= error, solved for E; E is never below 1.
     return max(Fraction(1), m * (1 - exact_delta(delta)) / most - m)
 
@@ -266,7 +266,7 @@ def _odds(name: str, value: Number) -> Fraction:
 
 def _check_design(responses: int, supporting: int, separating: int) -> None:
     if not 1 <= separating <= supporting < responses:
-        raise ValueError("1 <= separating <= supporting < responses is needed")
+        raise ValueError("1 <= separating <= supporting < responses must hold")
 
 
 def _lie(value: Number, m: int) -> Fraction:

@@ -200,7 +200,7 @@ def privacy_curve(matrix: Mechanism, epsilons: Iterable[Number] | None = None) -
         and matrix.categories**2 * matrix.responses > _MOST_EXACT_POINTS
     ):
         raise MatrixTooLarge(
-            "there is no exact curve for so many pairs; give the epsilons of interest"
+            "no exact curve can be computed for so many pairs; give the epsilons of interest"
         )
     # The loss that dominates those of all pairs has this very curve, and its breakpoints are the
     # atoms' ratios.

@@ -42,7 +42,7 @@ _given_option = click.option(
     help='Group of those who gave these answers, such as "plan: paid".',
 )
 _share_option = click.option(
-    "--share", metavar="ANSWERS", help="Answers whose share to compare, named as for `ask share`."
+    "--share", metavar="ANSWERS", help="Answers of the share to compare, named as for `ask share`."
 )
 
 
@@ -112,10 +112,10 @@ def compare(
     if share is None and given is not None:
         raise click.UsageError("--given needs --share")
     if share is not None and quantile is not None:
-        raise click.UsageError("--share or --quantile, not both")
+        raise click.UsageError("give --share or --quantile, not both")
     if across is not None:
         if what != PREVIOUS or epoch is not None:
-            raise click.UsageError("--across chooses the epochs: name no others")
+            raise click.UsageError("--across chooses the epochs, so omit other epochs")
         what = ACROSS + across
     answers, group = (
         None if text is None else asked_answers(text, survey.manifest) for text in (share, given)
@@ -165,7 +165,7 @@ def ahead(figures: Figures, answer: str, other: str) -> None:
     help="Number of leading answers; by default 3, or all but one if there are fewer.",
 )
 @click.option(
-    "--question", default="", help="Question whose answers to rank, if there are several."
+    "--question", default="", help="Question to rank the answers of, if there are several."
 )
 @figures_argument
 def leaders(figures: Figures, count: int | None, question: str) -> None:
@@ -210,8 +210,8 @@ def trend(
             figures = list(series.figures(*groups))
             if len(figures) > _MOST_TABLES:
                 raise click.ClickException(
-                    f"{len(figures):,} answers are too many to show: name some with --share, or "
-                    f"use --json or --csv"
+                    f"{len(figures):,} answers are too many to show; name some with --share, or "
+                    "use --json or --csv"
                 )
             return series_document(series, figures, *groups)
 
@@ -232,6 +232,6 @@ def trend(
 @epoch_option("newest with data")
 @json_option
 def reveals(survey: "SurveyFigures", epoch: str | None, honest: float, *, as_json: bool) -> None:
-    """Show how much the figures reveal about one device, and on what assumptions."""
+    """Show how much the figures reveal about one device, and under which assumptions."""
     histogram = survey.histogram(asked_epochs(survey.manifest, epoch))
     show(histogram.revealed(honest=honest).document(), as_json=as_json)

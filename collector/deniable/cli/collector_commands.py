@@ -53,7 +53,7 @@ def running_collector(directory: Path, **settings: str) -> Iterator[subprocess.P
         try:
             assert process.stdout is not None
             if "listening" not in process.stdout.readline():
-                raise click.ClickException("the collector did not start; see its message above")
+                raise click.ClickException("the collector did not start; see the message above")
             yield process
         finally:
             process.terminate()
@@ -94,7 +94,7 @@ def init(directory: Path, origin: str | None, port: int | None, authority_key: P
         port = _PORT if local is None else int(local[1])
     if origin is None and port == 0:
         raise click.BadParameter(
-            "with port 0, give the origin at which devices reach it", param_hint="--origin"
+            "with port 0, give the --origin at which devices reach it", param_hint="--origin"
         )
     reached = f"http://127.0.0.1:{port}" if origin is None else origin
     public_key = create_collector(directory, reached, port, key_file, EXAMPLE)
@@ -120,7 +120,7 @@ def init(directory: Path, origin: str | None, port: int | None, authority_key: P
     help="Number of processes that serve the port.  [default: `workers` in collector.toml]",
 )
 def serve(directory: Path, workers: int | None) -> None:
-    """Run the collector until SIGTERM or Ctrl-C; neither loses anything."""
+    """Run the collector until SIGTERM or Ctrl-C; neither loses reports."""
     # The server takes a second to import: no other command needs it.
     from deniable.server import WorkersFailed, configure_logging, run_in_loop, serve_with_workers
     from deniable.server import serve as serve_alone

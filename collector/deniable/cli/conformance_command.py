@@ -40,7 +40,7 @@ def conformance(ctx: click.Context, command: str, rules: tuple[str, ...], *, as_
     try:
         said = hello(command)
     except AdapterBroke as error:
-        raise click.ClickException(f"the device does not answer: {error}") from error
+        raise click.ClickException(f"the device does not respond: {error}") from error
     with progress("scenarios", len(scenarios_of(chosen))) as done:
         played = play_all(command, said["offers"], chosen, lambda: done(1))
     judgements = judge(played, chosen)

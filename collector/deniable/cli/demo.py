@@ -65,9 +65,9 @@ def demo_document(
         f"runs); the largest error is {100 * worst:.1f} percentage points.",
         f"{UNBIASED}.",
         "",
-        "What the collector could learn about one person: their one report shifts its odds "
-        "between any two answers by a factor of at most "
-        f"{upper_text(privacy.odds, 4)} (e^{upper_text(privacy.epsilon, 4)} : 1).",
+        "The collector learns little about one person: their one report changes its odds between "
+        f"any two answers by a factor of at most {upper_text(privacy.odds, 4)} "
+        f"(e^{upper_text(privacy.epsilon, 4)} : 1).",
     ]
     columns = [
         Column("category", "answer"),

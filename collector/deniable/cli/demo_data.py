@@ -29,7 +29,7 @@ class DemoSurvey:
         everyone = [category for category, count in counts.items() for _ in range(count)]
         wanted = devices or self.devices or len(everyone)
         if wanted > len(everyone):
-            raise ValueError(f"the data have {len(everyone):,} answers; ask for fewer devices")
+            raise ValueError(f"there are only {len(everyone):,} answers; choose fewer devices")
         return random.SystemRandom().sample(everyone, wanted)
 
 

@@ -54,9 +54,9 @@ def _ask_if_ready(directory: Path) -> None:
         place = f"{local_address(config)}:{config.port}"
         reason = getattr(error, "strerror", None) or type(error).__name__
         raise click.ClickException(
-            f"{place} does not answer ({reason}); is deniable serve running?"
+            f"{place} does not respond ({reason}); is deniable serve running?"
         ) from error
     if finding.status is Status.FAIL:
         raise click.ClickException(f"{finding.text}; see deniable doctor")
-    warning = f": {finding.text}; its log says why" if finding.status is Status.WARN else ""
+    warning = f": {finding.text}; its log gives the reason" if finding.status is Status.WARN else ""
     click.echo(f"ready{warning}")

@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 @click.option(
     "--view",
     type=click.Choice(VIEWS),
-    help="View of the estimates. All but unbiased show possible shares, with a bias.  [default: "
-    "unbiased; projected if noise alone makes some of more than ten answers negative, except "
-    "with --json and --csv]",
+    help="View of the estimates. All except unbiased show possible shares, with a bias.  "
+    "[default: unbiased; projected if noise alone makes some of more than ten answers "
+    "negative, except with --json and --csv]",
 )
 @click.option(
     "--top",
@@ -69,10 +69,10 @@ def hist(
     from deniable.presenting.fields import histogram_csv
 
     if top is not None and form != "text":
-        raise click.UsageError("--json and --csv have all answers, with both intervals")
+        raise click.UsageError("--json and --csv always include all answers, with both intervals")
     chosen = View(view or VIEWS[0])
     if chosen is not View.UNBIASED and survey.manifest.values is not None:
-        raise ValueError("a numeric survey has only the unbiased view")
+        raise ValueError("only the unbiased view exists for a numeric survey")
     histogram = survey.histogram(asked_epochs(survey.manifest, epoch), level=level)
     show_figures(
         form,
@@ -87,7 +87,7 @@ _STATUSES: Final = {False: 0, None: 1, True: 2}
 
 
 @click.command(
-    cls=FindingCommand, short_help="Show by exit status whether a figure is beyond a limit."
+    cls=FindingCommand, short_help="Report whether a figure is beyond a limit, as an exit status."
 )
 @click.argument("name")
 @reading_options

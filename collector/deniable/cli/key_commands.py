@@ -39,7 +39,7 @@ def authority() -> None:
     """The key that signs manifests, and its rotation."""
 
 
-@authority.command("show", short_help="Show which key apps pin, and which one signs now.")
+@authority.command("show", short_help="Show the key that apps pin, and the key that signs now.")
 @directory_option
 def show_authority(directory: Path) -> None:
     """Show which key apps pin, how it was rotated, and which one signs now."""
@@ -59,7 +59,7 @@ def _whereabouts(file: Path, public_key: bytes) -> str:
         beside = read_authority_key(file).public_key == public_key
     except KeyFileError:
         beside = False
-    return str(file) if beside else "not beside the collector's directory"
+    return str(file) if beside else "not next to the collector's directory"
 
 
 @authority.command("rotate", short_help="Hand over to a new key.")
@@ -67,7 +67,7 @@ def _whereabouts(file: Path, public_key: bytes) -> str:
 @click.option(
     "--authority-key",
     type=a_file,
-    help="The private key that signs now.  [default: where init or authority rotate put it]",
+    help="The private key that signs now.  [default: the file that init or authority rotate wrote]",
 )
 @click.option(
     "--new-key",
@@ -117,13 +117,13 @@ def rotate_authority(
 authority_key_option = click.option(
     "--authority-key",
     type=a_file,
-    help="The authority's private key.  [default: where init or authority rotate put it]",
+    help="The authority's private key.  [default: the file that init or authority rotate wrote]",
 )
 
 
 @click.group()
 def gateway() -> None:
-    """Keys with which the collector opens requests from a relay."""
+    """Keys that open requests from a relay."""
 
 
 @gateway.command("new", short_help="Make the first key, which creates the gateway.")
@@ -169,7 +169,7 @@ def rotate_gateway(
     listed = file.opened(chain)
     key_file, signer = read_newest_key(directory, authority_key, chain[-1])
     if drop_older:
-        confirm(yes, "Cut off devices that know only the present gateway keys?")
+        confirm(yes, "Cut off devices that know only the current gateway keys?")
         file = GatewayFile(file.signed, file.private_bytes, {})
         surveys = []
     _keep(config, rotated_gateway(file, listed, signer, surveys, time.time()), chain, key_file)

@@ -34,7 +34,7 @@ from deniable.stores import Note, Seal, Store, check_note
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-_HELD_BACK: Final = "not all are shown: fewer than minimum_reports came after those shown"
+_HELD_BACK: Final = "not all are shown: fewer than minimum_reports arrived after those shown"
 
 
 def _which_survey(command: Command) -> Command:
@@ -58,7 +58,7 @@ def _now() -> int:
 def seal(
     name: str, survey_id: str | None, directory: Path, epoch: int, early: bool, yes: bool
 ) -> None:
-    """Seal EPOCH of NAME for good: it accepts no more reports, whatever the clocks show.
+    """Seal EPOCH of NAME for good: it accepts no more reports, even if a clock is set back.
 
     A running server does this itself once the epoch and its grace are over.
     """
@@ -73,7 +73,7 @@ def seal(
         if _now() < closes and not early:
             raise click.ClickException(
                 f"epoch {epoch} accepts reports until {instant_text(closes)}; --early refuses "
-                "any that come later"
+                "reports that arrive later"
             )
         confirm(yes, f"Seal epoch {epoch} of {_called(manifest)} for good?")
         made = await store.seal(manifest.survey_id, epoch, _now())
@@ -122,7 +122,7 @@ def _plain(made: Seal) -> dict[str, object]:
 def prune(name: str, survey_id: str | None, directory: Path, epoch: int, yes: bool) -> None:
     """Erase the receipts of EPOCH of NAME; its counts stay.
 
-    This is possible 24 hours after its seal. A running server does it by itself.
+    This is possible 24 hours after its seal. A running server does this itself.
     """
     config = Config.load(directory)
 
@@ -166,7 +166,7 @@ def distrust_issuer(issuer: str, directory: Path, yes: bool) -> None:
     """Refuse all further reports that ISSUER vouches for.
 
     ISSUER is a certifying issuer's public key (64 hex digits), or a blind issuer's host name. This
-    is final, in every survey. Counted reports stay; histograms show their number.
+    is final and applies to every survey. Counted reports stay; histograms show their number.
     """
     config = Config.load(directory)
     if len(issuer) == 64 and not set(issuer) - set("0123456789abcdef"):
@@ -187,7 +187,7 @@ def distrust_issuer(issuer: str, directory: Path, yes: bool) -> None:
         if not listed:
             # No report of it is accepted anyway; so the name was probably mistyped.
             raise click.ClickException(
-                "no published survey names this issuer; is the name or key right?"
+                "no published survey names this issuer; is the name or key correct?"
             )
         if issuer_id not in await store.distrusted():
             confirm(yes, f"Distrust this issuer of {', '.join(listed)} for good?")
@@ -279,8 +279,8 @@ def note(
             await store.add_note(name, made)
         elif not await store.remove_note(name, made):
             raise click.ClickException(
-                "there is no such note; see: deniable survey note NAME --list,"
-                " and give its time and text"
+                "there is no such note; give its time and text as shown by: deniable survey note "
+                "NAME --list"
             )
 
     with_store(config, work)

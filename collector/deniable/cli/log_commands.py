@@ -38,14 +38,14 @@ authority_key_option = click.option(
 )
 
 
-@click.command(short_help="Show the log, and who has cosigned it.")
+@click.command(short_help="Show the log and its cosigners.")
 @directory_option
 @authority_key_option
 @click.pass_context
 def show(ctx: click.Context, directory: Path, authority_key: Path | None) -> None:
-    """Show how many entries the log has, and which witnesses cosigned its newest checkpoint.
+    """Show the log's size, and which witnesses cosigned its newest checkpoint.
 
-    The exit status is 1 if the store's log lacks anything that was signed.
+    The exit status is 1 if a signed entry is missing from the store's log.
     """
     config = Config.load(directory)
 
@@ -81,8 +81,8 @@ def show(ctx: click.Context, directory: Path, authority_key: Path | None) -> Non
 def policy(directory: Path, authority_key: Path | None) -> None:
     """Print the policy that an app pins: the log's key, the witnesses and how many must cosign.
 
-    Client(log_policy=…) takes it (C2SP tlog-policy). The witnesses are those of the setting
-    `witnesses`, of which more than half must cosign.
+    Client(log_policy=…) accepts it (C2SP tlog-policy). The witnesses are those in the setting
+    `witnesses`; more than half of them must cosign.
     """
     config = Config.load(directory)
     if not config.witnesses:
@@ -91,7 +91,7 @@ def policy(directory: Path, authority_key: Path | None) -> None:
     async def work(store: Store) -> str:
         held = PublicLog(await store.log())
         if held.newest is None:
-            raise click.ClickException("there is no log yet: deniable survey publish makes it")
+            raise click.ClickException("there is no log yet: deniable survey publish creates it")
         named, origin = held.newest.checkpoint.origin, log_origin(config.origin)
         if named != origin:
             raise click.ClickException(
@@ -110,7 +110,7 @@ def policy(directory: Path, authority_key: Path | None) -> None:
 @authority_key_option
 @click.pass_context
 def cosign_log(ctx: click.Context, directory: Path, authority_key: Path | None) -> None:
-    """Ask the witnesses to cosign the newest checkpoint; exit with 1 if too few have.
+    """Ask the witnesses to cosign the newest checkpoint; exit with 1 if too few do.
 
     It needs no private key; if the log's key is here, the record beside it is updated. A running
     server serves the new cosignatures at once.
@@ -135,9 +135,7 @@ def cosign_log(ctx: click.Context, directory: Path, authority_key: Path | None) 
         if isinstance(answer.refusal, NotCosigned) and answer.refusal.status in {403, 404}:
             click.echo("  ask its operator to watch the log under the key that log show prints")
         elif answer.claims_more:
-            click.echo(
-                "  it has cosigned a history that this log does not extend; see deniable doctor"
-            )
+            click.echo("  it cosigned a history that this log does not extend; see deniable doctor")
     click.echo(f"cosigned   {cosigned_text(config, held)}")
     if not witnesses_of(config).are_enough(held.newest):
         ctx.exit(1)
@@ -149,7 +147,7 @@ def cosign_log(ctx: click.Context, directory: Path, authority_key: Path | None) 
 def export(copy: Path, directory: Path) -> None:
     """Write the log's static files into DIR, for a mirror or a web server.
 
-    Run again, it writes only what is new.
+    A later run writes only new files.
     """
     held = with_store(Config.load(directory), _read)
     written = write_files(held, copy)
@@ -158,12 +156,12 @@ def export(copy: Path, directory: Path) -> None:
     )
 
 
-@click.command("recover", short_help="Restore entries that the store's log has lost.")
+@click.command("recover", short_help="Restore entries missing from the store's log.")
 @click.argument("source", metavar="FROM")
 @directory_option
 @authority_key_option
 def recover_log(source: str, directory: Path, authority_key: Path | None) -> None:
-    """Restore the entries that the store's log has lost, from a URL or a directory FROM.
+    """Restore entries that are missing from the store's log, from a URL or a directory FROM.
 
     Use it for a store that was restored from a backup. The entries must be signed by the log's key
     and extend what the store, the record beside the key and the witnesses have. Restored surveys
@@ -192,7 +190,7 @@ def new_key(directory: Path, authority_key: Path | None, yes: bool) -> None:
 
     Move a stolen key away first.
 
-    Until an update brings the new policy, apps that pin the former key refuse what is published
+    Until an update brings the new policy, apps that pin the former key refuse surveys published
     from now on. Witnesses need the new key, too.
     """
     config = Config.load(directory)
@@ -245,8 +243,8 @@ def _record_text(authority_key: Path, held: PublicLog, newest: SignedCheckpoint)
         return "is behind; deniable log cosign brings it up to date" if behind else ""
     size = record.checkpoint.size
     if size > held.size:
-        return f"has {entries_text(size)}, not all of which the store has{_RECOVER}"
-    return f"has another history, of {entries_text(size)}{_FORK}"
+        return f"has {entries_text(size)}, some of which the store lacks{_RECOVER}"
+    return f"has a different history, of {entries_text(size)}{_FORK}"
 
 
 async def _read(store: Store) -> PublicLog:

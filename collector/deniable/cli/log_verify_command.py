@@ -28,7 +28,7 @@ class _Verifying(FindingCommand):
 @click.option(
     "--policy",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="File of the logs and witnesses that an app pins.",
+    help="File with the log and witnesses that an app pins.",
 )
 @click.option(
     "--log-key", metavar="KEY", help="Key of the log, as `deniable log policy` prints it."
@@ -41,12 +41,12 @@ class _Verifying(FindingCommand):
 @click.option(
     "--remember",
     type=a_file,
-    help="File that holds the last visit; compared with this one, and then updated.",
+    help="File with the previous visit; it is compared with this one and then updated.",
 )
 @click.option(
     "--acknowledged",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="File of the leaves whose findings you have examined, one per line.",
+    help="File with the leaves whose findings you have examined, one per line.",
 )
 @json_option
 def verify(
@@ -58,7 +58,7 @@ def verify(
     acknowledged: Path | None,
     as_json: bool,
 ) -> None:
-    """Show every question of the collector at URL, and check that none is hidden or undone.
+    """Show every question of the collector at URL, and check that none was hidden or removed.
 
     Instead of a URL you may give a directory that `deniable log export` wrote.
 
@@ -101,7 +101,7 @@ def verify(
     if trusted is None:
         if site is None:
             raise click.UsageError(
-                "a directory needs --authority, since it does not show whose it is"
+                "a directory needs --authority, since it does not show which authority's it is"
             )
         trusted, notes = site.signer(), [finding("unpinned-authority")]
     read = partial(read_file, Path(place)) if site is None else site.read
@@ -136,11 +136,11 @@ def verify(
     if result.proof is not None and trust.log_key is not None:
         folder = Path() if remember is None else remember.parent
         file = write_proof(result.proof, trust.log_key, folder)
-        click.echo(f"The proof of two faces is in {file}: keep it.", err=True)
+        click.echo(f"The proof that the log has two faces is in {file}: keep it.", err=True)
     if remember is not None and result.to_be_remembered:
         Visit(trust.log_key, trusted, checkpoint, trust.visits).again(now).save(remember)
         if visit is None:
-            click.echo(f"Remembered in {remember}: the next visit compares with this.", err=True)
+            click.echo(f"Remembered in {remember} for comparison at the next visit.", err=True)
     elif remember is not None:
         click.echo(f"Not remembered in {remember}: see the findings.", err=True)
     raise click.exceptions.Exit(STATUSES[result.worst])

@@ -97,7 +97,7 @@ directory_option = click.option(
     type=click.Path(file_okay=False, path_type=Path),
     default=".",
     envvar="DENIABLE_DIR",
-    show_default="$DENIABLE_DIR, else the current one",
+    show_default="$DENIABLE_DIR, or else the current directory",
     help="The collector's directory.",
 )
 level_option = click.option(
@@ -167,7 +167,7 @@ def form_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(command)
     def formed(*, as_json: bool, as_csv: bool, **others: Any) -> Any:
         if as_json and as_csv:
-            raise click.UsageError("--json or --csv, not both")
+            raise click.UsageError("give --json or --csv, not both")
         form: Form = "json" if as_json else "csv" if as_csv else "text"
         return command(form=form, **others)
 

@@ -15,7 +15,7 @@ from deniable.messages import InvalidManifest, Manifest
 _DEFAULT: Final = Quantity(0.05, percent=True)
 
 
-_FROM_FILE: Final = "give the survey's file for another epsilon, or another number of reports"
+_FROM_FILE: Final = "to change epsilon or the number of reports, give the survey's file"
 
 
 @click.command(
@@ -41,7 +41,7 @@ _FROM_FILE: Final = "give the survey's file for another epsilon, or another numb
 @click.option(
     "--reports",
     type=count,
-    help="Show the precision that this many reports give, and at what epsilon.",
+    help="Show the precision that this many reports give, or the epsilon that they allow.",
 )
 @click.option("--epsilon", help="Epsilon to use instead of the one in FILE.")
 @level_option
@@ -100,7 +100,7 @@ def plan(
     sizes = {"width": width, "error": error, "difference": difference}
     given = {name: size for name, size in sizes.items() if size is not None}
     if len(given) > 1:
-        raise click.UsageError("give one of --width, --error and --difference")
+        raise click.UsageError("give only one of --width, --error and --difference")
     ((what, size),) = (given or {"width": _DEFAULT}).items()
 
     pace = None
@@ -120,7 +120,7 @@ def plan(
     shares = has_shares(manifest)
     if largest_share is not None and not shares:
         raise click.UsageError(
-            "--largest-share applies to answers; a numeric survey's figure is its mean"
+            "--largest-share applies to shares, but a numeric survey's figure is its mean"
         )
     if size.number >= 1 and shares:
         raise click.ClickException(f"--{what} of a share must be below 1, such as 5%, or 0.05")
@@ -173,8 +173,8 @@ def simulate(
 ) -> None:
     """Show the figures that the survey in FILE (TOML) would get from simulated devices.
 
-    Counts are drawn by the exact law of the mechanism; estimates are shown beside the truth.
-    Another seed draws new counts.
+    Counts are drawn exactly as the mechanism would produce them; estimates are shown beside the
+    truth. A different seed draws new counts.
     """
     from deniable.estimates import decoder_of
     from deniable.publishing.numbering import draft

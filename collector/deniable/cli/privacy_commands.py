@@ -52,7 +52,7 @@ def audit(
     collector.
 
     Epsilon is for one report, rounded up. The proof is a set S of responses and two categories with
-    P(S | first) = e^epsilon P(S | second) + delta: nothing smaller holds.
+    P(S | first) = e^epsilon P(S | second) + delta: no smaller values hold.
     """
     subject = _read(file, rounding, authority)
     try:
@@ -67,10 +67,10 @@ def _read(file: Path, rounding: bool, authority: str | None) -> AuditSubject:
         data = stream.read(MAX_FILE_BYTES + 1)
     if data.startswith(_ENVELOPE):
         if rounding:
-            raise click.UsageError("--round is for CSV: a manifest's mechanism is on the grid")
+            raise click.UsageError("--round is only for CSV: the rows of a manifest sum to 1")
         return _from_manifest(file, data, authority)
     if authority is not None:
-        raise click.UsageError("--authority is for manifests: a CSV file has no signature")
+        raise click.UsageError("--authority is only for manifests: a CSV file has no signature")
     try:
         named = read_matrix(data, rounding=rounding)
     except InvalidMatrixFile as error:
@@ -93,7 +93,7 @@ def _from_manifest(file: Path, envelope: bytes, authority: str | None) -> AuditS
         raise click.ClickException(f"{file} is not a usable manifest: {error}") from error
     mechanism = manifest.mechanism
     checked = "verified" if authority else "not checked; give --authority to do so"
-    one = "" if manifest.repeat == FRESH else "; the matrix is that of one report"
+    one = "" if manifest.repeat == FRESH else "; the matrix is for one report"
     return AuditSubject(
         manifest.name,
         mechanism,
@@ -111,8 +111,8 @@ def _rows_of(manifest: "Manifest") -> Sequence[str]:
         return manifest.categories
     if manifest.mechanism.categories > sys.maxsize:
         raise click.ClickException(
-            f"{manifest.name} has too many combinations of answers to audit here; audit each of "
-            f"its questions as a separate survey"
+            f"{manifest.name} has too many combinations of answers to audit; audit each question "
+            "as a separate survey"
         )
     return CombinationLabels(manifest.dimensions)
 
@@ -139,7 +139,7 @@ def _public_key(text: str) -> bytes:
         raise click.BadParameter("must be 64 hex digits", param_hint="--authority") from error
 
 
-@click.command(short_help="Add up what several reports reveal.")
+@click.command(short_help="Add up the privacy loss of several reports.")
 @click.option("--epsilon", help="Privacy of one report.")
 @click.option("--total", help="Total epsilon of all reports, to be divided among them.")
 @click.option("--delta", default="0", show_default=True, help="Delta of one report.")
@@ -160,7 +160,7 @@ def _public_key(text: str) -> bytes:
     type=Whole(2, MAX_CATEGORIES),
     default=2,
     show_default=True,
-    help="Number of possible answers; the exact lines depend on it.",
+    help="Number of possible answers, on which the exact results depend.",
 )
 @json_option
 def budget(
@@ -172,7 +172,7 @@ def budget(
     categories: int,
     as_json: bool,
 ) -> None:
-    """Add up what several reports of one person reveal, in several ways; or divide a total.
+    """Add up the privacy loss of several reports of one person, in several ways; or divide a total.
 
     The ways: the sum of epsilons; advanced composition (Dwork, Rothblum and Vadhan 2010); the
     closed form and the optimum of Kairouz, Oh and Viswanath (2015). Randomised response, and the

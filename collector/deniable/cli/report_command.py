@@ -128,12 +128,12 @@ def _report(options: argparse.Namespace) -> int:
         raise delivery.error
     if "pending" in statuses:
         print(
-            "The collector has not accepted it yet. It is kept in the state file; run this "
-            "again to send it."
+            "The collector has not accepted the report yet. It is kept in the state file; run "
+            "this again to send it."
         )
         return 1
     if "dropped" in statuses:
-        print("The collector refused the report for good; this epoch gets no other.")
+        print("The collector refused the report for good; this epoch gets no other report.")
         return 1
     if delivery.delivered:
         print(f"Sent: one randomised response for epoch {epoch}. Your answer stayed here.")
@@ -185,7 +185,7 @@ def _as_shown(error: NotRecorded) -> NotRecorded:
     """Return the error to show; it is not a survey's fault if a different one is offered now."""
     if isinstance(error, ManifestRefused) and error.fault is ManifestFault.NOT_PINNED:
         return NotReady(
-            "the collector now offers a different survey from the one shown; nothing was sent. "
+            "nothing was sent: the collector now offers a different survey from the one shown. "
             "Run this again to see it"
         )
     return error
@@ -197,8 +197,8 @@ def _answered(client: Client, name: str) -> int | None:
         if time.time() < entry.ends:
             if entry.status == "dropped":
                 raise ReportDropped(
-                    f"epoch {entry.epoch} was decided and its report dropped ({entry.verdict}); "
-                    "the next epoch can be reported"
+                    f"epoch {entry.epoch} was decided, and its report was dropped "
+                    f"({entry.verdict}); the next epoch can be reported"
                 )
             return entry.epoch
     return None
@@ -307,7 +307,7 @@ def add_place_options(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=Path(os.environ.get("DENIABLE_DIR", ".")),
         help="directory of a collector on this machine, for its origin and authority (default: "
-        "$DENIABLE_DIR, else the current one)",
+        "$DENIABLE_DIR, or else the current directory)",
     )
     parser.add_argument("--collector", help="the collector's origin, instead of --dir")
     parser.add_argument("--authority", help="its authority's public key in hex, instead of --dir")

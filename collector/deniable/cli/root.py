@@ -109,7 +109,7 @@ COMMANDS: Final[Mapping[str, Table]] = {
     "Try it": {
         "try": (
             "try_command:try_out",
-            "Ask simulated devices your own question; see the figures.",
+            "Ask simulated devices your own question and show the figures.",
         ),
         "demo": ("demo_command:demo", "Run a complete survey on real data, on this machine."),
     },
@@ -121,7 +121,7 @@ COMMANDS: Final[Mapping[str, Table]] = {
         ),
         "privacy": (
             "root:privacy",
-            "What a matrix guarantees, and what several reports reveal.",
+            "Guarantee of a matrix; privacy loss of several reports.",
         ),
     },
     "Ask and collect (operators)": {
@@ -133,14 +133,14 @@ COMMANDS: Final[Mapping[str, Table]] = {
             "store_commands:store",
             "Check, back up, move or migrate what the collector stores.",
         ),
-        "token": ("token_commands:token", "Make, list and revoke tokens of readers."),
+        "token": ("token_commands:token", "Create, list and revoke readers' tokens."),
     },
     "Read figures (analysts)": {
         "hist": ("histogram_commands:hist", "Show the debiased histogram of a survey."),
-        "ask": ("root:ask", "Ask about a survey's figures; answers are sentences."),
+        "ask": ("root:ask", "Ask about a survey's figures; the answers are sentences."),
         "watch": (
             "histogram_commands:watch",
-            "Show by exit status whether a figure is beyond a limit.",
+            "Report whether a figure is beyond a limit, as an exit status.",
         ),
     },
     "Answer (devices and apps)": {
@@ -156,7 +156,7 @@ COMMANDS: Final[Mapping[str, Table]] = {
             "key_commands:authority",
             "The key that signs surveys, and its rotation.",
         ),
-        "issuer": ("issuer_commands:issuer", "Keys of issuers, who vouch for devices."),
+        "issuer": ("issuer_commands:issuer", "Keys of issuers, which vouch for devices."),
         "gateway": ("key_commands:gateway", "Keys that open requests from a relay."),
         "log": ("root:log", "The public log of all questions ever asked."),
     },
@@ -198,14 +198,14 @@ LOG_COMMANDS: Final = {
     "export": ("log_commands:export", "Write the log's files into DIR."),
     "new-key": ("log_commands:new_key", "Replace the log's key after a loss or theft."),
     "policy": ("log_commands:policy", "Print the policy that an app pins."),
-    "recover": ("log_commands:recover_log", "Restore entries that the store's log has lost."),
-    "show": ("log_commands:show", "Show the log, and who has cosigned it."),
+    "recover": ("log_commands:recover_log", "Restore entries missing from the store's log."),
+    "show": ("log_commands:show", "Show the log and its cosigners."),
     "verify": ("log_verify_command:verify", "Show and check all questions ever asked."),
 }
 
 PRIVACY_COMMANDS: Final = {
     "audit": ("privacy_commands:audit", "Show what a matrix guarantees, with the proof."),
-    "budget": ("privacy_commands:budget", "Add up what several reports reveal."),
+    "budget": ("privacy_commands:budget", "Add up the privacy loss of several reports."),
 }
 
 
@@ -278,6 +278,6 @@ class FindingCommand(click.Command):
                 line = expected_line(error)
                 if line is None:
                     traceback.print_exception(error)
-                failure = click.ClickException(line or "an unexpected error; please report it")
+                failure = click.ClickException(line or "unexpected error; please report it")
             failure.show()
             raise click.exceptions.Exit(UNKNOWN) from error

@@ -38,7 +38,7 @@ _COLUMNS: Final = (
     "--list",
     "listed",
     is_flag=True,
-    help="List the links that were not revoked; without NAME, for all surveys.",
+    help="List the links that are not revoked; without NAME, those of all surveys.",
 )
 @click.option("--revoke", metavar="ID", help="Revoke the link whose id begins with ID, at once.")
 @json_option
@@ -54,13 +54,13 @@ def link(
 ) -> None:
     """Make a link to the figures of NAME and print it once; or list links, or revoke one.
 
-    A link shows the figures of all surveys of this name as if they were public, and nothing else. A
-    running server accepts it at once.
+    A link gives access to the figures of all surveys of this name, and to nothing else. A running
+    server accepts it at once.
     """
     if not label.isprintable():
         raise click.BadParameter("must have no control characters", param_hint="--label")
     if listed and revoke is not None:
-        raise click.UsageError("--list or --revoke, not both")
+        raise click.UsageError("give --list or --revoke, not both")
     config, now = Config.load(directory), time.time()
 
     if listed:

@@ -99,7 +99,7 @@ class Place:
         if self.authority is None:
             raise click.UsageError(
                 "--collector needs --authority: the public key that `deniable authority show` "
-                "prints, or a file of `deniable survey export`"
+                "prints, or a file written by `deniable survey export`"
             )
         file = Path(self.authority)
         token = None
@@ -125,15 +125,15 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
         **others: Any,
     ) -> Any:
         if collector is None and (token_file or authority):
-            raise click.UsageError("--token-file and --authority belong to --collector")
+            raise click.UsageError("--token-file and --authority require --collector")
         return command(place=Place(directory, collector, token_file, authority), **others)
 
     for option in (
         click.option(
             "--authority",
             metavar="KEY",
-            help="Authority key that must have signed what --collector serves: 64 hex digits, or "
-            "a file of `survey export`.",
+            help="Authority key that must have signed the surveys of --collector: 64 hex digits, "
+            "or a file written by `survey export`.",
         ),
         click.option("--token-file", type=a_file, help="File that holds an analyst's token."),
         click.option(

@@ -84,8 +84,8 @@ def restore_store(file: Path, directory: Path) -> None:
     click.echo(f"store     {store_text(config)}")
     if others:
         click.echo(
-            f"warning   {others} surveys are signed by another authority, and not offered: is"
-            " `authority` in collector.toml the key that apps pin?"
+            f"warning {others} surveys are not offered, since another authority signed them: is "
+            "`authority` in collector.toml the key that apps pin?"
         )
 
 

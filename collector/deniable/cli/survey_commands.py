@@ -50,19 +50,19 @@ _MOST_ANSWERS: Final = 200
 @click.option(
     "--authority-key",
     type=a_file,
-    help="The authority's private key.  [default: where init or authority rotate put it]",
+    help="The authority's private key.  [default: the file that init or authority rotate wrote]",
 )
 @click.option(
     "--after-epoch",
     type=Whole(-1),
     default=-1,
     metavar="EPOCH",
-    help="Number epochs after this one, the last that a lost store's surveys reached.",
+    help="Last epoch number used by a lost store's surveys; numbering continues after it.",
 )
 @click.option(
     "--hardly-private",
     is_flag=True,
-    help=f"Allow an epsilon above {MOST_EPSILON}, at which one report hides hardly anything.",
+    help=f"Allow an epsilon above {MOST_EPSILON}, where one report hides hardly anything.",
 )
 @click.option("--dry-run", is_flag=True, help="Show what would be published; store nothing.")
 def publish(
@@ -76,8 +76,8 @@ def publish(
 ) -> None:
     """Sign the survey in FILE (TOML) and publish it; a running server offers it at once.
 
-    Publishing a name again makes a successor: a separate survey with its own figures. The previous
-    one continues for apps whose declaration the new one does not fit.
+    Publishing a name again creates a successor: a separate survey with its own figures. The
+    previous one continues for apps that cannot answer the new one.
     """
     # It calculates with numpy, for which --help does not wait.
     from deniable.publishing.publish import publish as sign_and_publish
@@ -219,11 +219,11 @@ def _in_python(value: object) -> str:
 @click.option(
     "--relayed",
     is_flag=True,
-    help="Describe an app that reports through a relay.  [default: by relayed_from in --dir]",
+    help="Describe an app that reports through a relay.  [default: see relayed_from]",
 )
 @program_option("--html", "as_html", "Print a standalone HTML page instead of Markdown.")
 def notice(name: str, survey_id: str | None, place: Place, *, relayed: bool, as_html: bool) -> None:
-    """Print the notice of NAME: what it collects, who sees it, and how to stop, in plain words."""
+    """Print a plain notice for NAME: the data collected, who sees them, and how to stop."""
     with place.source() as source:
         manifest = find_version(name, source.manifests(name), survey_id)
     relayed = relayed or place.relays(manifest)
@@ -246,12 +246,12 @@ def notice(name: str, survey_id: str | None, place: Place, *, relayed: bool, as_
 @reading_options
 @click.option("--out", type=a_file, help="File to write.  [default: standard output]")
 def export(name: str, place: Place, out: Path | None) -> None:
-    """Write the newest survey NAME as one file: declaration, signed manifest, origin, authority.
+    """Write the newest survey of NAME to one file: declaration, signed manifest, origin, authority.
 
-    An app reads it with Survey.bundled, and needs to fetch nothing before its first report.
+    An app reads it with Survey.bundled and need not fetch anything before its first report.
     """
     if is_simulated(name):
-        raise click.ClickException(f"{name!r} is simulated: no app answers it")
+        raise click.ClickException(f"{name!r} is simulated, so no app answers it")
     bundle = _bundle(place, name)
     _warn_of_unwitnessed(place, bundle)
     if out is None:

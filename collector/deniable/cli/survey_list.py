@@ -110,7 +110,7 @@ def epochs_document(
 @reading_options
 @json_option
 def list_surveys(place: Place, *, as_json: bool) -> None:
-    """List the published surveys and their states, the newest of each name first."""
+    """List the published surveys and their states, with the newest of each name first."""
     with place.source() as source:
         document = surveys_document(source, time.time())
     show_rows(document, as_json=as_json)

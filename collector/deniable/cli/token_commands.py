@@ -32,7 +32,7 @@ _COLUMNS: Final = (
 
 @click.group()
 def token() -> None:
-    """Tokens, with which analysts and operators read figures; each link also has one."""
+    """Tokens that let analysts and operators read figures; each link also has one."""
 
 
 @token.command()
@@ -105,7 +105,7 @@ def find_token(tokens: Iterable[Token], identifier: str) -> Token:
         raise click.ClickException("there is no such token; see: deniable token list")
     if len(matches) > 1:
         raise click.ClickException(
-            f"{len(matches)} ids begin with this; give more digits (deniable token list)"
+            f"{len(matches)} ids begin with these digits; give more (see deniable token list)"
         )
     return matches[0]
 

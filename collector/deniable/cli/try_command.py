@@ -35,7 +35,7 @@ _LONGEST: Final = 40
 _DAY: Final = 86_400
 
 
-@click.command("try", short_help="Ask simulated devices your own question; see the figures.")
+@click.command("try", short_help="Ask simulated devices your own question and show the figures.")
 @click.argument("question")
 @click.argument("answers", nargs=-1, required=True)
 @click.option("--epsilon", default="1", show_default=True, help="Privacy of one report.")
@@ -46,14 +46,15 @@ _DAY: Final = 86_400
     show_default=True,
     help="Number of devices that report in each of four weeks.",
 )
-@click.option("--no-browser", is_flag=True, help="Print where the page is; open no browser.")
+@click.option("--no-browser", is_flag=True, help="Print the page's address; open no browser.")
 def try_out(
     question: str, answers: tuple[str, ...], epsilon: str, devices: int, *, no_browser: bool
 ) -> None:
-    """Ask simulated devices QUESTION, with these ANSWERS; see the figures on a page.
+    """Ask simulated devices QUESTION, with these ANSWERS, and show the figures on a page.
 
     A collector runs in a temporary directory until Ctrl-C. Four weeks are simulated at once. The
-    answers are invented: the first is the most common at first, and the last gains each week.
+    simulated answers are invented: the first is the most common initially, and the last gains each
+    week.
     """
     from deniable.cli.collector_commands import made_collector, running_collector
 
@@ -76,7 +77,7 @@ def try_out(
             try:
                 process.wait()
             except KeyboardInterrupt:
-                click.echo("stopped; nothing was kept")
+                click.echo("stopped; nothing was saved")
 
 
 def _survey_file(question: str, answers: tuple[str, ...], epsilon: str) -> tuple[str, str]:

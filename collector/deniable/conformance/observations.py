@@ -166,9 +166,7 @@ def _draws(sent: list[Sent], rule: str) -> Iterator[Conviction]:
         in_order = sorted(of_name)
         for first, second in pairwise(in_order):
             if second[0] < first[1] and first[2] != second[2]:
-                yield Conviction(
-                    rule, f"two manifests of {name!r} were both reported for the same time"
-                )
+                yield Conviction(rule, f"two manifests of {name!r} got reports for the same time")
 
 
 def _followed(sent: list[Sent], log: Log) -> Iterator[Conviction]:
@@ -180,11 +178,11 @@ def _followed(sent: list[Sent], log: Log) -> Iterator[Conviction]:
 
 def _calls(log: Log) -> Iterator[Conviction]:
     if any(request.during == "report" for request in log.requests):
-        yield Conviction("D6", "a request came while report was called")
+        yield Conviction("D6", "a request arrived during the call of report")
     if any(not request.consented for request in log.requests):
-        yield Conviction("D7", "a request came though the user had not agreed")
+        yield Conviction("D7", "a request arrived although the user had not agreed")
     if any(request.during == "open" for request in log.requests):
-        yield Conviction("D7", "a request came while the app was starting")
+        yield Conviction("D7", "a request arrived while the app was starting")
 
 
 def _reports(log: Log, sent: list[Sent]) -> Iterator[Conviction]:
@@ -211,7 +209,7 @@ def _reports(log: Log, sent: list[Sent]) -> Iterator[Conviction]:
         report, manifest = one.signed.report, one.manifest
         in_domain = report.response < manifest.mechanism.responses
         if not (in_domain and report.epoch < manifest.schedule.epochs):
-            yield Conviction("report", "a response or epoch beyond the survey's")
+            yield Conviction("report", "a response or epoch that the survey does not have")
         if manifest.enrolment.mode != "blind" and one.signed.credential is not None:
             yield Conviction("report", "a credential in an open survey")
         elif manifest.enrolment.mode == "blind" and not _vouched(one):
@@ -247,10 +245,10 @@ def _requests(log: Log) -> Iterator[Conviction]:
             yield Conviction("D7", f"a request with the header {name}")
     strange = {r.path for r in log.requests if not r.path.startswith(_PATHS)}
     if strange:
-        yield Conviction("D8", f"a request for {min(strange)}, which is no path of the protocol")
+        yield Conviction("D8", f"a request for {min(strange)}, which is not a path of the protocol")
     longer = {r.path for r in log.requests if not _WHOLE.fullmatch(r.path)} - strange
     if longer:
-        yield Conviction("D7", f"a request for {min(longer)}, more than the protocol's path")
+        yield Conviction("D7", f"a request for {min(longer)}, longer than the protocol's path")
 
 
 def _sends(sent: list[Sent], *, steady: bool) -> Iterator[Conviction]:
@@ -263,7 +261,7 @@ def _sends(sent: list[Sent], *, steady: bool) -> Iterator[Conviction]:
         gaps = [later - earlier for earlier, later in pairwise(at[1:])]
         if steady and gaps and min(gaps) < _DAY - _SLACK:
             hours = min(gaps) / 3600
-            yield Conviction("D8", f"a third or later send came {hours:.2f} hours after another")
+            yield Conviction("D8", f"a third or later send arrived {hours:.2f} hours after another")
 
 
 def _fetches(log: Log) -> Iterator[Conviction]:
@@ -274,4 +272,4 @@ def _fetches(log: Log) -> Iterator[Conviction]:
             counts[request.device, request.survey, day] += 1
     worst = max(counts.values(), default=0)
     if worst > MOST_FETCHES:
-        yield Conviction("D10", f"{worst} requests for one survey's manifests in a day")
+        yield Conviction("D10", f"{worst} requests for the manifests of one survey in a day")

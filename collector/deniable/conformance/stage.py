@@ -108,7 +108,7 @@ class Stage(HostileOperator):
         """Report an answer that has to be recorded."""
         if (outcome := self.report(name, answer)) != "recorded":
             why = f", because: {self._why}" if self._why else ""
-            raise Unjudgeable(f"{name!r} was to be reported, and report said {outcome!r}{why}")
+            raise Unjudgeable(f"a report to {name!r} was due, but report returned {outcome!r}{why}")
 
     def kill_in_report(self, name: str, seconds: float) -> None:
         """Kill the device some time after its call of report."""
@@ -236,21 +236,21 @@ def written_forms(needle: bytes) -> Iterator[bytes]:
 
 RULES: Final = {
     "works": "accepts an honest survey, and reports it once",
-    "D1": "the app's declaration decides what is asked, and no answer decides whether a report is "
-    "made",
-    "D2": "manifests are refused that the declaration, the signature or the order forbid",
-    "D3": "one response per name and epoch, whatever clocks and manifests say, within a lifetime",
-    "D4": "no refusal and no change of consent makes an epoch undecided",
-    "D5": "what is decided outlives a kill; copies, backups and lost states decide nothing again",
-    "D6": "a call of report makes no request",
-    "D7": "requests share nothing that tells devices apart, and never come at a launch",
-    "D8": "only recognised answers count; a report is sent at most six times",
-    "D9": "what is delivered and past its grace is erased from disk",
-    "D10": "no answer makes a device fetch more often",
-    "D12": "consent covers what was shown, and no more",
+    "D1": "the app's declaration decides which questions are asked; no answer decides whether a "
+    "report is made",
+    "D2": "refuses manifests with a wrong declaration, signature or order",
+    "D3": "one response per name and epoch, with any clocks and manifests, within a lifetime",
+    "D4": "refusals and changes of consent never make an epoch undecided",
+    "D5": "decisions survive a kill; copies, backups and lost states never decide an epoch again",
+    "D6": "calling report never makes a request",
+    "D7": "requests do not distinguish devices, and are never sent at a launch",
+    "D8": "only recognised replies count; a report is sent at most six times",
+    "D9": "delivered reports past their grace are erased from disk",
+    "D10": "no reply makes a device fetch more often",
+    "D12": "consent covers only the terms that were shown",
     "D13": "a relay is never bypassed",
-    "blind": "of several blind surveys, an epoch has one, drawn before any answer",
-    "log": "a device that pins witnesses uses no manifest that too few of them saw",
+    "blind": "of several blind surveys, one is drawn for each epoch before any answer",
+    "log": "a device that pins witnesses uses only manifests that enough of them saw",
     "report": "reports are canonical, signed, in their domain, under keys of their own",
     "noise": "responses follow the survey's matrix",
 }

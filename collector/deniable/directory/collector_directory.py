@@ -97,7 +97,7 @@ def create_collector(
     check_origin(origin)
     config_file = directory / CONFIG_FILE
     if config_file.exists():
-        raise FileExistsError(f"{config_file} exists; an existing collector is never overwritten")
+        raise FileExistsError(f"{config_file} already exists; a collector is never overwritten")
     check_outside(key_file, directory)
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     key = create_key_file(key_file)
@@ -164,7 +164,7 @@ def with_store(
 def check_store(config: Config) -> None:
     """Raise InvalidConfig if there is no store: a misspelt path must not create an empty one."""
     if isinstance(config.store, Path) and not config.store.exists():
-        raise InvalidConfig(f"{config.store} does not exist; is `store` in collector.toml right?")
+        raise InvalidConfig(f"{config.store} does not exist; is `store` in collector.toml correct?")
 
 
 def store_text(config: Config) -> str:

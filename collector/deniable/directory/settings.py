@@ -166,8 +166,8 @@ def _witnesses(value: list[str]) -> "tuple[Witness, ...]":
     longest = max(len(one.key.name.encode()) for one in witnesses)
     if len(witnesses) > _MOST_WITNESSES or longest > _LONGEST_NAME:
         raise ValueError(
-            f"must be at most {_MOST_WITNESSES}, with names of at most {_LONGEST_NAME} bytes, or "
-            f"devices refuse the proofs"
+            f"must be at most {_MOST_WITNESSES}, with names of at most {_LONGEST_NAME} bytes: "
+            "devices refuse longer proofs"
         )
     return witnesses
 
@@ -233,13 +233,13 @@ class Config:
     )
     board: tuple[str, ...] = _setting(
         [],
-        "surveys that the first page shows, in this order, with the others folded below; empty "
-        "for all",
+        "surveys that the first page shows, in this order, with all others collapsed below; "
+        "empty for all",
         lambda value: tuple(dict.fromkeys(_texts(value))),
     )
     cross_origins: frozenset[str] = _setting(
         [],
-        "origins whose pages may show public surveys: read figures, frame cards; * for any",
+        "origins whose pages may read public figures and frame cards; * for any",
         _origins,
     )
     upload_origins: frozenset[str] = _setting(
@@ -248,23 +248,23 @@ class Config:
     workers: int = _setting(1, "processes that share the port", _between(1, 256))
     address_rate: float = _setting(
         1_000.0,
-        "reports a second that each worker accepts from one address; 0 for no limit",
+        "reports per second that each worker accepts from one address; 0 for no limit",
         _between(0, math.inf),
     )
     issuer_rate: float = _setting(
         0.0,
-        "reports a second that each worker accepts for one issuer; 0 for no limit",
+        "reports per second that each worker accepts from one issuer's devices; 0 for no limit",
         _between(0, math.inf),
     )
     trusted_proxies: tuple[Network, ...] = _setting(
-        [], "addresses or networks of proxies whose X-Forwarded-For is believed", _networks
+        [], "addresses or networks of proxies whose X-Forwarded-For header is trusted", _networks
     )
     relays: tuple[Network, ...] = _setting(
         [], "addresses or networks of relays, which send for many devices", _networks
     )
     relay_rate: float = _setting(
         10_000.0,
-        "requests a second that each worker accepts from one relay; 0 for no limit",
+        "requests per second that each worker accepts from one relay; 0 for no limit",
         _between(0, math.inf),
     )
     gateway_keys: Path = _setting(  # noqa: RUF009
@@ -278,7 +278,7 @@ class Config:
         _witnesses,
     )
     tls_certificate: Path | None = _setting(  # noqa: RUF009
-        "", "PEM file of the certificate and its chain, to speak HTTPS; empty for HTTP", _file
+        "", "PEM file of the certificate and its chain, for HTTPS; empty for HTTP", _file
     )
     tls_key: Path | None = _setting("", "PEM file of its private key", _file)  # noqa: RUF009
     metrics: tuple[str, int] | None = _setting(
@@ -347,8 +347,8 @@ def _read(file: Path) -> dict[str, object]:
         return tomllib.loads(file.read_text("utf-8"))
     except FileNotFoundError as error:
         raise InvalidConfig(
-            f"{file} does not exist; name the collector's directory with --dir or DENIABLE_DIR,"
-            f" or make one with: deniable init {file.parent}"
+            f"{file} does not exist; give the collector's directory with --dir or DENIABLE_DIR, "
+            f"or create one with: deniable init {file.parent}"
         ) from error
     except (OSError, ValueError) as error:
         raise InvalidConfig(f"{file}: {getattr(error, 'strerror', error)}") from error
@@ -395,7 +395,7 @@ def _from_environment(setting: Setting, environment: Mapping[str, str]) -> tuple
     except ValueError as error:
         raise InvalidConfig(f"{pointer}: the file must be UTF-8") from error
     if "\n" in text:
-        raise InvalidConfig(f"{pointer}: the file must hold one line, the value of {setting.name}")
+        raise InvalidConfig(f"{pointer}: the file must be one line, the value of {setting.name}")
     return pointer, text
 
 

@@ -134,7 +134,7 @@ def check_authority_key(directory: Path, config: Config) -> Diagnosis:
             "on a server, keep it elsewhere: only survey publish and authority rotate need it"
             " (--authority-key)",
         )
-    return good("not on this machine, as far as can be seen")
+    return good("not found on this machine")
 
 
 def _holds_private_key(file: Path) -> bool:
@@ -151,7 +151,7 @@ def check_leftover(directory: Path, config: Config) -> Diagnosis | None:
     if isinstance(config.store, str) and file.exists():
         return doubtful(
             f"the store is a database, but {file} exists too",
-            "move it away: a command without the database's URL would use it",
+            "move it away, or commands without the database's URL will use it",
         )
     return None
 
@@ -168,9 +168,9 @@ def judge_room(free: int, total: int) -> Diagnosis:
     """Assess the store's free space, in bytes."""
     text = f"{free / 2**30:,.1f} GiB free of {total / 2**30:,.1f}"
     if free < _FULL_BYTES:
-        return bad(text, "make room: a full disk refuses reports (HTTP 507)")
+        return bad(text, "free some space: with a full disk, reports are refused (HTTP 507)")
     if free < max(_NARROW_BYTES, total // 50):
-        return doubtful(text, "make room before reports are refused")
+        return doubtful(text, "free some space before reports are refused")
     return good(text)
 
 
@@ -186,7 +186,7 @@ def check_rights(store: Path) -> Diagnosis | None:
     me, its_owner = os.geteuid(), denied[0].stat().st_uid
     text = f"{denied[0]} cannot be written by {_name(me)}; it belongs to {_name(its_owner)}"
     if os.statvfs(denied[0]).f_flag & os.ST_RDONLY:
-        return bad(text, "its file system is read-only: mount it for writing")
+        return bad(text, "its file system is read-only: remount it writable")
     serves = its_owner
     with suppress(PermissionError):
         serves = store.stat().st_uid
@@ -235,7 +235,7 @@ def read_settings(
     except InvalidConfig as error:
         if isinstance(error.__cause__, PermissionError):
             return None, bad(str(error), as_user(directory.stat().st_uid))
-        return None, bad(str(error), "correct it; nothing else was checked")
+        return None, bad(str(error), "correct it, then run this again: nothing else was checked")
     return config, good(f"{directory / CONFIG_FILE}, for {config.origin}")
 
 
@@ -258,13 +258,13 @@ def check_proxies(config: Config) -> Diagnosis:
         return good("none is needed: devices connect directly")
     if not _is_loopback(config.host):
         return doubtful(
-            f"plain HTTP on {config.host}, but an https origin",
+            f"plain HTTP on {config.host}, although the origin is https",
             "set host to 127.0.0.1 if the proxy that terminates TLS is on this machine; else let "
             "only the proxy reach it, or set tls_certificate",
         )
     if config.address_rate > 0 and not config.trusted_proxies:
         return doubtful(
-            "everything from the proxy counts as one address",
+            "all devices behind the proxy count as one address",
             f"set trusted_proxies to its address, such as 127.0.0.1: {config.address_rate:g} "
             "reports a second is now the limit for all devices together",
         )
@@ -288,7 +288,7 @@ def check_workers(config: Config) -> Diagnosis:
     cores = len(os.sched_getaffinity(0))
     text = f"{config.workers}, on {cores} processor{'s' * (cores > 1)}"
     if config.workers > cores:
-        return doubtful(text, f"more workers than processors gain nothing; set {cores}")
+        return doubtful(text, f"more workers than processors are of no benefit; set {cores}")
     return good(text)
 
 

@@ -38,7 +38,7 @@ def check_certificate(config: Config, now: float) -> Diagnosis | None:
     ends, host = certificate.not_valid_after_utc, urlsplit(config.origin).hostname or ""
     days = (ends.timestamp() - now) / 86_400
     text = f"{config.tls_certificate.name} is valid until {day_text(ends.timestamp())}"
-    renew = "renew it, then send the server SIGHUP"
+    renew = "renew it, then send SIGHUP to the server"
     if days <= 0:
         return bad(text, renew)
     if now < certificate.not_valid_before_utc.timestamp():
@@ -98,18 +98,18 @@ def check_origin_answers(config: Config, authority: bytes, now: float) -> Diagno
     except (OSError, http.client.HTTPException) as error:
         reason = getattr(error, "strerror", None) or type(error).__name__
         remedy = _of_ports(config) or "is the server running?"
-        return bad(f"{config.origin} does not answer: {reason}", remedy)
+        return bad(f"{config.origin} does not respond: {reason}", remedy)
     finally:
         connection.close()
     if answer.status != 200:
         return bad(
-            f"{config.origin}/v1/authority answers {answer.status}",
+            f"{config.origin}/v1/authority responds with {answer.status}",
             _of_ports(config)
-            or "have the proxy pass /v1/ on unchanged (examples/operations/nginx.conf)",
+            or "make the proxy forward /v1/ unchanged (examples/operations/nginx.conf)",
         )
     if answer.headers.get("ETag") != f'"{authority.hex()}"':
         remedy = _of_ports(config) or "check DNS and the proxy"
-        return bad(f"another collector answers at {config.origin}", remedy)
+        return bad(f"another collector responds at {config.origin}", remedy)
     text = f"{config.origin} is this collector"
     if ends and (until := ssl.cert_time_to_seconds(ends)) - now < _RENEWAL_DAYS * 86_400:
         return doubtful(
@@ -126,14 +126,14 @@ def check_served_log(config: Config, stored: StoredLog) -> Diagnosis:
         served = SignedCheckpoint.parse(files_at(config.origin)(CHECKPOINT_PATH)).checkpoint
     except (OSError, ValueError) as error:
         return bad(
-            f"{config.origin}/log/ serves no log: {error}",
-            "have the proxy pass /log/ on unchanged (examples/operations/nginx.conf)",
+            f"there is no log at {config.origin}/log/: {error}",
+            "make the proxy forward /log/ unchanged (examples/operations/nginx.conf)",
         )
     if served != ours:
         return bad(
             f"{config.origin}/log/ serves {served.size} entries, but the store has {ours.size}",
-            "check for a proxy's cache, which must not hold /log/checkpoint, or another store "
-            "behind the proxy",
+            "check whether a proxy caches /log/checkpoint, which it must not, or serves from "
+            "another store",
         )
     return good(f"{config.origin}/log/ serves all {ours.size} entries")
 
@@ -155,9 +155,9 @@ def judge_witnesses(config: Config, replies: Replies) -> Diagnosis:
     silent = [*replies.silent.values()]
     answering, number = len(config.witnesses) - len(silent), len(config.witnesses)
     quorum = witnesses_of(config).quorum
-    text = f"{answering} of {number} answer; {quorum} must cosign"
+    text = f"{answering} of {number} respond; {quorum} must cosign"
     if answering < quorum:
-        return doubtful(f"{text}: {silent[0]}", "ask their operators, or name others")
+        return doubtful(f"{text}: {silent[0]}", "ask their operators, or choose other witnesses")
     return good(text)
 
 
@@ -172,6 +172,6 @@ def _of_ports(config: Config) -> str:
     if port == config.port or secure is (config.tls_certificate is None):
         return ""
     return (
-        f"`origin` has port {port}, and `port` is {config.port}: unless a proxy forwards one to "
-        f"the other, correct the wrong one"
+        f"`origin` has port {port}, but `port` is {config.port}: correct the wrong one, unless a "
+        "proxy forwards one to the other"
     )

@@ -82,7 +82,7 @@ def check_schema(config: Config) -> Diagnosis | None:
         return bad(f"{file} cannot be read ({error})", _remedy_of_file(error))
     if stored_version < VERSION:
         return doubtful(
-            f"schema {stored_version}; this version brings it to {VERSION} when it serves",
+            f"schema {stored_version}; deniable serve will migrate it to {VERSION}",
             "deniable store backup FILE; then deniable store migrate, or serve",
         )
     return None
@@ -145,15 +145,16 @@ def _record(
 
 
 _RESTORE = (
-    "stop the server, empty the store (move its file and those beside it away, or drop the schema"
-    " deniable), then: deniable store restore BACKUP; docs/operations/backups.md says what is lost"
+    "stop the server, empty the store (move its file and those beside it away, or drop the "
+    "schema deniable), then: deniable store restore BACKUP; docs/operations/backups.md lists the "
+    "losses"
 )
 
 
 def _remedy(config: Config, error: Exception) -> str:
     match error:
         case StoreFull():
-            return "make room on the store's disk: reports are refused until then (HTTP 507)"
+            return "free some space on the store's disk: reports are refused until then (HTTP 507)"
         case StoreLocked():
             file = shlex.quote(str(config.store))
             return f"find the program (fuser -v {file}), and end it if it hangs"
@@ -162,11 +163,11 @@ def _remedy(config: Config, error: Exception) -> str:
         case UnknownSchema():
             return "check `store`; if the database is empty: deniable store migrate"
         case NotAdmitted():
-            return "check role, password, rights and the database's name (docs/postgres.md)"
+            return "check role, password, rights and database name (docs/postgres.md)"
         case Overloaded():
             return "allow more connections (max_connections), or lower database_connections"
         case Unreachable():
-            return "check that it runs, and address and certificate in its URL (docs/postgres.md)"
+            return "check that it runs, and its URL's address and certificate (docs/postgres.md)"
     return (
         "check the database server's own log, and whether synchronous standbys are connected "
         "(docs/postgres.md)"
@@ -178,7 +179,7 @@ def _remedy_of_file(error: BaseException | None) -> str:
         return f"check that it is a store. If it is damaged: {_RESTORE}"
     return (
         "check its disk (dmesg; free space, quota and ulimit -f of the server's user), and "
-        "whether another program holds the file"
+        "whether another program has locked the file"
     )
 
 
@@ -193,7 +194,7 @@ def describe(config: Config) -> Diagnosis:
 def judge_store_clock(ahead: float) -> Diagnosis:
     """Assess by how many seconds the store's clock is ahead of this machine's."""
     if abs(ahead) <= AGREEMENT_SECONDS:
-        return good("agrees with this machine's")
+        return good("the same as this machine's")
     return bad(
         f"{abs(ahead):,.0f} s {'ahead of' if ahead > 0 else 'behind'} this machine's",
         "correct the wrong one: nothing is sealed, erased or ended until then",
@@ -203,10 +204,10 @@ def judge_store_clock(ahead: float) -> Diagnosis:
 def judge_order(faults: list[str] | None) -> Diagnosis:
     """Assess the faults found by recounting; None if it was omitted."""
     if faults is None:
-        return good("omitted, as the store is large: deniable store check")
+        return good("skipped, since the store is large: run deniable store check")
     if not faults:
-        return good("the counts agree with the receipts and seals")
+        return good("the counts match the receipts and seals")
     more = f", and {len(faults) - 1} more" if len(faults) > 1 else ""
     return bad(
-        faults[0] + more, f"deniable store check lists all. {_RESTORE[0].upper()}{_RESTORE[1:]}"
+        faults[0] + more, f"see all: deniable store check. {_RESTORE[0].upper()}{_RESTORE[1:]}"
     )

@@ -25,14 +25,14 @@ def judge_lifetime(offered: Sequence[Manifest], now: float) -> Diagnosis:
     together = reserved_by_all(offered, now)
     text = (
         "a device that answers every running survey reserves at most epsilon "
-        f"{format_nano(together)}; an app that sets no lifetime_epsilon lets it spend "
+        f"{format_nano(together)}; if an app sets no lifetime_epsilon, the device may spend "
         f"{DEFAULT_LIFETIME_EPSILON}"
     )
     if together > CEILING:
         return doubtful(
             text,
-            "publish fewer epochs, end surveys that are not needed (deniable survey end), or have "
-            "apps set lifetime_epsilon: devices refuse the surveys that come last",
+            "publish fewer epochs, end surveys that are not needed (deniable survey end), or set "
+            "lifetime_epsilon in apps: otherwise, devices refuse the last surveys",
         )
     return good(text)
 
@@ -62,7 +62,7 @@ def check_gateway(config: Config, chain: Sequence[bytes]) -> Diagnosis | None:
     except FileNotFoundError:
         if not config.relays:
             return None
-        return doubtful("relays are named, but there are no gateway keys", "deniable gateway new")
+        return doubtful("`relays` is set, but there are no gateway keys", "deniable gateway new")
     except KeyFileError as error:
         return bad(str(error), _MENDED)
     if keys.origin != config.origin:
@@ -100,7 +100,7 @@ def judge_log(
         )
     if record is not None and not log.extends(record):
         return bad(
-            "the record beside the log's key has another history",
+            "the record beside the log's key has a different history",
             _HOW,
         )
     missing = sum(envelope not in log for envelope in signed)
@@ -109,13 +109,13 @@ def judge_log(
     text = entries_text(log.size)
     if missing:
         return doubtful(
-            f"{text}, without {missing} that the authority signed",
+            f"{text}, but {missing} that the authority signed are missing",
             "the next deniable survey publish appends them",
         )
     if record is not None and record.checkpoint.size < log.size:
         return doubtful(
-            f"{text}, but the record beside the log's key has {record.checkpoint.size}",
-            "deniable log cosign writes it",
+            f"{text}, but the record beside the log's key has only {record.checkpoint.size}",
+            "deniable log cosign updates it",
         )
     if log.newest is not None and log.newest.checkpoint.origin != origin:
         return doubtful(
@@ -128,10 +128,10 @@ def judge_log(
         return doubtful(
             f"{text}; apps that pin the log refuse some proofs: with all cosignatures they would "
             f"exceed {MAX_PROOF_BYTES:,} bytes",
-            "name fewer witnesses; the next deniable survey publish makes shorter proofs",
+            "choose fewer witnesses; the next deniable survey publish then creates shorter proofs",
         )
     if not witnesses.witnesses:
-        return good(f"{text}; the settings name no witness")
+        return good(f"{text}; no witness is set")
     text += f", cosigned by {cosigners} of {len(witnesses.witnesses)} witnesses"
     if not enough:
         text += f", but {witnesses.quorum} are required"
@@ -148,8 +148,8 @@ def judge_log(
 
 _HOW = "see “a fork” in docs/public-log.md"
 _OUTRUN = (
-    "the store was restored, or two histories were signed: deniable log recover FROM; if it finds "
-    f"two, {_HOW}"
+    "the store was restored, or two histories were signed: run deniable log recover FROM; if it "
+    f"finds two, {_HOW}"
 )
 _FORKED = f"two histories were signed, and the witnesses will never cosign this one: {_HOW}"
 
@@ -171,13 +171,13 @@ _ENDING_DAYS = 7
 _LAST_PART = 4
 """The end of a short survey is not reported before its last quarter."""
 _UNKEPT = (
-    "deniable serve does it by the clock, unless upkeep_seconds is 0 (its log shows why it is "
+    "deniable serve does it on time, unless upkeep_seconds is 0 (its log shows why it is "
     "postponed); or: deniable survey seal {name} {epoch}"
 )
-_MORE_KEYS = "; have its issuer make keys first: deniable issuer keys"
+_MORE_KEYS = "; its issuer must create keys first: deniable issuer keys"
 _IDLE = (
-    "by this clock it was over long ago, and no report of a later one has come: if the clock is "
-    "right, deniable survey seal {name} {epoch}"
+    "by this clock it ended long ago, but no report of a later one has arrived: if the clock is "
+    "correct, deniable survey seal {name} {epoch}"
 )
 
 
@@ -185,11 +185,11 @@ def judge_signatures(others: int, stored: int) -> Diagnosis:
     """Assess how many of the stored surveys another authority signed."""
     if others:
         return bad(
-            f"{others} of {stored} stored surveys are signed by another authority, and not offered",
+            f"{others} of {stored} surveys are not offered: another authority signed them",
             "check that `authority` is the key that apps pin, as in the collector.toml from which "
             "they were published",
         )
-    return good("it signed every stored survey")
+    return good("the authority signed every stored survey")
 
 
 def judge_origin(surveys: Sequence[Manifest], origin: str) -> Diagnosis:
@@ -215,7 +215,7 @@ def judge_issuers(surveys: Sequence[Manifest], distrusted: Set[bytes], now: floa
     ]
     if stuck:
         return bad(
-            f"none is trusted, so no report is accepted for {', '.join(stuck)}",
+            f"no issuer is trusted, so no report is accepted for {', '.join(stuck)}",
             "publish a successor that lists an issuer whose key is safe, and end this one:"
             " deniable survey end",
         )
@@ -280,7 +280,7 @@ def judge_seals(
     if not surveys:
         return None
     if not overdue:
-        return good("every epoch that later reports prove to be over is sealed")
+        return good("every epoch that is over, as later reports prove, is sealed")
     survey, which = overdue[0]
     remedy = _IDLE if which.action is Action.ASK else _UNKEPT
     return doubtful(
@@ -296,7 +296,7 @@ def judge_cuts(cuts: Sequence[tuple[str, int, int]]) -> Diagnosis | None:
     name, epoch, cut_at = cuts[-1]
     return doubtful(
         f"{len(cuts)} cut, such as epoch {epoch} of {name}: {cut_text(cut_at)}",
-        f"lost reports are not sent again; to list the epochs concerned: deniable survey seals "
+        "lost reports are not sent again; to list the affected epochs: deniable survey seals "
         f"{name}",
     )
 

@@ -97,7 +97,7 @@ class AccountIssuer(ABC):
         if envelope[:1] == b"{":
             raise Refusal(
                 RefusalCode.MALFORMED,
-                "that is the file of `deniable survey export`: its manifests are "
+                "that is a file written by `deniable survey export`: its manifests are "
                 "deniable.messages.bundle.read_bundle(file).manifests",
             )
         manifest, _ = open_manifest_of_chain(envelope, self._chain)
@@ -132,7 +132,7 @@ class AccountIssuer(ABC):
         slot = self._digest(_SLOT, [account, name, epoch])
         holds = self._record.claim(slot, holder, over)
         if holds is None:
-            raise Refusal(RefusalCode.EPOCH_CLOSED, "what was issued for the epoch is erased")
+            raise Refusal(RefusalCode.EPOCH_CLOSED, "the epoch's record is erased")
         if not hmac.compare_digest(holds, holder):
             raise AnotherKey
 
@@ -141,7 +141,7 @@ class AccountIssuer(ABC):
         probe = self._digest(_PROBE, [])
         if self._record.claim(bytes(KEY_BYTES), probe, codec.MAX_UINT) != probe:
             raise WrongRecordKey(
-                "the record was kept under a different record key; give that one, or every account "
+                "the record was made with a different record key; use that one, or every account "
                 "could get a second key"
             )
 
@@ -159,7 +159,7 @@ def checked_account(account: object) -> bytes:
     # Any text has its own digest, even one that UTF-8 cannot encode.
     name = account.encode("utf-8", "surrogatepass")
     if not name:
-        raise ValueError("an account must have a name")
+        raise ValueError("an account's name must not be empty")
     return name
 
 

@@ -72,7 +72,7 @@ class BlindIssuer(AccountIssuer):
         name = checked_account(account)
         manifests = [manifest for manifest in self._manifests if manifest.name == survey]
         if not manifests:
-            raise Refusal(RefusalCode.UNKNOWN_SURVEY, "this issuer vouches for no such survey")
+            raise Refusal(RefusalCode.UNKNOWN_SURVEY, "this issuer does not vouch for this survey")
         over = check_open(manifests, epoch, now)
         modulus, blinded = self._read(manifests, epoch, request)
         key = self._holding(modulus).key(modulus)
@@ -103,8 +103,8 @@ class BlindIssuer(AccountIssuer):
         if epochs and epochs not in self._warned:
             self._warned.add(epochs)
             _LOG.warning(
-                "%s: no manifest given lists the private keys of epochs %s, so they are not erased:"
-                " give the earlier manifests too, or run `deniable issuer erase`",
+                "%s: none of the manifests lists the private keys of epochs %s, so they are not "
+                "erased: give the earlier manifests too, or run `deniable issuer erase`",
                 keys.directory,
                 ", ".join(map(str, epochs)),
             )
@@ -134,7 +134,7 @@ class BlindIssuer(AccountIssuer):
         for keys in self._keys:
             if keys.holds(modulus):
                 return keys
-        raise KeyFileError("the private key of an epoch that is not over is missing")
+        raise KeyFileError("the private key of a current or future epoch is missing")
 
     def _check_listed(self, manifest: Manifest) -> None:
         enrolment = manifest.enrolment
@@ -147,7 +147,7 @@ class BlindIssuer(AccountIssuer):
         others = (survey for survey in self._manifests if survey.name != manifest.name)
         if any(not set(survey.enrolment.keys).isdisjoint(enrolment.keys) for survey in others):
             raise NotListed(
-                f"{manifest.name} lists keys of another survey; make separate keys for it"
+                f"{manifest.name} lists another survey's keys; make separate keys for it"
             )
         last = enrolment.keys[-1]  # the last to be erased
         for keys in self._keys:
@@ -161,7 +161,7 @@ class BlindIssuer(AccountIssuer):
             if not any(map(keys.holds, ours)):  # all are erased: the survey is over
                 return
         raise NotListed(
-            f"{manifest.name} lists keys whose private halves are not here, or of other epochs; "
+            f"{manifest.name} lists keys of other epochs, or without their private halves here; "
             "add the directory that `deniable issuer keys` made for it"
         )
 

@@ -82,7 +82,7 @@ class Issuer(AccountIssuer):
         check_public_key(public_key)
         manifest = self._surveys.get(survey_id)
         if manifest is None:
-            raise Refusal(RefusalCode.UNKNOWN_SURVEY, "this issuer vouches for no such survey")
+            raise Refusal(RefusalCode.UNKNOWN_SURVEY, "this issuer does not vouch for this survey")
         over = check_open([manifest], epoch, now)
         holder = self._digest(_HOLDER, [survey_id, public_key])
         self._claim(name, manifest.name, epoch, holder, over)
@@ -136,7 +136,7 @@ def answer_token_request(
 
     def blind_signature() -> bytes:
         if _EPOCH.fullmatch(epoch) is None:
-            raise Refusal(RefusalCode.OUT_OF_DOMAIN, "not the number of an epoch")
+            raise Refusal(RefusalCode.OUT_OF_DOMAIN, "not an epoch number")
         return issuer.issue(account, survey, int(epoch), body, now)
 
     # RFC 9578, section 6.2, has a separate status for requests of another form.
@@ -161,7 +161,7 @@ def _answer(
     except (IssuerError, KeyFileError) as error:
         _LOG.error("nothing is issued: %s", error)
         return refuse_enrolment(
-            RefusalCode.OVERLOADED, "the issuer cannot do it now; ask again later"
+            RefusalCode.OVERLOADED, "the issuer is unavailable now; ask again later"
         )
     return EnrolmentAnswer(200, content_type, body)
 

@@ -46,7 +46,7 @@ class AnotherKey(Refusal):
     def __init__(self) -> None:
         super().__init__(
             RefusalCode.NOT_ENROLLED,
-            "this account vouches for another key in this epoch; ask again in the next",
+            "this account already has another key in this epoch; ask again in the next",
         )
 
 
@@ -183,5 +183,5 @@ def read_record_key(file: Path) -> bytes:
     except ValueError:
         key = b""
     if len(key) != _RECORD_KEY_BYTES:
-        raise KeyFileError(f"{file} does not hold {_RECORD_KEY_BYTES} bytes in hex digits")
+        raise KeyFileError(f"{file} does not contain {_RECORD_KEY_BYTES} bytes in hex digits")
     return key

@@ -28,7 +28,7 @@ class Accuracy:
 
     def __post_init__(self) -> None:
         if not 0 < self.size < math.inf:
-            raise ValueError("the size to reach must be above 0")
+            raise ValueError("the size must be above 0")
 
     @classmethod
     def half_width(cls, size: float, level: float = 0.95) -> "Accuracy":

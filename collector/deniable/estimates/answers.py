@@ -32,7 +32,7 @@ JOINT_FILE: Final = 'mechanism = "joint", with the questions under [dimensions]'
 
 def apart_text(one: str, other: str, names: Sequence[str] = ()) -> str:
     """Return why two questions cannot be crossed, and the remedy; within one survey, also which."""
-    why = f"{one} and {other} were not asked together"
+    why = f"{one} and {other} were not answered together"
     if names:
         why = f"Each device answered only one of {listed(names, 'and')}"
     return (
@@ -65,7 +65,7 @@ def weights_of(
         return weights_of(named, categories, dimensions, together=together)
     named = [answers] if isinstance(answers, str) else list(answers)
     if not named or len(set(named)) < len(named):
-        raise ValueError("name at least one answer, and each once")
+        raise ValueError("name at least one answer, and each only once")
     places = {category: at for at, category in enumerate(categories)}
     weights = np.zeros(len(categories))
     single = {f"{name}: {one}": (name, one) for name, *labels in dimensions for one in labels}
@@ -95,7 +95,7 @@ def _crossed(
 ) -> Floats:
     questions = {name: labels for name, *labels in dimensions}
     if not answers or not questions:
-        raise ValueError("name answers by their question where there are several questions")
+        raise ValueError("name each answer with its question, since there are several questions")
     held = {}
     for question, wanted in answers.items():
         if question not in questions:

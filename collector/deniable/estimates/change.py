@@ -24,8 +24,8 @@ from deniable.estimates.frequencies import report_covariance
 from deniable.estimates.results import presented
 
 _MOST_CATEGORIES: Final = 1024
-_TOO_ALIKE: Final = "the reports are too few, or too alike, to say whether anything changed"
-_ONE_EPOCH: Final = "devices may be in several epochs: test one epoch, or one against another"
+_TOO_ALIKE: Final = "the reports are too few, or too alike, to show whether anything changed"
+_ONE_EPOCH: Final = "devices may be in several epochs: test a single epoch, or one against another"
 
 _FEW: Final = 5
 _SEED: Final = 1
@@ -86,9 +86,9 @@ def changed(one: Sample, other: Sample) -> Test:
     if one.tally.epochs > 1 or other.tally.epochs > 1:
         raise ValueError(_ONE_EPOCH)
     if one.mechanism != other.mechanism:
-        raise ValueError("only figures of one mechanism are compared as a whole; compare shares")
+        raise ValueError("a test of all shares needs one mechanism; compare shares")
     if one.same_as(other):
-        raise ValueError("these are the same figures")
+        raise ValueError("both sides are the same figures")
 
     def of_question(part: Part) -> _Question:
         first, second = part.tally(one.tally), part.tally(other.tally)
@@ -131,14 +131,14 @@ def fits(sample: Sample, frequencies: Floats) -> Test:
     if sample.tally.epochs > 1:
         raise ValueError(_ONE_EPOCH)
     if frequencies.shape != (sample.decoder.categories,):
-        raise ValueError(f"{sample.decoder.categories} frequencies are expected, one a category")
+        raise ValueError(f"{sample.decoder.categories} frequencies are expected, one per category")
 
     def of_question(part: Part) -> _Question:
         own, f = part.tally(sample.tally), frequencies[part.categories]
         if not own.n:
             raise ValueError(_TOO_ALIKE)
         if (f < 0).any() or not np.isclose(f.sum(), 1):
-            raise ValueError("frequencies are not negative, and sum to 1")
+            raise ValueError("frequencies must not be negative, and must sum to 1")
         shares = part.decoder.response_shares(f)
         spread = report_covariance(part.decoder, f, shares, Model.SAMPLED)
         (possible,) = np.nonzero(shares > 0)
@@ -176,8 +176,8 @@ def _sparse(decoder: Decoder, shares: Floats, n: int) -> bool:
 def _tested(sample: Sample, of_question: Callable[[Part], _Question]) -> Test:
     if sample.decoder.categories > _MOST_CATEGORIES:
         raise ValueError(
-            f"more than {_MOST_CATEGORIES:,} categories are compared one by one, by their "
-            "simultaneous intervals"
+            f"compare more than {_MOST_CATEGORIES:,} categories one by one, using simultaneous "
+            "intervals"
         )
     statistic, degrees, sparse = 0.0, 0, False
     tested = []

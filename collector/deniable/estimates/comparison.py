@@ -14,9 +14,7 @@ from deniable.estimates.forms import Unit
 from deniable.estimates.histogram import Histogram
 from deniable.estimates.results import Documented, presented
 
-_OTHER_ANSWERS: Final = (
-    "they do not have the same answers: compare the share of some that both have"
-)
+_OTHER_ANSWERS: Final = "the answers differ: compare the share of answers that both have"
 _MOST_COMPARED: Final = 1024
 """One by one: for a design's 65,536 it would take hours."""
 
@@ -146,7 +144,7 @@ def compare(
         ValueError: if they cannot be compared, or there are no such answers.
     """
     if against is not None and against.epochs and against.sample.same_as(histogram.sample):
-        raise ValueError("an epoch is not compared with itself")
+        raise ValueError("an epoch cannot be compared with itself")
     if against is not None and _is_later(against, histogram):
         histogram, against = against, histogram
 
@@ -172,7 +170,7 @@ def compare(
     if not (alike or among):
         raise ValueError(_OTHER_ANSWERS)
     if among is None and (count := len(histogram.categories)) > _MOST_COMPARED:
-        raise ValueError(f"{count:,} answers are too many to compare: name some with --share")
+        raise ValueError(f"{count:,} answers are too many to compare; name some with --share")
     # With two answers one rises as the other falls: their intervals hold at once unchanged.
     two = alike and len(histogram.categories) == 2
     level = histogram.level if two else histogram.level_at_once
@@ -196,11 +194,11 @@ def _of_quantiles(histogram: Histogram, against: Histogram, probability: float) 
     """Return a quantile compared with another, and the difference; ValueError if there is none."""
     values = histogram.values
     if values is None:
-        raise ValueError("the answers are no numbers, and so their quantiles have no difference")
+        raise ValueError("the answers are not numbers, so their quantiles have no difference")
     if values != against.values:
         raise ValueError(_OTHER_ANSWERS)
     if Model.FIXED in {histogram.model, against.model}:
-        raise ValueError("intervals of quantiles are about all devices, those that reported or not")
+        raise ValueError("intervals of quantiles also cover devices that did not report")
     now, before = sides = tuple(side.quantile(probability) for side in (histogram, against))
     bounds, others = (
         quantile_bounds(side.sample.mechanism, side.sample.tally) for side in (histogram, against)

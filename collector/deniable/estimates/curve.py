@@ -148,7 +148,7 @@ def quantiles(
     check_level(level)
     k = mechanism.categories
     if len(values) != k:
-        raise ValueError(f"{k} values are expected, one a category")
+        raise ValueError(f"{k} values are expected, one per category")
     if not all(0 < probability < 1 for probability in probabilities):
         raise ValueError("a quantile's probability must be in (0, 1), such as 0.5")
     bounds = quantile_bounds(mechanism, counts)

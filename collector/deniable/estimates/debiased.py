@@ -224,9 +224,9 @@ class DebiasedCounts:
     def check_ordered(self) -> None:
         """Raise ValueError unless the answers are ordered."""
         if not self.ordered:
-            why = "nothing says that the answers go from a least to a greatest"
+            why = "the answers have no stated order"
             if self.values is not None:
-                why = "the survey asks for the mean alone, which has no median and no shares"
+                why = "the survey estimates only a mean, and neither a median nor shares"
             raise ValueError(f'{why}; publish the survey with tells = "distribution"')
 
     def weights(self, answers: Answers) -> tuple[Floats, str]:

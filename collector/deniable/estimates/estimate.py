@@ -116,8 +116,8 @@ class Estimate(Worded):
         """Return its linear form; TypeError for a ratio, or without weights."""
         if self.form is None:
             raise TypeError(
-                "this is a ratio, or was made by hand: only shares and other linear estimates are "
-                "added up or compared; compare the parts first, and divide last"
+                "only shares and other linear estimates can be added up or compared, not ratios "
+                "or estimates made by hand: compare the parts first, and divide last"
             )
         return self.form
 
@@ -193,7 +193,7 @@ class Estimate(Worded):
             raise TypeError("the product of two estimates has no exact variance here")
         factor = float(factor)
         if not math.isfinite(factor):
-            raise ValueError("an estimate is multiplied by a finite number")
+            raise ValueError("an estimate can be multiplied only by a finite number")
         label = f"{factor:g} times {self._name}"
         return estimate_of(self.linear.times(factor), self.level, label, Unit.NUMBER)
 
@@ -284,9 +284,9 @@ def query_of(
     """Estimate the sum of the weighted frequencies; one weight per category."""
     w = np.asarray(weights, dtype=np.float64)
     if w.shape != (sample.decoder.categories,):
-        raise ValueError(f"{sample.decoder.categories} weights are expected, one a category")
+        raise ValueError(f"{sample.decoder.categories} weights are expected, one per category")
     if not np.isfinite(w).all():
-        raise ValueError("weights are finite numbers")
+        raise ValueError("weights must be finite numbers")
     return estimate_of(Form({sample: w}, model), level, label, unit)
 
 

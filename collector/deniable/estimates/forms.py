@@ -129,21 +129,21 @@ class Sample:
         if self.tally is other.tally:
             return True
         if self.simulated != other.simulated:
-            raise ValueError("one is simulated, and says nothing about devices")
+            raise ValueError("one side is simulated, and shows nothing about devices")
         if not self.survey_id or self.survey_id != other.survey_id:
             return False
         if self.epochs == other.epochs:
             if np.array_equal(self.tally.counts, other.tally.counts):
                 return True
             raise ValueError(
-                "these are figures of the same epochs, read at different moments: read both at once"
+                "these figures of the same epochs were read at different times: read both together"
             )
         if set(self.epochs) & set(other.epochs):
             raise ValueError("some epochs are on both sides: compare epochs that do not overlap")
         if set(self.kept) & set(other.kept):
             raise ValueError(
-                "devices kept their responses over these epochs, so that figures share their "
-                "noise: neither their difference nor their sum has a known error"
+                "devices kept their responses over these epochs, so the figures share noise: the "
+                "error of their difference or sum is unknown"
             )
         return False
 
@@ -163,7 +163,7 @@ class Form:
     def plus(self, other: "Form", factor: float = 1.0) -> "Form":
         """Return the sum with ``factor`` times another form."""
         if self.model is not other.model:
-            raise ValueError("one is of a population, the other of fixed devices")
+            raise ValueError("one side is about a population, the other about fixed devices")
         terms = dict(self.terms)
         for sample, weights in other.terms.items():
             ours = next((one for one in self.terms if one.same_as(sample)), sample)

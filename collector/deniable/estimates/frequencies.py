@@ -119,7 +119,7 @@ def covariance_of(decoder: Decoder, tally: Tally, model: Model) -> Floats:
 def _blocks(decoder: Decoder, of_question: Callable[[Part], Floats], model: Model) -> Floats:
     """Return the covariance with 0 between questions: their reports share no device."""
     if len(decoder.parts) > 1 and model is Model.FIXED:
-        raise ValueError("if devices are fixed, no report shows how two questions go together")
+        raise ValueError("if devices are fixed, no report shows how two questions are related")
     covariance = np.zeros((decoder.categories, decoder.categories))
     for part in decoder.parts:
         covariance[part.categories, part.categories] = of_question(part)
@@ -262,7 +262,7 @@ def viewed(view: View, decoder: Decoder, tally: Tally) -> Floats:
     for part in decoder.parts:
         own = part.tally(tally)
         if not own.n:
-            raise ValueError("no report is about one of the questions yet")
+            raise ValueError("one of the questions has no reports yet")
         frequencies[part.categories] = _VIEWS[view](part.decoder, own)
     return frequencies
 

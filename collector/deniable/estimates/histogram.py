@@ -122,7 +122,7 @@ class Histogram(DebiasedCounts, Tabular):
 
         one, other = (self.share(answers, given=group) for group in (given, than))
         if one.group == other.group:
-            raise ValueError("a group does not differ from itself: name two")
+            raise ValueError("a group cannot be compared with itself: name two groups")
         return Beside(self, (one.group, other.group), one, other)
 
     def ahead(self, one: Answers, other: Answers) -> "Beside":
@@ -131,7 +131,7 @@ class Histogram(DebiasedCounts, Tabular):
 
         shares = self.share(one), self.share(other)
         if shares[0].label == shares[1].label:
-            raise ValueError("no answer is ahead of itself: name two")
+            raise ValueError("an answer cannot be compared with itself: name two answers")
         return Beside(self, (shares[0].label, shares[1].label), *shares, race=True)
 
     def leaders(self, count: int | None = None, question: str = "") -> "Leaders":
@@ -164,7 +164,7 @@ class Histogram(DebiasedCounts, Tabular):
         """Return the mean of numeric categories; ValueError if they are not numbers."""
         if self.values is None:
             raise ValueError(
-                'nothing says which numbers the answers are: query([…], label="mean") takes them'
+                'the answers have no stated numbers: pass them to query([…], label="mean")'
             )
         return mean_of(self.sample, self.values, self.level, self.model)
 
@@ -225,7 +225,7 @@ class Histogram(DebiasedCounts, Tabular):
             if isinstance(answer, str) or self.values is None:
                 return self.categories.index(str(answer))
             return self.values.index(Fraction(str(answer)))
-        raise ValueError(f"{answer} is no answer")
+        raise ValueError(f"{answer} is not an answer")
 
     def view(self, view: View | str) -> Floats:
         """Return the frequencies in a view: unbiased, projected or likelihood."""
@@ -347,8 +347,8 @@ def estimate_histogram(
     )
     if len(set(kept)) < len(kept):
         raise ValueError(
-            "devices keep their responses over several of these epochs, so that their noise does "
-            "not average out: look at one epoch of each such range"
+            "devices keep their responses over several of these epochs, so their noise does not "
+            "average out: choose one epoch of each such range"
         )
     decoder = decoder_of(manifest.mechanism)
     sample = Sample(

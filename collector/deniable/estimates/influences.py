@@ -65,7 +65,7 @@ def set_influence(mechanism: Mechanism, size: int | None = None) -> float:
     if size is None:
         return len(decoders) * max(one.most_of_sets(None) for one in decoders)
     if not 0 <= size <= (k := max(one.categories for one in decoders)):
-        raise ValueError(f"a set has 0 to {k} categories")
+        raise ValueError(f"a set must have 0 to {k} categories")
     return len(decoders) * max(
         max(one.most_of_sets(size), one.most_of_sets(one.categories - size))
         for one in decoders

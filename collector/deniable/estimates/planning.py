@@ -80,7 +80,7 @@ def mean_variance(mechanism: Mechanism, values: Sequence[Fraction]) -> float:
     themselves is the same for all. docs/mathematics.md, section 10.
     """
     if len(values) != mechanism.categories:
-        raise ValueError(f"{mechanism.categories} values are expected, one a category")
+        raise ValueError(f"{mechanism.categories} values are expected, one per category")
     decoder = decoder_of(mechanism)
     w = values_of(decoder, values, (values[0] + values[-1]) / 2)
     noise = decoder.means(decoder.kernels(w) ** 2) - w**2

@@ -30,8 +30,8 @@ def query_values(
     questions = _weighted_questions(decoder, tally, weights)
     if len(questions) > 1 and model is Model.FIXED:
         raise ValueError(
-            "if devices are fixed, sums over several questions have no known error: no report "
-            "covers two of them"
+            "if devices are fixed, the error of sums over several questions is unknown: no "
+            "report covers two of them"
         )
     across = _across(questions, tally) if model is Model.SAMPLED else 0.0
     return _added([_values(*question, model, tally.n) for question in questions], across)
@@ -129,7 +129,7 @@ def _weighted_questions(
         parts = tuple(part for part in parts if weights[..., part.categories].any()) or parts[:1]
     questions = [(part.decoder, part.tally(tally), weights[..., part.categories]) for part in parts]
     if not all(own.n for _, own, _ in questions):
-        raise ValueError("no report is about one of the questions yet")
+        raise ValueError("one of the questions has no reports yet")
     return questions
 
 

@@ -145,7 +145,7 @@ def leaders_of(histogram: DebiasedCounts, count: int | None, question: str = "")
     k = len(labels)
     count = min(3, k - 1) if count is None else count
     if not 0 < count < k:
-        raise ValueError(f"of {k} answers the 1 to {k - 1} most frequent have a meaning")
+        raise ValueError(f"with {k} answers, the number of leaders must be 1 to {k - 1}")
     if tally.n < 2:
         raise ValueError("one report has no standard error; wait for more")
     first, last, order = ranks_of(decoder, tally, histogram.level, weights)

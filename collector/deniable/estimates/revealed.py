@@ -26,10 +26,10 @@ class Unbounded(Enum):
     """The reason why figures have no bound beyond that of one report."""
 
     KEPT = "devices keep responses"
-    EVERY = "figures are renewed with every report"
-    ISSUERS = "figures are shown apart by issuer"
-    OPEN = "anybody may send reports, and figures are renewed"
-    FAKES = "fakes may be all but one of a group"
+    EVERY = "figures are updated with every report"
+    ISSUERS = "figures are shown separately by issuer"
+    OPEN = "anybody may send reports, and figures are updated"
+    FAKES = "all but one of a group may be fake"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Revealed(Documented):
         """
         share = Fraction(str(honest))
         if not 0 < share <= 1:
-            raise ValueError("the share of honest devices is above 0 and at most 1")
+            raise ValueError("the share of honest devices must be above 0 and at most 1")
         odds = mechanism.privacy.odds
         assert odds is not None, "every mechanism of a survey is pure"
         renewed = any(least < reports for reports, least in groups)

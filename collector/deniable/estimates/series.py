@@ -151,9 +151,7 @@ class Series(Tabular):
             if len(apart) >= LEAST_EPOCHS:
                 points = tuple(apart.values())
                 return _trend(points, [one for point in points if (one := estimates[point])])
-        raise ValueError(
-            f"a trend takes {LEAST_EPOCHS} epochs that are over, with noise of its own"
-        )
+        raise ValueError(f"a trend needs {LEAST_EPOCHS} closed epochs with independent noise")
 
     def _means(self) -> tuple[Estimate | None, ...]:
         histograms = (point.histogram for point in self.points)

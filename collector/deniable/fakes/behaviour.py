@@ -171,7 +171,7 @@ class Receipts:
         identity = (report.survey_id, report.epoch, signed.public_key)
         first = self._payloads.setdefault(identity, signed.payload)
         if first != signed.payload:
-            raise Refusal(RefusalCode.REPORT_CONFLICT, "this key has made another report")
+            raise Refusal(RefusalCode.REPORT_CONFLICT, "this key was used for a different report")
         if first is not signed.payload:
             return False
         response = manifest.responses[report.response]

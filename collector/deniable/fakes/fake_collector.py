@@ -185,8 +185,8 @@ class FakeCollector(LoopbackDouble):
             if not self._changed.wait_for(lambda: len(self._receipts.taken) >= count, timeout):
                 came = len(self._receipts.taken)
                 raise TimeoutError(
-                    f"{came} of {count} reports came in {timeout} s, with {len(self._requests)} "
-                    "requests; is consent on, and delivery_seconds=0?"
+                    f"{came} of {count} reports arrived within {timeout} s, with "
+                    f"{len(self._requests)} requests; is consent on, and delivery_seconds=0?"
                 )
             return self.reports
 
@@ -237,12 +237,12 @@ class FakeCollector(LoopbackDouble):
                 return self._manifests(matched[1])
         except Refusal as refusal:
             return problem_answer(refusal.code, refusal.reason)
-        return problem_answer(RefusalCode.NOT_FOUND, "there is nothing at this path")
+        return problem_answer(RefusalCode.NOT_FOUND, "this path does not exist")
 
     def _take(self, request: ReceivedRequest) -> HttpAnswer:
         headers = request.headers
         if headers.get("content-type") != _MEDIA_TYPE or "content-encoding" in headers:
-            raise Refusal(RefusalCode.UNSUPPORTED_MEDIA_TYPE, f"send {_MEDIA_TYPE}, as it is")
+            raise Refusal(RefusalCode.UNSUPPORTED_MEDIA_TYPE, f"send {_MEDIA_TYPE}, unencoded")
         if len(request.body) > MAX_UPLOAD_BYTES:
             raise Refusal(RefusalCode.TOO_LARGE, f"at most {MAX_UPLOAD_BYTES} bytes per request")
         taken = self._receipts.upload(request.body, self._clock.now())

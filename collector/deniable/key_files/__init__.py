@@ -30,7 +30,7 @@ def create_key_file(file: Path) -> SigningKey:
     try:
         create_private(file, key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
     except FileExistsError as error:
-        raise KeyFileError(f"{file} exists; a key is never overwritten") from error
+        raise KeyFileError(f"{file} already exists; a key is never overwritten") from error
     except OSError as error:
         raise KeyFileError(f"{file} cannot be written: {error.strerror}") from error
     return SigningKey(key.private_bytes_raw())

@@ -22,7 +22,7 @@ _FEW: Final = 20
 """With more categories, most shares are so small that ± 5 percentage points is uninformative."""
 
 _WEEK: Final = 7 * 86_400
-_WITHIN: Final = "by itself within ± 5 percentage points takes at most"
+_WITHIN: Final = "by itself within ± 5 percentage points needs at most"
 
 
 def accuracy_facts(manifest: Manifest, largest_share: float | None = None) -> Iterator[Fact]:
@@ -36,7 +36,7 @@ def accuracy_facts(manifest: Manifest, largest_share: float | None = None) -> It
         reports = estimates.reports_for_mean(manifest.mechanism, manifest.values, float(half))
         yield Fact(
             "accuracy",
-            f"the mean within ± {float(half):.15g}, 2 % of the range, takes about {reports:,} "
+            f"the mean within ± {float(half):.15g}, 2 % of the range, needs about {reports:,} "
             "reports, if answers are spread evenly",
         )
         yield from _beside_mean(manifest, manifest.values)
@@ -52,7 +52,7 @@ def accuracy_facts(manifest: Manifest, largest_share: float | None = None) -> It
         text += f", with randomised response {needed:,}"
     elif len(manifest.categories) > _FEW:
         finer = reports_for_half_width(manifest.mechanism, _POINTS / 10, largest_share)
-        text += f"; within ± 0.5, as many small shares need, {finer:,}"
+        text += f"; within ± 0.5, for many small shares, {finer:,}"
     yield Fact("accuracy", f"{text}; for {shares_text(manifest, largest_share)}")
 
 
@@ -65,9 +65,8 @@ def _distribution(manifest: Manifest) -> Iterator[Fact]:
     other = Accuracy.half_width(_POINTS).reports(estimates.cumulative_variance(design))
     yield Fact(
         "accuracy",
-        "the share of all answers up to any one, looked at by itself, within "
-        f"± {points:g} percentage points takes at most {reports:,} reports; by the "
-        f"mechanism for shares {other:,}",
+        f"the share of all answers up to any one, by itself, within ± {points:g} percentage "
+        f"points needs at most {reports:,} reports; with the mechanism for shares {other:,}",
     )
     if manifest.values is None:
         return
@@ -86,7 +85,7 @@ def _distribution(manifest: Manifest) -> Iterator[Fact]:
     )
     yield Fact(
         "mean",
-        f"within ± {float(half):.15g}, 2 % of the range, takes about {wanted:,} as well; with "
+        f"within ± {float(half):.15g}, 2 % of the range, needs about {wanted:,}; with "
         f'tells = "mean" {mean:,}',
     )
 
@@ -99,14 +98,14 @@ def _of_questions(manifest: Manifest, reports: int, largest_share: float | None)
         one = _made("one-question", manifest, largest_share)
         other = reports_for_half_width(one, _POINTS, largest_share)
         return (
-            f"each combination {_WITHIN} {reports:,} reports, each share of a single "
-            f"question {single:,}; by one-question {other:,}"
+            f"each combination {_WITHIN} {reports:,} reports, each share of a single question "
+            f"{single:,}; with one-question {other:,}"
         )
     text = f"each share of each question {_WITHIN} {reports:,} reports"
     if combinations_of(dimensions) > MAX_CATEGORIES:
         return text
     joint = _made("joint", manifest, largest_share)
-    return f"{text}; by joint {_for_single_questions(joint, dimensions, largest_share):,}"
+    return f"{text}; with joint {_for_single_questions(joint, dimensions, largest_share):,}"
 
 
 def _made(kind: str, manifest: Manifest, largest_share: float | None) -> SurveyMechanism:
@@ -143,8 +142,8 @@ def _beside_mean(manifest: Manifest, values: Sequence[Fraction]) -> Iterator[Fac
     needed = estimates.reports_for_quartiles(tree, values, reach)
     yield Fact(
         "quartiles",
-        f'and shares take tells = "distribution": quartiles within ± {float(reach):.15g} take '
-        f"about {needed:,} reports then, and the mean within ± {float(half):.15g} about {mean:,}",
+        f'and shares need tells = "distribution": quartiles within ± {float(reach):.15g} then need '
+        f"about {needed:,} reports, and the mean within ± {float(half):.15g} about {mean:,}",
     )
 
 
@@ -154,7 +153,7 @@ def blind_devices_text(manifest: Manifest, reports: int) -> str:
     four, seven, fourteen = (ceil(reports / share) for share in left)
     return (
         f"if apps run 4 times a week, about {100 * (1 - left[0]):.0f} % of reports miss their "
-        f"half of an epoch: {reports:,} need {four:,} devices. With 7 times they need "
+        f"half of an epoch: {reports:,} reports need {four:,} devices. With 7 runs they need "
         f"{seven:,}, with 14 {fourteen:,}"
     )
 

@@ -52,7 +52,7 @@ def mean_weights(categories: int, epsilon: str, responses: int = MAX_RESPONSES) 
             if solved is not None:
                 programs.append(solved)
     if not programs:
-        raise InvalidParameter("epsilon", "reveals nothing, or too little to be of any use")
+        raise InvalidParameter("epsilon", "reveals nothing, or too little to be useful")
     least = min(noise for noise, _ in programs)
     matrix = next(matrix for noise, matrix in programs if noise <= _NEAR * least)
     matrix = _used(matrix)

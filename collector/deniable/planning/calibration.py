@@ -50,7 +50,7 @@ def calibrated(
     Settings are the kind's own keys of a survey file; lists may stand for tuples.
     """
     if kind not in KINDS:
-        raise InvalidManifest("mechanism", "is of no known kind")
+        raise InvalidManifest("mechanism", "is of an unknown kind")
     given = {key: as_tuples(value) for key, value in (settings or {}).items()}
     if repeat != FRESH:
         given[_MOST] = MAX_MEMOISED_CATEGORIES
@@ -143,13 +143,13 @@ def _affine(settings: Settings, categories: int, _epsilon: str) -> Parameters:
     if type(q) is type(m) is type(s) is int:
         if q > 1 and not (q < MAX_ORDER and is_prime(q)):
             near = " or ".join(map(str, _nearest_primes(min(q, MAX_ORDER - 1))))
-            text = f"{q} is no prime below {MAX_ORDER:,}; take {near}, or leave q, m and s out"
+            text = f"{q} is not a prime below {MAX_ORDER:,}; use {near}, or omit q, m and s"
             raise InvalidParameter("q", text)
         if q > 1 and not 1 <= s < q:
             raise InvalidParameter("s", f"{s} must be 1 to {q - 1} (q - 1)")
         least = next((n for n in range(1, 18) if q**n >= categories), 1)
         if 1 <= m < least:
-            text = f"{q}^{m} is below {categories:,}, the number of categories; take {least}"
+            text = f"{q}^{m} is below {categories:,}, the number of categories; use {least}"
             raise InvalidParameter("m", text)
     KINDS["affine"].check(parameters)
     return parameters

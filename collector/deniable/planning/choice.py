@@ -150,13 +150,13 @@ def best(
         other = terms.ranked((one, level) for one in those)[0].candidate
         raise InvalidParameter(
             "mechanism",
-            f"no {kind} design of about the best size has {most_responses:,} responses or fewer "
-            f"for {categories:,} categories; leave it out to get {other}",
+            f"no {kind} design of about the best size has at most {most_responses:,} responses "
+            f"for {categories:,} categories; omit it to get {other}",
         )
     if reports is None:
         return terms.choice(ranked)
     if reports < 1:
-        raise ValueError("reports must be at least 1; or leave it out")
+        raise ValueError("reports must be at least 1, or omitted")
     total = composed(ranked[0].candidate, level, reports, slack, composed_delta)
 
     def alike(candidate: Candidate, guess: Fraction) -> Fraction:

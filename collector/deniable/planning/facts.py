@@ -71,8 +71,8 @@ def choice_facts(manifest: Manifest, largest_share: float | None = None) -> Iter
         least = sufficient_kept(k, manifest.epsilon, shares)
         if least is not None:
             low = exact_epsilon(manifest.kept_epsilon or "0") < exact_epsilon(least)
-            better = f'kept = "{least}" or more' if low else "another fresh round (leave it out)"
-            yield Fact("", f"{better} comes within 5 % of the fewest possible")
+            better = f'kept = "{least}" or more' if low else "the default fresh round (omit fresh)"
+            yield Fact("", f"{better} comes within 5 % of the fewest users possible")
     reports = min(manifest.schedule.epochs, _MOST_REPORTS)
     if manifest.repeat == FRESH and reports > 1:
         total, simple = (
@@ -95,7 +95,7 @@ def choice_facts(manifest: Manifest, largest_share: float | None = None) -> Iter
 def adds_up_text(reports: int, level: str) -> str:
     """Return in words the level by which this many reports of a device favour its answers."""
     return (
-        f"{reports:,} reports from a device favour its answers over any one alternative by at most "
+        f"{reports:,} reports from a device favour its answers over any alternative by at most "
         f"epsilon {level}, except with a chance of 1 in {UNLIKELY.denominator:,}"
     )
 
@@ -126,12 +126,12 @@ def users_text(choice: Choice) -> str:
     if choice.bound is not None:
         ratio = choice.cost / choice.bound
         more = ceil(1000 * (ratio - 1 - 1e-9)) / 10
-        near = f"within {more:g} % of the fewest" if more else "the fewest"
-        near = near if ratio < 1.1 else f"{ratio:.1f} times the fewest"
+        near = f"within {more:g} % of the fewest users" if more else "the fewest"
+        near = near if ratio < 1.1 else f"{ratio:.1f} times the fewest users"
         whole = choice.largest_share * choice.candidate.categories <= 1
         parts.append(f"{near} {'possible' if whole else 'known'} in the worst case")
     parts += [
-        f"{str(other.candidate).replace('-', ' ')} would take {_times(other.users)}"
+        f"{str(other.candidate).replace('-', ' ')} would need {_times(other.users)}"
         for other in choice.alternatives
         if f"{other.users:.2f}" != "1.00"
     ]
@@ -185,9 +185,9 @@ def plan_document(made: Plan, drafts: Drafts, lifetime: int, reports: int | None
         allowed = epsilon_for(manifest, drafts, made.accuracy, reports, made.largest_share)
         reached = made.reached(reports)
         wanted = (
-            f"what is wanted takes more, up to epsilon {MOST_EPSILON}"
+            f"the precision requested needs more, at any epsilon up to {MOST_EPSILON}"
             if allowed is None
-            else f"the least epsilon at which they do for what is wanted is {allowed}"
+            else f"the smallest epsilon at which they reach the precision requested is {allowed}"
         )
         text = f"{reports:,} reach {made.figure.amount(reached)}; {wanted}"
         facts.append(Fact("reports", text, "with_reports", reports))
@@ -231,12 +231,12 @@ def _budget(manifest: Manifest, year: Year, needed: int | None) -> Iterator[Fact
     )
     yield Fact("a year", charged, "charged", year.charged / NANO)
     does = (
-        f"a lifetime_epsilon of {year.lifetime / NANO:g} does for {year.affordable:,} reports, "
-        f"which is {duration_text(year.affordable * length)}"
+        f"a lifetime_epsilon of {year.lifetime / NANO:g} allows {year.affordable:,} reports, over "
+        f"{duration_text(year.affordable * length)}"
     )
     if year.epsilon is not None and year.epochs > year.affordable:
-        takes = "" if needed is None else f", and then {needed:,} reports an epoch"
-        does += f"; for {year.epochs:,} it takes epsilon {year.epsilon:f}{takes}"
+        takes = "" if needed is None else f", and then {needed:,} reports per epoch"
+        does += f"; {year.epochs:,} reports would require epsilon {year.epsilon:f}{takes}"
     yield Fact("budget", does, "affordable_reports", year.affordable)
 
 
@@ -302,9 +302,9 @@ def composition_document(
     note = (
         "Every line is a theorem; of those that hold for your mechanism, use the one with the "
         f"{counts} epsilon. Any event is at most e^epsilon times as likely as with other answers, "
-        "plus delta. Delta is no chance of staying within epsilon. Devices themselves count by the "
-        "first line, the plain sum, and stop at their app's "
-        f"lifetime_epsilon, {DEFAULT_LIFETIME_EPSILON} unless it sets another."
+        "plus delta. Delta is not the probability of exceeding epsilon. Devices themselves use "
+        "the first line, the plain sum, and stop at their app's lifetime_epsilon, by default "
+        f"{DEFAULT_LIFETIME_EPSILON}."
     )
     slacks = f", delta {delta}" * (delta != "0") + f", each randomised afresh; slack {slack}:"
     return Document(

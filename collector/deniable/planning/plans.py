@@ -102,11 +102,11 @@ def ways_to_ask(manifest: Manifest, largest_share: float | None = None) -> Itera
     if own != (plain := _plain(manifest)):
         yield way("by randomised response", plain)
     if best is not None and best not in {own, plain}:
-        yield way(f"by the best for {shares}", best)
+        yield way(f"with the best for {shares}", best)
     if best is not None and not tells_distribution(manifest):
         together = best_specification(manifest, largest_share=0.0)
         if together not in {own, plain, best}:
-            yield way(f"by the best for {TOGETHER}", together)
+            yield way(f"with the best for {TOGETHER}", together)
     yield Way("without any privacy", "the truth", _unprotected(manifest, largest_share))
 
 
@@ -294,7 +294,7 @@ class Plan:
         """Return the dates when that is reached at this rate, by new devices and the same."""
         of_others, of_same = self.reached_at(same=False), self.reached_at()
         if not pace.steps:
-            coming = "Once a closed epoch has figures, you see here when that is reached."
+            coming = "Once a closed epoch has figures, this shows when that is reached."
             return "The survey is over, and no epoch has figures." if pace.over else coming
         first, last = pace.steps[0], pace.steps[-1]
         half = "± " if self.accuracy.level is not None else "a standard error of "
@@ -306,7 +306,7 @@ class Plan:
             since = date_text(first.at - self.manifest.schedule.grace_seconds - 1)
             lead = f"No figures since {since}, so no date can be given. "
         elif first != last:
-            lead = f"About {pace.rate:,.0f} reports come {pace.period}. "
+            lead = f"About {pace.rate:,.0f} reports arrive {pace.period}. "
             end = f" before the counts are final, on {date_text(last.at)}"
         nouns = " ".join((f"{noun}s", *length))
         counted = f"{first.reports:,.0f} reports"
@@ -335,7 +335,7 @@ class Plan:
         if others == same or of_others == of_same is not None:
             text = f"{lead}Even if the same devices report each time, {same}."
         else:
-            others = f"If each report is of another device, {others}"
+            others = f"If each report is from a different device, {others}"
             text = f"{lead}{others}. If the same devices report each time, {same}."
         own = " and one answer on its own" * (self.manifest.values is None)
         text += f" That is of all {nouns} together{own}"
@@ -369,12 +369,12 @@ class Plan:
 def _exact_text(accuracy: Accuracy, size: str) -> str:
     if accuracy.power is not None and accuracy.significance is not None:
         return (
-            f"precise enough to find a difference of {size} between two groups or epochs of so "
-            f"many reports each {level_text(accuracy.power)} of the time, and one where there is "
-            f"none {level_text(accuracy.significance)}"
+            f"precise enough to find a difference of {size} between two groups or epochs with "
+            f"that many reports each {level_text(accuracy.power)} of the time, and a false one "
+            f"{level_text(accuracy.significance)}"
         )
     if accuracy.level is not None:
-        return f"within ± {size}, by intervals of {level_text(accuracy.level)}"
+        return f"within ± {size}, with {level_text(accuracy.level)} intervals"
     return f"with a standard error of {size}"
 
 

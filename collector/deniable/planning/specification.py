@@ -77,7 +77,7 @@ def best_fresh(
     """
     one, most = float(exact_epsilon(epsilon)), float(exact_epsilon(kept))
     if not 0 < one < most:
-        raise InvalidPrivacyParameter("epsilon must be positive and less than that of the kept")
+        raise InvalidPrivacyParameter("epsilon must be positive and below kept")
     pure, all_kept = expm1(one), expm1(most)
 
     # z = E_2 - 1 is (E_1 - 1)/(q b + kappa - E_1 q b), kappa = q (E_inf - 1); with q = 1/(E_inf - 1
@@ -198,7 +198,7 @@ def best_tree(
         ValueError: if epsilon and delta are both 0, or there are too few categories.
     """
     if categories < 2 or not epsilon + delta > 0:
-        raise ValueError("there is nothing to distinguish, or nothing may be revealed")
+        raise ValueError("there are no answers to distinguish, or epsilon and delta are 0")
     chosen = _widths(categories, epsilon)
     while True:
         parts = _parts(categories, chosen, epsilon, delta, most_responses)
@@ -318,11 +318,11 @@ AUTO: Final = "auto"
 LEVELS: Final = "levels"
 TWO_ROUND: Final = "two-round"
 MEANING: Final = (
-    "the default: of randomised response and the designs the most accurate, with kept for the "
+    "the default: the most accurate of randomised response and the designs; with kept, for the "
     "second round"
 )
 
-_KEPT: Final = "kept responses must be few, or equal ones would link a device's epochs"
+_KEPT: Final = "kept responses must be few, or equal responses would link a device's epochs"
 
 
 def specified(

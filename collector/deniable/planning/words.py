@@ -40,7 +40,7 @@ class KindWords:
 
 
 class _RandomisedResponse(KindWords):
-    summary = "for few categories: the answer, or by chance another"
+    summary = "for few categories: the true answer, or a random other one"
 
 
 class _Design(KindWords):
@@ -54,7 +54,7 @@ class _Design(KindWords):
         assert isinstance(kind, DesignKind)
         design = kind.design(parameters, categories)
         return (
-            f"{named(self.name, parameters)}, a design of {design.responses:,} responses; each "
+            f"{named(self.name, parameters)}, a design with {design.responses:,} responses; each "
             f"supports {design.extent} answers"
         )
 
@@ -63,8 +63,8 @@ class _Subset(_Design):
     name = "subset"
     summary = "for 4 to some 20 categories: a response is a set of d of them"
     keys: ClassVar = {
-        "d": "of a subset survey: how many categories a response supports; "
-        "default: the most accurate",
+        "d": "of a subset survey: the number of categories that a response supports; default: "
+        "the most accurate",
     }
 
 
@@ -74,24 +74,24 @@ class _Affine(_Design):
     keys: ClassVar = {
         "q": "of an affine survey: a prime; default, with m and s: the most accurate",
         "m": "the number of digits of a category, base q",
-        "s": "of q residues, how many a response supports",
+        "s": "the number of q residues that a response supports",
     }
 
 
 class _DifferenceSet(_Design):
     name = "difference-set"
-    summary = "for up to 16 categories, with 13, 15 or 16 responses: a set of points, moved"
+    summary = "for up to 16 categories, with 13, 15 or 16 responses: shifts of a set of points"
     keys: ClassVar = {
-        "v": "of a difference-set survey: 13, 15 or 16, for how many categories; "
-        "default: the most accurate",
+        "v": "of a difference-set survey: 13, 15 or 16, the most categories; default: the most "
+        "accurate",
     }
 
 
 class _TwoRound(KindWords):
-    summary = "whose first round is kept and whose second is fresh for each report"
+    summary = "with a first round that is kept and a second that is fresh for each report"
     keys: ClassVar = {
-        "kept": "of a two-round survey: epsilon of any number of reports about an answer that "
-        "stays the same, as a string; above epsilon",
+        "kept": "of a two-round survey: epsilon of any number of reports of an unchanged answer, "
+        "as a string; above epsilon",
         "fresh": "of a two-round survey: the design of the second round, such as "
         '["affine", 107, 1, 29] or ["subset", 1]; default: the most accurate within kept',
     }
@@ -105,16 +105,16 @@ class _TwoRound(KindWords):
         if fresh == SINGLE:
             return None
         own = terms(str(fresh[0]), answering_parameters(fresh), categories)
-        return f"two rounds, the second by {own}"
+        return f"two rounds, the second with {own}"
 
 
 class _Mean(KindWords):
     summary = 'for the mean of numbers (tells = "mean")'
     keys: ClassVar = {
-        "low": "least answer of a survey of numbers, which has no categories: a whole number, or "
+        "low": "smallest answer of a numeric survey, which has no categories: a whole number, or "
         'a string such as "-0.5"',
-        "high": "its greatest answer",
-        "step": "from one of its answers to the next; at most 4,096 answers",
+        "high": "its largest answer",
+        "step": "distance between neighbouring answers; at most 4,096 answers",
     }
 
     def terms(self, parameters: Parameters, categories: int) -> str:
@@ -125,10 +125,11 @@ class _Mean(KindWords):
 class _Matrix(KindWords):
     summary = "a solution matrix of your own"
     keys: ClassVar = {
-        "matrix": "of a matrix survey: probabilities, a row a category and a column a response; a "
-        "list of rows of strings, or a CSV file's path from the survey file's folder",
-        "responses": "what its responses are called, if they are not the categories; a CSV file "
-        "names them itself",
+        "matrix": "of a matrix survey: probabilities, with a row per category and a column per "
+        "response; a list of rows of strings, or a CSV file's path relative to the "
+        "survey file",
+        "responses": "names of its responses, if they are not the categories; a CSV file "
+        "contains them",
     }
     wanted = ("matrix",)
 
@@ -138,14 +139,14 @@ class _Matrix(KindWords):
 
 
 class _SeveralQuestions(KindWords):
-    keys: ClassVar = {"dimensions": "several questions: a table with the answers to each"}
+    keys: ClassVar = {"dimensions": "several questions: a table with the answers to each question"}
 
     def described(self, parameters: Parameters) -> dict[str, str]:
         return {"questions": ", ".join(name for name, *_ in parameters["dimensions"])}
 
 
 class _OneQuestion(_SeveralQuestions):
-    summary = "of several questions each device answers one that it draws; the default for these"
+    summary = "for several questions: each device answers one at random; the default for these"
 
     def terms(self, parameters: Parameters, categories: int) -> str:
         ways = Counter(map(answering_text, parameters["mechanisms"]))
@@ -154,7 +155,7 @@ class _OneQuestion(_SeveralQuestions):
 
 
 class _Joint(_SeveralQuestions):
-    summary = "of several questions each device answers all at once, for tables that cross them"
+    summary = "for several questions: each device answers all at once, for tables that cross them"
 
     def terms(self, parameters: Parameters, categories: int) -> str:
         count = len(parameters["dimensions"])
@@ -164,8 +165,8 @@ class _Joint(_SeveralQuestions):
 class _Levels(KindWords):
     summary = 'for distributions of ordered answers (tells = "distribution")'
     keys: ClassVar = {
-        "widths": "of a levels survey: how many answers a node holds, for each level of its tree, "
-        "the last 1; default: the most accurate"
+        "widths": "of a levels survey: the number of answers per node on each level of its tree, "
+        "ending in 1; default: the most accurate"
     }
 
     def described(self, parameters: Parameters) -> dict[str, str]:
@@ -175,7 +176,7 @@ class _Levels(KindWords):
         *widths, _ = parameters["widths"]
         groups = "".join(f"groups of {width:,}, " for width in widths)
         kinds = ", ".join(dict.fromkeys(str(kind) for kind, *_ in parameters["mechanisms"]))
-        return f"one of {len(widths) + 1} levels, {groups}single answers: by {kinds}"
+        return f"one of {len(widths) + 1} levels, {groups}single answers: with {kinds}"
 
 
 KIND_WORDS: Final[dict[str, KindWords]] = {
@@ -241,8 +242,8 @@ _STRONG: Final = 4
 """From this epsilon on, the publisher is cautioned."""
 
 _STRENGTHS: Final = {
-    1: "leaves a person room to deny any answer",
-    2: "leaves doubt, and a guess is usually right",
+    1: "lets a person plausibly deny any answer",
+    2: "leaves some doubt, but a guess is usually right",
     7: "leaves hardly any doubt",
 }
 """The meanings of one report in docs/choosing-epsilon.md, by the largest epsilon for each."""
@@ -269,7 +270,7 @@ def strength_fact(manifest: Manifest) -> Fact:
     odds, level = manifest.mechanism.privacy.odds, strongest(manifest)
     assert odds is not None, "every mechanism of a survey is pure"
     verdicts = (verdict for most, verdict in _STRENGTHS.items() if level <= most)
-    verdict = next(verdicts, "is practically the truth")
+    verdict = next(verdicts, "practically reveals the answer")
     even, tenth = guess_text(odds), guess_text(odds, Fraction(1, 10))
     return Fact(
         "strength",
@@ -299,6 +300,6 @@ def strength_warnings(manifest: Manifest) -> Iterator[str]:
         return
     yield (
         f"from epsilon {_STRONG} on, one report can make a guess between two answers of a person "
-        "nearly certain. Take 2 or less, unless answers are harmless, or nobody can narrow them "
+        "nearly certain. Use 2 or less, unless answers are harmless, or nobody can narrow them "
         "down to a few"
     )

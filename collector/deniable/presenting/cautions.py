@@ -21,7 +21,7 @@ CAUTIONS_SCHEMA: Final = array_of(CAUTION, description="what to know before usin
 
 _MANY: Final = 10**9
 """More reports than any survey gets."""
-CHANCE: Final = "about chance alone: not about people who were not asked, do not answer or lie."
+CHANCE: Final = "only about chance, not about people who were not asked, did not answer or lied."
 """The scope of intervals, and its limits."""
 _VIEWS: Final = {
     View.PROJECTED: "the possible shares that are nearest to the unbiased estimates",
@@ -75,7 +75,7 @@ _MOST_MOVED: Final = {Unit.SHARE: 100.0, Unit.DIFFERENCE: 200.0}
 def bias_text(name: str, influence: float, unit: Unit, *, decided: bool = False) -> str:
     """Return how far 1 % of fake reports move a figure of this name, as a part of a sentence."""
     if influence == 0:
-        return f"{name} stays as it is: fakes cannot move it"
+        return f"{name} does not change: fakes cannot move it"
     moved = influence * FAKES * (100 if unit.of_shares else 1)
     if not math.isfinite(moved):
         return f"{name} may be anything: fakes decide it"
@@ -131,7 +131,7 @@ def _not_to_be_used(figures: DisplayedFigures) -> str:
     counts = f"the counts of {places}" if places else "such counts"
     return (
         f"Not to be used: honest devices do not cause {counts}. At least {least:,} of {total:,} "
-        "reports are fake, and figures that are not marked may be just as wrong. (Chance does this "
+        "reports are fake, and unmarked figures may be just as wrong. (By chance, this happens "
         f"to at most {level_text(FALSE_ALARM)} of honest histograms.)"
     )
 
@@ -154,9 +154,9 @@ def _shared_noise(figures: DisplayedFigures) -> str:
         return ""
     kept = " and ".join(f"{first} to {last}" for first, last in ranges)
     return (
-        f"Devices keep responses for epochs {kept}: figures of these epochs share noise. They "
-        "are neither pooled nor compared here: an average of yours would be less exact than it "
-        "looks, and so would a difference."
+        f"Devices keep responses for epochs {kept}, so figures of these epochs share noise. They "
+        "are neither pooled nor compared here: your own averages or differences would be less "
+        "exact than they look."
     )
 
 
@@ -164,8 +164,8 @@ def _distrusted(figures: DisplayedFigures) -> str:
     distrusted = sum(sample.distrusted for sample in figures.samples)
     total = sum(sample.tally.n for sample in figures.samples)
     return (
-        f"{distrusted:,} of {total:,} reports were vouched for by issuers that are not trusted any "
-        "more."
+        f"{distrusted:,} of {total:,} reports were vouched for by issuers that are no longer "
+        "trusted."
         if distrusted
         else ""
     )
@@ -173,8 +173,8 @@ def _distrusted(figures: DisplayedFigures) -> str:
 
 def _small_group(figures: DisplayedFigures) -> str:
     text = (
-        "A group is too small, or the reports too few: its own share of all may be 0, and then any "
-        "share within it is possible."
+        "A group is too small, or the reports are too few: the group's own share may be 0, and "
+        "then any share within it is possible."
     )
     return text if figures.too_small else ""
 
@@ -189,7 +189,7 @@ def _outside(figures: DisplayedFigures) -> str:
         if rows.total * chance_of_one >= 1:
             often = most_by_chance(rows.total, chance_of_one)
             chance = (
-                f" Chance alone does it to more than {often:,} of {rows.total:,} in fewer than "
+                f" By chance alone, more than {often:,} of {rows.total:,} do so in fewer than "
                 f"{level_text(RARELY)} of histograms."
             )
     which, its = "An estimate lies", "its"
@@ -208,7 +208,7 @@ def _chosen_by_size(figures: DisplayedFigures) -> str:
     largest = "The largest" if len(rows.rows) == 1 else f"The {len(rows.rows):,} largest"
     sought = f"{rows.matching:,} found" if rows.matching < rows.total else f"{rows.total:,}"
     return (
-        f"{largest} of {sought}: chance helps the largest estimates, which tend to be too high; "
+        f"{largest} of {sought}: because of chance, the largest estimates tend to be too high; "
         f"intervals hold for all {rows.total:,} at once."
     )
 
@@ -218,13 +218,10 @@ def _biased_view(figures: DisplayedFigures) -> str:
         return ""
     histogram, first = figures.histogram, ""
     if histogram is not None and figures.view is histogram.first_view:
-        first = (
-            "It comes first where noise alone makes estimates negative; the unbiased view has "
-            "these. "
-        )
+        first = "It is shown first if noise makes estimates negative; the unbiased view has these. "
     return (
-        f"The {figures.view} view has {_VIEWS[figures.view]}: biased, for looking at, never to be "
-        f"added up or averaged. {first}Intervals are those of the unbiased view."
+        f"The {figures.view} view has {_VIEWS[figures.view]}: biased, only for display, never to "
+        f"be added up or averaged. {first}Intervals are those of the unbiased view."
     )
 
 
@@ -235,8 +232,8 @@ def _recurring_devices(figures: DisplayedFigures) -> str:
         more = 100 * (figures.wider - 1)
         much = f" (by {bound_text(more)} % at most)" if 0.5 < more < math.inf else ""
         return (
-            f"Devices {figures.recurring} wider than need be{much}, never too narrow, as long as "
-            "they tend to keep their answers."
+            f"Devices {figures.recurring} wider than necessary{much}, but not too narrow, as long "
+            "as devices tend to keep their answers."
         )
     if several or any(len(sample.epochs) > 1 for sample in figures.samples):
         return "Devices may be in several of these epochs: intervals allow for it."
@@ -245,7 +242,9 @@ def _recurring_devices(figures: DisplayedFigures) -> str:
 
 def _different_surveys(figures: DisplayedFigures) -> str:
     ids = {sample.survey_id for sample in figures.samples if sample.survey_id}
-    return "Surveys of different ids are different surveys: never pooled." if len(ids) > 1 else ""
+    return (
+        "Surveys of different ids are different surveys, and never pooled." if len(ids) > 1 else ""
+    )
 
 
 def _few_reports(figures: DisplayedFigures) -> str:
@@ -272,7 +271,7 @@ def _few_reports(figures: DisplayedFigures) -> str:
         if needed > histogram.n:
             wide = f"intervals of ± {bound_text(100 * width)} percentage points"
             which = f"such {wide}" if simultaneous else f"{level} {wide}, each by itself,"
-            text += f"; {which} take {reports_text(needed)} at this epsilon"
+            text += f"; {which} need {reports_text(needed)} at this epsilon"
             break
     return f"{text}."
 
@@ -292,7 +291,7 @@ def _few_numbers(histogram: Histogram) -> str:
         texts.append(f"{text}.")
     if numeric.hidden and numeric.bins:
         texts.append(
-            "Not shown, since intervals cover more than half of what is possible: "
+            "Not shown, since intervals cover more than half of the possible range: "
             f"{', '.join(numeric.hidden)}."
         )
     return " ".join(texts)
@@ -302,7 +301,7 @@ def _hidden_by_steps(figures: DisplayedFigures) -> str:
     step = max((sample.step for sample in figures.samples), default=1)
     if step <= 1:
         return ""
-    return f"Figures are renewed when at least {step:,} more reports have come; those are stored."
+    return f"Figures are updated after at least {step:,} more reports; these are stored."
 
 
 def _smoothed(figures: DisplayedFigures) -> str:
@@ -315,8 +314,8 @@ def _smoothed(figures: DisplayedFigures) -> str:
         return ""
     reach = f"{numeric.blur * numeric.span / (len(histogram.categories) - 1):.15g}"
     return (
-        f"Shares and quartiles are smoothed over {reach} either way, or they would be all noise: "
-        "read their intervals, which allow for it."
+        f"Shares and quartiles are smoothed over {reach} either way, since they would be all "
+        "noise otherwise: read their intervals, which allow for it."
     )
 
 
@@ -326,15 +325,14 @@ def _unseen_fakes(figures: DisplayedFigures) -> str:
         return ""
     if (share := histogram.poisoning.detectable_share) is None:
         text = (
-            "With this few reports, fake ones cannot be detected; those that only lie about their "
-            "answer never are."
+            "With so few reports, fake ones cannot be detected; those that only lie about their "
+            "answer never can."
         )
     else:
         share = min(share, 0.99)
         text = (
-            f"Fewer than about {math.ceil(share * histogram.n):,} fake reports "
-            f"({100 * share:.2g} %) may show no sign, and those that only lie about their answer "
-            "never do."
+            f"Fewer than about {math.ceil(share * histogram.n):,} fake reports ({100 * share:.2g} "
+            "%) may go unnoticed, and those that only lie about their answer always do."
         )
     if histogram.enrolment is not None and histogram.enrolment.mode == "open":
         text = f"Anyone can send reports to this survey. {text}"

@@ -116,7 +116,7 @@ def comparison_document(comparison: Comparison, notes: Sequence[str] = ()) -> Do
 def comparison_picture(comparison: Comparison, width: float = WIDTH) -> Picture:
     """Return the chart of the differences; ValueError if there are none."""
     if comparison.against is None:
-        raise ValueError("this is compared with nothing, and has no chart")
+        raise ValueError("this is not a comparison, and has no chart")
     differences = {row.label: row.estimate for row in comparison.rows}
     now, before = comparison.histogram.sample, comparison.against.sample
     places = places_text([now], "against", [before])
@@ -342,10 +342,10 @@ def _shown_row(row: Row) -> dict[str, Any]:
 def _notes(comparison: Comparison) -> Iterator[str]:
     if comparison.across and (before := comparison.against) is not None:
         now, ended = comparison.histogram, before.end or 0
-        yield f"{before.sample.period} and {now.sample.period} are compared, equally long."
+        yield f"{before.sample.period} and {now.sample.period}, of equal length, are compared."
         if gap := (now.start or ended) - ended:
             left_out = period_text(ended, gap, [0])
-            yield f"{left_out} is left out: the note falls into it, and its answers may be of both."
+            yield (f"{left_out} is left out: the note falls within it, so it may have both.")
     if comparison.against is not None and comparison.of_shares:
         yield (
             "Differences are in percentage points. Judge by their intervals, not by whether those "
@@ -357,7 +357,7 @@ def _notes(comparison: Comparison) -> Iterator[str]:
         yield f"Only one side has {listed(apart[:_MOST_NAMED], 'and')}: not compared."
     if comparison.histogram.model is Model.FIXED:
         yield (
-            "Intervals cover noise alone, for the devices that reported: they say nothing about "
+            "Intervals cover only the noise of the devices that reported, and say nothing about "
             "other devices."
         )
 

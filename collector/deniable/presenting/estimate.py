@@ -213,10 +213,10 @@ def verdict_note(verdict: Verdict) -> str:
     """Return how often chance alone gives the alarm, for readers who check repeatedly."""
     chance = (1 - verdict.estimate.level) / 2
     return (
-        f"If the truth is exactly {_limit(verdict)}, chance alone says {verdict.beyond} in up to "
-        f"about {level_text(chance)} of looks: {_A_YEAR * chance:.2g} times a year if you look "
-        f"once a week. It does so up to {_OFTENER} times as often where reports are few, or the "
-        "limit is near an end of what is possible. A higher level makes it rarer."
+        f"If the truth is exactly {_limit(verdict)}, the result is {verdict.beyond} by chance "
+        f"alone in up to about {level_text(chance)} of looks: {_A_YEAR * chance:.2g} times a year "
+        f"if you look once a week. This is up to {_OFTENER} times as frequent if reports are few, "
+        "or if the limit is near an end of the possible range. A higher level makes it rarer."
     )
 
 
@@ -249,8 +249,8 @@ def verdict_document(verdict: Verdict) -> Document:
 
 
 WITHHELD: Final = (
-    "Shares up to each answer are not shown: of so few reports, a band for all of them says too "
-    "little, or does not hold as often as it should."
+    "Shares up to each answer are not shown: with so few reports, a band for all of them is too "
+    "wide, or does not hold as often as it should."
 )
 
 

@@ -56,7 +56,7 @@ _BIN: Final = (
 )
 _TOO_WIDE: Final = Field(
     "too_wide",
-    {**BOOLEAN, "description": "the interval covers more than half of what is possible"},
+    {**BOOLEAN, "description": "the interval covers more than half of the possible range"},
 )
 _BLUR: Final = (
     "number of values to either side over which a bin's estimate and standard_error and a "
@@ -77,7 +77,8 @@ _CURVE: Final = (
     Field("category", TEXT),
     Field("estimate", NUMBER),
     Field(
-        "rising", {**NUMBER, "description": "the nearest values that stay in [0, 1] and never fall"}
+        "rising",
+        {**NUMBER, "description": "the nearest values that stay in [0, 1] and do not fall"},
     ),
     Field("low", NUMBER),
     Field("high", NUMBER),

@@ -44,8 +44,8 @@ from deniable.presenting.rows import (
 
 UNBIASED: Final = "Estimates are unbiased and may leave [0 %, 100 %]; intervals do not"
 _BEYOND: Final = (
-    "Estimates below 0 % or above 100 % are shown as 0 % or 100 %; the unbiased view, JSON and CSV "
-    "have them as they are. "
+    "Estimates below 0 % or above 100 % are shown as 0 % or 100 %; the unbiased view, JSON and "
+    "CSV have their actual values. "
 )
 _MOST_RESPONSES: Final = 64
 _CLOSE: Final = 3
@@ -280,8 +280,8 @@ def supporting_text(mechanism: Any) -> str:
         return ""
     miss, hit = float(mechanism.miss), float(mechanism.hit)
     return (
-        f"Each response supports {design.extent} answers: one that nobody has is supported by "
-        f"{miss:.1%} of responses, one that everybody has by {hit:.1%}."
+        f"Each response supports {design.extent} answers: an answer that nobody has is supported "
+        f"by {miss:.1%} of responses, one that everybody has by {hit:.1%}."
     )
 
 
@@ -303,7 +303,7 @@ def _notes(histogram: Histogram, chosen: ShownRows) -> Iterator[str]:
 def _raw_notes(histogram: Histogram, tables: Sequence[Table]) -> Iterator[str]:
     keys = {column.key for table in tables if table.rows for column in table.columns}
     if "raw" in keys:
-        yield "Raw counts contain the noise: they are no shares."
+        yield "Raw counts include the noise: they are not shares."
         if supporting := supporting_text(histogram.sample.mechanism):
             yield supporting
     if "response" not in keys and (histogram.responses or histogram.numeric is not None):
@@ -314,13 +314,13 @@ def _numeric_notes(histogram: Histogram) -> Iterator[str]:
     if histogram.sample.decoder.tells_shares:
         yield (
             "The mean is unbiased and may leave the range. Shares below 0 % are shown as 0 %, "
-            "and intervals are cut to what is possible. Each holds by itself unless its title says "
-            "otherwise. Single values, and figures that are not shown, are in JSON."
+            "and intervals are cut to the possible range. Each holds by itself unless its title "
+            "states otherwise. Single values, and figures not shown, are in JSON."
         )
     else:
         yield (
-            "The mean is unbiased and may leave the range; its interval is cut to what is "
-            "possible. These reports tell no more than the mean."
+            "The mean is unbiased and may leave the range; its interval is cut to the possible "
+            "range. These reports give only the mean."
         )
     if impossible := histogram.impossible:
         more = ", …" if len(impossible) > _NAMED else ""

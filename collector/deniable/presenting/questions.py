@@ -231,7 +231,7 @@ def cross_table_sentence(table: CrossTable) -> str:
     both = f"{table.rows[0]} and {table.columns[0]}"
     whom = reporters(table.histogram.sample.place)
     if table.histogram.sample.fewest_fakes:
-        text = f"Nobody can tell whether {both} go together."
+        text = f"Nobody can tell whether {both} are related."
     elif table.test is None:
         text = f"Too few reports to tell whether {both} go together among {whom}."
     elif table.together:
@@ -239,7 +239,7 @@ def cross_table_sentence(table: CrossTable) -> str:
         if table.contrast is not None:
             text += f" {_beside_statement(table.contrast)}"
     else:
-        text = f"Among {whom}, there is no clear sign that {both} go together."
+        text = f"Among {whom}, there is no clear sign that {both} are related."
     return with_cautions(text, cross_table_cautions(table))
 
 

@@ -20,7 +20,7 @@ REVEALED: Final = (
                 "description": "of all these epochs together: any event is at most e^epsilon times "
                 "as likely, plus delta",
             },
-            description="null where nothing but the odds of a report bounds it",
+            description="null if only the odds of a report limit it",
         ),
         lambda r: None if r.epsilon is None else f"{r.epsilon:f}",
     ),
@@ -30,8 +30,8 @@ REVEALED: Final = (
         or_null(
             {
                 **DECIMAL,
-                "description": "what is seen is at most e^level times as likely as with any other "
-                "answer, except with a chance of delta",
+                "description": "the figures are at most e^level times as likely as with any "
+                "other answer, except with a chance of delta",
             },
             description="null where epsilon is",
         ),
@@ -58,13 +58,11 @@ _WHY: Final = {
         "devices keep their responses, and two histograms that differ by one device show what it "
         "keeps"
     ),
-    Unbounded.EVERY: "they may be read after every single report (minimum_reports is below 2)",
-    Unbounded.ISSUERS: (
-        "they are shown in steps, and apart by issuer: a step may have a single report of an issuer"
-    ),
+    Unbounded.EVERY: "they can be read after every single report (minimum_reports is below 2)",
+    Unbounded.ISSUERS: "they are shown in steps by issuer: a step may have one report of an issuer",
     Unbounded.OPEN: (
-        "anybody may send reports, and somebody who compares the figures before and after may have "
-        "sent all of the new ones but one"
+        "anybody may send reports, and somebody who compares figures before and after may have "
+        "sent all but one of the new reports"
     ),
     Unbounded.FAKES: "if {fakes} of all reports are fake, they may be all but one of the {least:,} "
     "that figures distinguish",
@@ -84,7 +82,7 @@ def revealed_brief(revealed: Revealed) -> str:
     if revealed.why is not None:
         fakes = _percent(1 - revealed.honest)
         why = _WHY[revealed.why].format(fakes=fakes, least=revealed.least)
-        return f"figures may reveal as much as a report does: {why}"
+        return f"figures may reveal as much as a single report: {why}"
     assert revealed.level is not None
     odds = Fraction(exp_enclosure(Fraction(revealed.level), 64)[1], 1 << 64)
     answers, other = ("answers", "others") if revealed.epochs > 1 else ("answer", "other")
@@ -111,21 +109,21 @@ def revealed_sentence(revealed: Revealed) -> str:
 
 def revealed_notes(revealed: Revealed) -> tuple[str, ...]:
     """Return the conditions."""
-    whose = "That of one report holds against everybody, the collector too; "
+    whose = "The promise of one report holds against everybody, including the collector; "
     if revealed.epsilon is None:
-        return (f"{whose}of these figures only that can be promised.", *_unlinked(revealed))
+        return (f"{whose}for these figures, nothing more can be promised.", *_unlinked(revealed))
     groups = (
-        f"figures are renewed by {revealed.step:,} reports or more, and readers may compare them "
+        f"figures are updated by at least {revealed.step:,} reports, and readers may compare them "
         "before and after"
         if revealed.step
-        else "these figures came all at once, and show no part of the reports by itself"
+        else "these figures appeared all at once, and no part of the reports is shown separately"
     )
     return (
-        f"{whose}that of figures against those who see these alone, and of whom none knows "
-        "which report is whose.",
-        f"Devices hide among each other: {groups}. Fakes hide nobody.",
-        "Figures of more epochs add up for a device that reported in each. That it took part "
-        "is not hidden.",
+        f"{whose}that of figures holds against readers who see only these, and do not know which "
+        "report is whose.",
+        f"Devices hide each other: {groups}. Fakes hide nobody.",
+        "For a device that reported in several epochs, the losses of their figures add up. Its "
+        "participation is not hidden.",
         *_unlinked(revealed),
     )
 
@@ -135,12 +133,12 @@ def _unlinked(revealed: Revealed) -> tuple[str, ...]:
     if revealed.to_collector is None:
         return ()
     return (
-        "The collector itself has each report, and sees no more than figures of them all: "
-        f"{revealed_brief(revealed.to_collector)}. It takes reports by relays alone, with tokens "
-        "that their issuer signed unseen. That holds while collector, issuer and relay put no "
-        "records together, all devices have the same survey, and no time of sending tells whose a "
-        "report is; for fresh responses of one epoch. Fake reports, and those of people who "
-        "work with the collector, hide nobody.",
+        "The collector itself has each report, but learns no more than figures of them all "
+        f"reveal: {revealed_brief(revealed.to_collector)}. It accepts reports only through "
+        "relays, with tokens that their issuer signed unseen. That holds for fresh responses of "
+        "one epoch, while collector, issuer and relay do not combine records, all devices have "
+        "the same survey, and no time of sending shows whose a report is. Fake reports, and "
+        "those of people who work with the collector, hide nobody.",
     )
 
 
@@ -162,7 +160,7 @@ def revealed_at_worst(manifest: Manifest) -> str:
         kept=manifest.repeat.epochs is not None,
         vouched=bool(manifest.enrolment.issuer_ids),
     )
-    return f"at worst, of one epoch, for somebody who sees nothing else: {revealed_brief(figures)}"
+    return f"at worst, for one epoch, to somebody who sees nothing else: {revealed_brief(figures)}"
 
 
 def _percent(share: Fraction) -> str:

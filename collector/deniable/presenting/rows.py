@@ -48,7 +48,7 @@ from deniable.reading.epochs import EpochState, instant_text, period_text, versi
 _INFLUENCE: Final = (
     "a share of fake reports moves it by at most this many times that share; null if unbounded"
 )
-_FAKES_DECIDE: Final = "whether 1 % of fake reports can move it by all that is possible"
+_FAKES_DECIDE: Final = "whether 1 % of fake reports can move it over the whole possible range"
 TIME: Final = or_null({"type": "string", "format": "date-time"})
 ESTIMATE: Final = (
     Field("estimate", or_null(NUMBER), "stated"),
@@ -321,9 +321,9 @@ def largest_shares(
 
 
 _STATES: Final = {
-    EpochState.OPEN: "open: more reports may come",
-    EpochState.GRACE: "over; late reports are still taken",
-    EpochState.CLOSED: "over; no more reports are taken, and it is about to be sealed",
+    EpochState.OPEN: "open: more reports may arrive",
+    EpochState.GRACE: "over; late reports are still accepted",
+    EpochState.CLOSED: "over; no more reports are accepted, and it is about to be sealed",
     EpochState.SEALED: "sealed: these counts are final",
 }
 

@@ -150,13 +150,13 @@ def _notes(series: Series) -> list[Note]:
 def _apart(series: Series) -> Iterator[str]:
     """Yield which surveys of the name are omitted, and that others have other answers."""
     if len({histogram.categories for histogram in series.histograms}) > 1:
-        yield "Versions differ in their answers: one that is added takes from the shares of others."
+        yield "Versions differ in their answers: an added answer reduces the shares of others."
     if series.apart:
         count = len(series.apart)
         others = (
             "One survey of this name asks" if count == 1 else f"{count} surveys of this name ask"
         )
-        yield f"{others} something else, and {'is' if count == 1 else 'are'} not shown."
+        yield f"{others} something different, and {'is' if count == 1 else 'are'} not shown."
 
 
 def _table(
@@ -217,7 +217,7 @@ def series_sentence(series: Series, *groups: Answers, among: Sequence[str] | Non
     if noted:
         texts.append(f"Noted: {noted}.")
     if noted and trend is not None and trend.slope.distinguishable:
-        texts.append("It may have changed in a step then: compare before and after.")
+        texts.append("The change may be a step at that time: compare before and after.")
     return " ".join(texts)
 
 

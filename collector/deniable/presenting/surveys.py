@@ -126,10 +126,7 @@ class SurveyFigures:
         """Return the newest epoch with final figures; TooFewReports if there is none."""
         if closed := self.closed():
             return closed[-1].number
-        raise TooFewReports(
-            f"no epoch of {self.manifest.name} that is over and takes no more late reports has "
-            "figures yet"
-        )
+        raise TooFewReports(f"no final epoch of {self.manifest.name} has figures yet")
 
     def distrusted(self) -> frozenset[bytes]:
         """Return the issuers of the survey that are no longer trusted."""

@@ -32,16 +32,16 @@ class BlindKeys:
         if end < epochs:
             raise InvalidManifest(
                 "issuer_keys",
-                f"has keys up to epoch {end - 1}, and the survey's last one is {epochs - 1}: "
+                f"has keys up to epoch {end - 1}, but the survey's last epoch is {epochs - 1}: "
                 f"run deniable issuer keys DIRECTORY --epochs {epochs - end}",
             )
         if epochs <= first:
-            raise InvalidManifest("issuer_keys", f"has keys from epoch {first} on only")
+            raise InvalidManifest("issuer_keys", f"has keys only from epoch {first} on")
         if epochs - first > MAX_BLIND_KEYS:
             raise InvalidManifest(
                 "epochs",
-                f"must be at most {first + MAX_BLIND_KEYS}: a manifest lists {MAX_BLIND_KEYS} keys "
-                "of a blind issuer. Publish a successor in time, which lists the next",
+                f"must be at most {first + MAX_BLIND_KEYS}: a manifest lists {MAX_BLIND_KEYS} "
+                "keys of a blind issuer. Publish a successor in time that lists the next ones",
             )
         keys = self.public.of(first, epochs)
         try:
@@ -98,22 +98,22 @@ class ListedKeys:
                 if was != (name, epoch):
                     raise InvalidManifest(
                         "issuer_keys",
-                        f"has for epoch {epoch} the key of epoch {was[1]} of {was[0]}: make keys "
+                        f"has the key of epoch {was[1]} of {was[0]} for epoch {epoch}: make keys "
                         "for this survey alone",
                     )
             elif (manifest.enrolment.issuer, (name, epoch)) in self._keys:
                 raise InvalidManifest(
                     "issuer_keys",
-                    f"has another key for epoch {epoch} than {name} lists already: take that one "
-                    "or, if it was stolen, give the issuer another name",
+                    f"has a different key for epoch {epoch} than {name} lists: use that one or, "
+                    "if it was stolen, give the issuer a new name",
                 )
             elif self._comparing and gcd(self._product % n, n) != 1:
                 other = next(key for key in self._places if gcd(int.from_bytes(key), n) != 1)
                 name, epoch = self._places[other]
                 raise InvalidManifest(
                     "issuer_keys",
-                    f"has a key that shares a factor with that of epoch {epoch} of {name}: was "
-                    "the random generator sound? Make all of them again",
+                    f"has a key that shares a factor with that of epoch {epoch} of {name}: check "
+                    "the random generator, and make all keys again",
                 )
 
 
@@ -139,9 +139,9 @@ def check_grid(manifest: Manifest, surveys: Iterable[Manifest]) -> None:
             longer = schedule.epoch_seconds != manifest.schedule.epoch_seconds
             raise InvalidManifest(
                 "epoch" if longer else "start",
-                f"must fit the epochs of {other.name}, also a blind survey, since a device answers "
-                f"one of them an epoch. Take epochs of {schedule.epoch_seconds} s on its grid, or "
-                f"begin after {schedule.end}, when it ends",
+                f"must fit the epochs of {other.name}, also a blind survey, since a device "
+                f"answers only one of them per epoch. Use epochs of {schedule.epoch_seconds} s on "
+                f"its grid, or begin after {schedule.end}, when it ends",
             )
 
 

@@ -83,7 +83,7 @@ def _name(before: Manifest, after: Manifest) -> _Sentences:
 
 
 def _number(_: Manifest, __: Manifest) -> _Sentences:
-    yield "nothing but its number: it was published again", False
+    yield "only its number: it was published again", False
 
 
 def _question(before: Manifest, after: Manifest) -> _Sentences:
@@ -96,9 +96,9 @@ def _categories(before: Manifest, after: Manifest) -> _Sentences:
     if added:
         yield f"{_counted(added)} added: {_listed(added)}", False
     if gone:
-        yield f"{_counted(gone)} taken away: {_listed(gone)}", False
+        yield f"{_counted(gone)} removed: {_listed(gone)}", False
     if not added and not gone:
-        yield "the answers are in another order", False
+        yield "the answers are in a different order", False
 
 
 def _but(answers: Collection[str], others: Collection[str]) -> list[str]:
@@ -147,7 +147,7 @@ def _guess(before: Manifest, after: Manifest) -> str:
     old, new = (times_as_likely(odds_of(manifest)) for manifest in (before, after))
     if old == new:
         return f"a response is {new} with one answer as with another, rounded up"
-    return f"a response is {new} with one answer as with another, before {old}"
+    return f"a response is {new} with one answer as with another; before, {old}"
 
 
 def _went(what: str, before: str, after: str, raised: bool) -> str:
@@ -164,14 +164,14 @@ def _epsilon(before: Manifest, after: Manifest) -> _Sentences:
 def _delta(before: Manifest, after: Manifest) -> _Sentences:
     raised = exact_delta(after.delta) > exact_delta(before.delta)
     went = _went("delta", before.delta, after.delta, raised)
-    yield f"{went}: so much may be added to each probability that epsilon bounds", raised
+    yield f"{went}: this may be added to each probability that epsilon limits", raised
 
 
 def _repeat(before: Manifest, after: Manifest) -> _Sentences:
     old, new = before.repeat.epochs, after.repeat.epochs
     if new is None:
         yield (
-            "responses are drawn afresh for each report, and not kept any more: all reports of an "
+            "responses are drawn afresh for each report, and no longer kept: all reports of an "
             "answer together reveal more",
             True,
         )
@@ -189,7 +189,7 @@ def _repeat(before: Manifest, after: Manifest) -> _Sentences:
 
 def _start(before: Manifest, after: Manifest) -> _Sentences:
     old, new = (instant_text(manifest.schedule.start) for manifest in (before, after))
-    yield f"epochs are counted from {new} instead of {old}", False
+    yield f"epochs are numbered from {new} instead of {old}", False
 
 
 def _epoch_seconds(before: Manifest, after: Manifest) -> _Sentences:
@@ -206,13 +206,13 @@ def every(seconds: int) -> str:
 
 def _epochs(before: Manifest, after: Manifest) -> _Sentences:
     old, new = (manifest.schedule.epochs for manifest in (before, after))
-    more = ": a device may report more often in all" * (new > old)
-    yield f"{new:,} times in all instead of {old:,}{more}", new > old
+    more = ": a device may report more often in total" * (new > old)
+    yield f"{new:,} times in total instead of {old:,}{more}", new > old
 
 
 def _grace_seconds(before: Manifest, after: Manifest) -> _Sentences:
     old, new = (duration_text(manifest.schedule.grace_seconds) for manifest in (before, after))
-    yield f"reports are taken until {new} after their epoch, instead of {old}", False
+    yield f"reports are accepted until {new} after their epoch, instead of {old}", False
 
 
 def _origin(before: Manifest, after: Manifest) -> _Sentences:
@@ -220,7 +220,7 @@ def _origin(before: Manifest, after: Manifest) -> _Sentences:
 
 
 VOUCHING: Final = {
-    "open": "nobody vouches that each report comes from another device",
+    "open": "nobody vouches that each report comes from a different device",
     "certificate": "an issuer vouches for devices, and can link an account to its report's key",
     "blind": "an issuer vouches for devices, without seeing which report is whose",
 }
@@ -230,16 +230,16 @@ VOUCHING: Final = {
 def _enrolment(before: Manifest, after: Manifest) -> _Sentences:
     old, new = before.enrolment, after.enrolment
     if old.mode != new.mode:
-        text = f"enrolment went from {old.mode} to {new.mode}: {VOUCHING[new.mode]}"
+        text = f"enrolment changed from {old.mode} to {new.mode}: {VOUCHING[new.mode]}"
         yield text, new.mode == "certificate"
         return
     came, gone = (issuers_of(x) - issuers_of(y) for x, y in ((new, old), (old, new)))
     if came:
         yield f"another issuer vouches for devices: {', '.join(sorted(came))}", True
     if gone:
-        yield f"an issuer vouches no longer: {', '.join(sorted(gone))}", False
+        yield f"an issuer no longer vouches for devices: {', '.join(sorted(gone))}", False
     if not came and not gone:
-        yield "the keys of the issuer are others, or in another order", False
+        yield "the issuer's keys are different, or in a different order", False
 
 
 def issuers_of(enrolment: Enrolment) -> set[str]:
@@ -250,7 +250,7 @@ def issuers_of(enrolment: Enrolment) -> set[str]:
 def _minimum_reports(before: Manifest, after: Manifest) -> _Sentences:
     old, new = before.minimum_reports, after.minimum_reports
     fewer = "fewer" if new < old else "more"
-    yield f"figures appear from {fewer} reports on: {new:,} instead of {old:,}", new < old
+    yield f"figures appear after {fewer} reports: {new:,} instead of {old:,}", new < old
 
 
 _ASKED: Final = frozenset({"question", "categories"})

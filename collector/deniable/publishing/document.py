@@ -59,13 +59,13 @@ def published_facts(
     if manifest.enrolment.mode == "blind" and len(beside) > 1:
         yield Fact(
             "answers",
-            "each device answers one an epoch of the blind surveys that its app declares, which it "
-            "draws: they share the reports",
+            "in each epoch, a device answers one of its app's blind surveys, chosen at random: "
+            "they share the reports",
         )
     yield Fact("costs", _cost_text(manifest, now))
     if together > reserved([manifest], now):
         total = format_nano(together)
-        yield Fact("together", f"with all else that runs, at most epsilon {total}")
+        yield Fact("together", f"with all other running surveys, at most epsilon {total}")
     yield from accuracy_facts(manifest, largest_share or None)
     if manifest.enrolment.mode == "blind":
         yield Fact("lost", blind_devices_text(manifest, 1000))
@@ -91,9 +91,8 @@ def survey_facts(
     yield Fact("sequence", str(manifest.sequence))
     yield Fact(
         "privacy",
-        f"epsilon {manifest.epsilon}, delta {manifest.delta}: whatever somebody answers, "
-        f"{promise_text(odds)}"
-        f"{truth}",
+        f"epsilon {manifest.epsilon}, delta {manifest.delta}: for any answer, "
+        f"{promise_text(odds)}{truth}",
     )
     yield from _mechanism_facts(manifest)
     yield Fact("costs", _cost_text(manifest, manifest.schedule.start))
@@ -107,18 +106,17 @@ def survey_facts(
     for epoch, cut_at in sorted(cuts(manifest.schedule, seals).items()):
         yield Fact("cut", f"epoch {epoch}: {cut_text(cut_at)}")
     if ended_at is not None:
-        yield Fact("ended", f"{instant_text(ended_at)}; it takes no report")
+        yield Fact("ended", f"{instant_text(ended_at)}; it accepts no reports")
     for issuer in manifest.enrolment.issuer_ids:
-        trust = "DISTRUSTED: no report is taken" if issuer in distrusted else "trusted"
+        trust = "DISTRUSTED: no report is accepted" if issuer in distrusted else "trusted"
         called = manifest.enrolment.issuer or issuer.hex()
         yield Fact("issuer", f"{called}\N{NO-BREAK SPACE}({trust})")
     step = max(1, manifest.minimum_reports)
     yield Fact(
         "figures",
-        "are renewed with each report"
+        "are updated with each report"
         if step == 1
-        else f"appear from {step:,} reports on, and are renewed when at least {step:,} more have "
-        "come",
+        else f"appear after {step:,} reports, and are updated after at least {step:,} more",
     )
 
 
@@ -165,10 +163,12 @@ def repeat_facts(manifest: Manifest) -> Iterator[Fact]:
     length = duration_text(epochs * manifest.schedule.epoch_seconds)
     rounds = manifest.mechanism.rounds
     if rounds is None:
-        yield Fact("repeat", f"memoised: one response an answer, for {epochs:,} epochs ({length})")
-        yield Fact("constant", f"answers reveal epsilon {one} in that time, however many reports")
-        yield Fact("changing", "answers show that they changed: no epsilon covers that")
-        yield Fact("linking", "equal responses link a device's epochs, though its keys do not")
+        yield Fact("repeat", f"memoised: one response per answer, for {epochs:,} epochs ({length})")
+        yield Fact(
+            "constant", f"answers reveal epsilon {one} in that time, by any number of reports"
+        )
+        yield Fact("changing", "changes of answers can be seen: no epsilon limits that")
+        yield Fact("linking", "equal responses link a device's epochs, although its keys do not")
         return
     from deniable.audit.all_pairs import linking_probability  # needs numpy
 
@@ -184,16 +184,17 @@ def repeat_facts(manifest: Manifest) -> Iterator[Fact]:
     yield Fact(
         "repeat",
         f"two rounds: the first kept for {epochs:,} epochs ({length}), the second fresh for each "
-        f"report; epsilon {one} is that of one report, of both rounds",
+        f"report; epsilon {one} is for one report, with both rounds",
     )
     yield Fact(
         "constant",
-        f"answers reveal epsilon {manifest.epsilon} by one report, at most {together(2)} by two, "
-        f"{together(epochs)} by the {epochs:,} of a range, and {kept} by any number; ranges add up",
+        f"answers reveal epsilon {manifest.epsilon} with one report, at most {together(2)} with "
+        f"two, {together(epochs)} with the {epochs:,} of a range, and {kept} with any number; "
+        "ranges add up",
     )
     yield Fact(
         "changing",
-        f"answers show that they changed up to epsilon {second} for each report, {more} by two",
+        f"changes of answers reveal up to epsilon {second} with each report, {more} with two",
     )
     yield Fact(
         "linking",
@@ -211,7 +212,7 @@ def _device_facts(manifest: Manifest) -> Iterator[Fact]:
         yield Fact("keys", _keys_text(manifest))
         return
     if not (issuers := [issuer.hex() for issuer in manifest.enrolment.issuers]):
-        yield Fact("devices", "open: nobody vouches that each report comes from another device")
+        yield Fact("devices", "open: nobody vouches that each report comes from a different device")
         return
     yield Fact("devices", "certificate: only those for which an issuer vouches:")
     for line in ",\nthen ".join(issuers).splitlines():
@@ -224,7 +225,7 @@ def _keys_text(manifest: Manifest) -> str:
     before = f", none for the {first} before" * (first > 0)
     when = instant_text(manifest.schedule.epoch_start(last + 1))
     return (
-        f"one an epoch, for {ranges_text(range(first, last + 1))}{before}; the last ends on "
+        f"one per epoch, for {ranges_text(range(first, last + 1))}{before}; the last ends on "
         f"{when}: a successor lists the next"
     )
 
@@ -247,7 +248,7 @@ def _cost_text(manifest: Manifest, now: float) -> str:
         else f"{epochs} epochs in ranges of {kept}"
     )
     if epochs < (every := manifest.schedule.epochs):
-        spending += f"; {every - epochs} of {every} are over"
+        spending += f"; {every - epochs} of {every} epochs are over"
     return f"a device at most epsilon {format_nano(reserved([manifest], now))} in all ({spending})"
 
 
@@ -262,15 +263,15 @@ def epochs_text(manifest: Manifest) -> str:
 
 def _successor_text(manifest: Manifest, before: Manifest, now: float) -> str:
     """Return the effects on figures, consent and devices of the previous survey."""
-    texts = [f"its figures start anew: --survey {before.survey_id.hex()[:12]} shows the earlier"]
+    texts = [f"its figures start anew; the earlier ones: --survey {before.survey_id.hex()[:12]}"]
     new_terms, old_terms = (
         (survey.question, survey.all_answers, survey.origin) for survey in (manifest, before)
     )
     if new_terms != old_terms:
-        texts.append("apps that ship it ask for consent again")
+        texts.append("apps that include it ask for consent again")
     new, old = manifest.schedule, before.schedule
     if new.epoch_seconds == old.epoch_seconds and old.epoch_at(now) is not None:
-        texts.append(f"devices that answered this {unit_text(old)} answer again in the next")
+        texts.append(f"devices that answered this {unit_text(old)} answer again in the next one")
     return "; ".join(texts)
 
 
@@ -284,7 +285,7 @@ def left_behind_text(newest: Manifest, before: Manifest, follows: Sequence[Manif
     else:
         declared = f"the ceilings of sequence {before.sequence}"
     if not follows:
-        return f"apps that declare {declared} get nothing any more"
+        return f"apps that declare {declared} get no survey any more"
     sequences = " and ".join(str(survey.sequence) for survey in follows)
     end = instant_text(max(survey.schedule.end for survey in follows))
     return f"apps that declare {declared} keep answering sequence {sequences}, until {end}"
@@ -293,35 +294,35 @@ def left_behind_text(newest: Manifest, before: Manifest, follows: Sequence[Manif
 def _warnings(manifest: Manifest, together: int, now: float) -> Iterator[str]:
     """Yield the reasons why devices do not follow a survey, or people should not."""
     if manifest.schedule.end <= now:
-        yield "its last epoch is over: no device will follow it"
+        yield "its last epoch is over: no device will answer it"
     if together > CEILING:
         costs = reserved([manifest], now)
         setting, alone = (
             f'lifetime_epsilon = "{ceil_div(cost, NANO)}"' for cost in (together, costs)
         )
-        more = f", {setting} where it asks all else that runs, too" * (setting != alone)
+        more = f", or {setting} if it also asks all other running surveys" * (setting != alone)
         yield (
             f"no device answers this unless its app sets {alone}{more}: it costs "
             f"{format_nano(costs)}, and devices spend at most {DEFAULT_LIFETIME_EPSILON}. "
             f"{_what_fits(manifest, now)}"
             if costs > CEILING
-            else f"devices spend at most epsilon {DEFAULT_LIFETIME_EPSILON} in all unless their "
-            f"app sets {setting}: they will refuse what comes last of all"
+            else f"devices spend at most epsilon {DEFAULT_LIFETIME_EPSILON} in total unless their "
+            f"app sets {setting}: they will refuse the last surveys"
         )
     yield from strength_warnings(manifest)
     if Fraction(manifest.delta) >= _MUCH:
         yield (
-            f"delta {manifest.delta} lets a report be worth more than epsilon {manifest.epsilon}; "
-            "devices charge "
-            f"{format_nano(pure_cost(manifest.mechanism))} for each. Leave delta out"
+            f"with delta {manifest.delta}, a report can cost more than epsilon "
+            f"{manifest.epsilon}; devices charge {format_nano(pure_cost(manifest.mechanism))} for "
+            "each. Omit delta"
         )
     if manifest.schedule.epoch_seconds < DAY:
         yield "devices refuse epochs below a day unless their app sets min_epoch_seconds"
     if manifest.enrolment.issuer_ids:
-        yield "devices refuse it unless their app asks an issuer: Client(enrol=...)"
+        yield "devices refuse it unless their app uses an issuer: Client(enrol=...)"
     if manifest.enrolment.mode == "blind" and manifest.schedule.epoch_seconds < 7 * DAY:
         yield (
-            "who does not open the app in both halves of an epoch reports nothing in it: let blind "
+            "users who do not open the app in both halves of an epoch report nothing: let blind "
             "epochs last a week or longer"
         )
 

@@ -45,7 +45,7 @@ class Notice:
                 translate("Who sees it"),
                 (*_way(manifest, relayed, translate), *seen(manifest, translate)),
             ),
-            (translate("What can be learnt"), learnt(manifest, translate)),
+            (translate("What can be learned"), learnt(manifest, translate)),
             (translate("How to stop"), _stop(translate)),
         )
         sentences = tuple((heading, tuple(said)) for heading, said in sections)
@@ -71,20 +71,20 @@ def _question(manifest: Manifest, _: Translate) -> Iterator[str]:
 
 
 def _way(manifest: Manifest, relayed: bool, _: Translate) -> Iterator[str]:
-    text = _("The collector at {origin} receives each response by itself.")
+    text = _("The collector at {origin} receives each response separately.")
     yield text.format(origin=manifest.origin)
     if relayed:
         yield _(
-            "It comes by way of a relay, which sees your network address and cannot read the "
+            "It passes through a relay, which sees your network address but cannot read the "
             "response; the collector does not see the address."
         )
 
 
 def _stop(_: Translate) -> Iterator[str]:
     yield _(
-        "Say so in the app. From then on nothing is drawn or sent, and what still waits is erased."
+        "Stop it in the app. From then on, nothing is drawn or sent; waiting reports are erased."
     )
-    yield _("What was sent bears nothing by which it could be found and withdrawn.")
+    yield _("Responses already sent carry no identifier, so they cannot be found and withdrawn.")
 
 
 def _plain(text: str) -> str:

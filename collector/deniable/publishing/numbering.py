@@ -59,20 +59,18 @@ def next_manifest(
                 earliest = int(now) - (int(now) - other.schedule.start) % length
         start, first = continued(schedules, length, now, earliest, after_epoch)
         if start < 0:
-            raise InvalidManifest(
-                "epoch", "is too long to number on from what was before; set start"
-            )
+            raise InvalidManifest("epoch", "is too long to continue the earlier numbers; set start")
     elif after_epoch >= 0:
-        raise InvalidManifest("start", "must be omitted where numbers continue after a lost epoch")
+        raise InvalidManifest("start", "must be omitted if numbers continue after a lost epoch")
     else:
         _check_start(schedules, start, length, now)
         first = 1 + max((current_number(schedule, now) for schedule in schedules), default=-1)
     if survey.epochs <= first and first > 0:
         raise InvalidManifest(
             "epochs",
-            f"must exceed {first}: numbers go on from the surveys published before under this "
-            f"name, whose epochs cannot be used again: {survey.epochs} more are "
-            f"epochs = {first + survey.epochs}",
+            f"must exceed {first}: numbers continue after those of earlier surveys of this name, "
+            f"which cannot be used again: {survey.epochs} more are epochs = "
+            f"{first + survey.epochs}",
         )
     enrolment = survey.enrolment
     if isinstance(enrolment, BlindKeys):
@@ -95,8 +93,8 @@ def _check_start(schedules: Sequence[Schedule], start: int, length: int, now: fl
             if decided >= 0 and start + decided * length > comes:
                 raise InvalidManifest(
                     "start",
-                    f"makes devices wait for more than an epoch: their next one is number "
-                    f"{decided + 1}; omit start, and the numbers continue",
+                    "makes devices wait for more than an epoch: their next one is number "
+                    f"{decided + 1}; omit start to continue the numbers",
                 )
 
 

@@ -36,9 +36,7 @@ def successor(
     """
     before = [old for old in surveys if old.name == written.name]
     if before and says_the_same(written, before[0], config.origin):
-        raise InvalidManifest(
-            written.name, "nothing has changed; the survey published before remains"
-        )
+        raise InvalidManifest(written.name, "nothing has changed; the published survey remains")
     manifest = next_manifest(
         written, before, config.origin, os.urandom(16), time.time(), after_epoch, surveys
     )
@@ -88,7 +86,7 @@ async def _authority_key(store: Store, config: Config, key_file: Path) -> Signin
     key = read_authority_key(key_file)
     chain = await authority_chain(store, config.authority)
     if key.public_key in chain[:-1]:
-        raise KeyFileError(f"{key_file} was rotated; the key that signs now is {chain[-1].hex()}")
+        raise KeyFileError(f"{key_file} was rotated; the current key is {chain[-1].hex()}")
     if key.public_key != chain[-1]:
         raise KeyFileError(f"{key_file} is not the key of this collector's authority")
     return key

@@ -55,9 +55,9 @@ FIELDS: Final = {
     'mechanism for shares of ranges and quantiles; for numbers also "mean", the mechanism for '
     "their mean",
     **{key: meaning for words in KIND_WORDS.values() for key, meaning in words.keys.items()},
-    "largest_share": "largest share that must be precise, such as 0.4; it decides the choice of "
-    "mechanism; 0 considers all shares together; default: 0.1, or with few answers twice the "
-    "average",
+    "largest_share": "largest share that must be precise, such as 0.4; it affects the choice of "
+    "mechanism; 0 considers all shares together; default: 0.1, or with few "
+    "answers, twice the average",
     "epsilon": 'privacy of one report, as a string such as "1"; smaller is more private',
     "delta": 'slack, as a string; leave it at "0"',
     "epoch": 'how often a device may report: "1 day", "1 week", "12 hours"',
@@ -69,12 +69,12 @@ FIELDS: Final = {
     "grace": 'how long after an epoch its reports are still accepted, such as "1 day"',
     "start": "start of epoch 0, a time with offset; default: midnight UTC, or for epochs shorter "
     "than a day their last whole multiple",
-    "minimum_reports": "number of reports at which figures appear; they are renewed after at "
+    "minimum_reports": "number of reports at which figures appear; they are updated after at "
     "least as many more",
     "enrolment": '"open", any device may report; "certificate", only devices for which an issuer '
     'vouches; or "blind", the same with an issuer that cannot tell which report is whose',
     "issuers": "for a certificate survey: public keys, 64 hex digits each, of the current issuer "
-    "and, if it will be replaced, of the next",
+    "and, before a replacement, of the next",
     "issuer": "for a blind survey: the issuer's host name, used in counts and for distrust",
     "issuer_keys": "for a blind survey: the file of public keys that `deniable issuer keys` wrote",
 }
@@ -93,7 +93,7 @@ _DEFAULTS: Final[dict[str, object]] = {
 }
 
 TRYING_OUT: Final = """\
-# Number of reports at which figures appear; 1 is for trying out. Real users need 100 or more.
+# Number of reports at which figures appear; 1 is for testing. Real users need 100 or more.
 minimum_reports = 1
 """
 EXAMPLE: Final = f"""\
@@ -191,7 +191,7 @@ class SurveyFile:
             if field not in FIELDS and field not in _keys(kind, table):
                 raise InvalidManifest(field, f"is unknown; {_meant(field)}")
         if is_simulated(name := _text(table, "name")):
-            raise InvalidManifest("name", "is for simulated surveys, which devices refuse")
+            raise InvalidManifest("name", "is only for simulated surveys, which devices refuse")
         epsilon, delta = _text(table, "epsilon"), _text(table, "delta")
         repeat, largest = _repeat(table), _largest_share(table)
         if _is_several(kind):
@@ -248,7 +248,7 @@ def _text(table: dict[str, object], field: str) -> str:
 def _telling(table: dict[str, object], written: Mapping[str, object]) -> str:
     """Return the kind that estimates the requested quantity."""
     if "mechanism" in written or "dimensions" in written:
-        raise InvalidManifest("tells", "chooses the mechanism: omit one of the two")
+        raise InvalidManifest("tells", "already chooses the mechanism: omit one of the two")
     if (tells := _text(table, "tells")) not in _TELLS:
         raise InvalidManifest("tells", f"must be {FIELDS['tells']}")
     return _TELLS[tells]

@@ -112,7 +112,7 @@ def _table(data: bytes) -> list[list[str]]:
             if len(table) > MAX_DENSE + 1 or len(row) > MAX_DENSE + 1:
                 raise InvalidMatrixFile(f"exceeds {MAX_DENSE:,} rows or columns")
     except csv.Error as error:
-        raise InvalidMatrixFile(f"is no CSV: {error}") from error
+        raise InvalidMatrixFile(f"is not CSV: {error}") from error
     if not table:
         raise InvalidMatrixFile("is empty")
     return table
@@ -147,7 +147,7 @@ def _probability(name: str, cell: str) -> Fraction:
     number = _number(cell)
     if number is None:
         excerpt = cell.strip()[:40]
-        raise InvalidMatrixFile(f"row {name!r}: {excerpt!r} is no decimal, fraction or integer")
+        raise InvalidMatrixFile(f"row {name!r}: {excerpt!r} is not a decimal, fraction or integer")
     if number < 0:
         raise InvalidMatrixFile(f"row {name!r} has a negative entry")
     return number
@@ -167,16 +167,16 @@ def _matrix(
         for name, total in zip(categories, sums, strict=True):
             if total != sums[0]:
                 raise InvalidMatrixFile(
-                    f"row {name!r} sums to {total}, the first to {sums[0]}: integer weights need "
-                    "the same sum in every row"
+                    f"row {name!r} sums to {total}, but the first to {sums[0]}: integer weights "
+                    "need the same sum in every row"
                 )
         return SolutionMatrix(weights, sums[0]), False
     for name, total in zip(categories, sums, strict=True):
         error = Fraction(total, grid) - 1
         if error and not (rounding and abs(error) <= _NEAR):
-            hint = "; give --round to put it onto a grid" if abs(error) <= _NEAR else ""
+            hint = "; use --round to round it to a grid" if abs(error) <= _NEAR else ""
             if not hint and name == categories[0]:
-                hint = "; if the first row has names, begin it with a comma"
+                hint = "; if the first row contains names, begin it with a comma"
             about = f"1 {'+' if error > 0 else '-'} {float(abs(error)):.3g}"
             raise InvalidMatrixFile(f"row {name!r} does not sum to 1 exactly, but to {about}{hint}")
     if all(total == grid for total in sums):
@@ -266,10 +266,10 @@ def read_survey_matrix(
     ]
     if named.names_rows:
         if sorted(named.categories) != sorted(categories):
-            raise InvalidManifest("matrix", "must name its rows as the survey names its categories")
+            raise InvalidManifest("matrix", "must use the survey's categories as names of rows")
         rows = [rows[named.categories.index(category)] for category in categories]
     if named.names_columns and labels not in ((), named.responses):
-        raise InvalidManifest("responses", "are named otherwise in the CSV file; leave them out")
+        raise InvalidManifest("responses", "have different names in the CSV file; omit them")
     responses = labels or (named.responses if named.names_columns else ())
     if sorted(responses) == sorted(categories):
         rows = [[row[responses.index(category)] for category in categories] for row in rows]
@@ -296,7 +296,7 @@ def certified_settings(
     from deniable.audit.tight import tight_epsilon
 
     if len(rows) != categories:
-        raise InvalidManifest("matrix", "needs a row for each category, in their order")
+        raise InvalidManifest("matrix", "needs a row for each category, in the same order")
     try:
         exact = SolutionMatrix.exact(rows)
     except (ValueError, TypeError) as error:
@@ -314,9 +314,9 @@ def certified_settings(
     if not _tells_apart(weights):
         raise InvalidManifest(
             "matrix",
-            "cannot be inverted: some categories have the same responses as a mixture of "
-            "others, and their shares cannot be estimated. It needs at least as many responses "
-            "as categories, and linearly independent rows",
+            "cannot be inverted: some categories have the same responses as a mixture of others, "
+            "so their shares cannot be estimated. It needs at least as many responses as "
+            "categories, and linearly independent rows",
         )
     if not labels and matrix.responses != categories:
         raise InvalidManifest(
@@ -332,8 +332,8 @@ def _check_no_certainty(matrix: "SolutionMatrix") -> None:
     if not all(0 < weight < matrix.grid for row in rows for weight in row):
         raise InvalidManifest(
             "matrix",
-            "has a probability of 0 or 1 (as rounded to 64 bits): then a response excludes an "
-            "answer, and no budget of a device covers that",
+            "has a probability of 0 or 1 (rounded to 64 bits), so a response excludes an answer, "
+            "which no device's budget allows",
         )
 
 

@@ -14,16 +14,16 @@ from deniable.stores.values import Seal
 CANNOT_BE_ASKED: Final = (
     (
         "Who came back (retention)?",
-        "No report says which device sent it, so no device is followed from week to week. Ask "
-        "each device: “Did you use the app last week too?”",
+        "Reports do not show which device sent them, so devices cannot be followed from week to "
+        "week. Ask each device: “Did you use the app last week too?”",
     ),
     (
         "How many got from step 1 to step 2 (a funnel)?",
-        "No report says which device sent it, so steps are not joined. Ask one question whose "
-        "answers are the last step reached.",
+        "Reports do not show which device sent them, so steps cannot be joined. Ask one question "
+        "whose answers are the last step reached.",
     ),
     (
-        "How do two surveys go together?",
+        "How are answers to two surveys related?",
         "Questions of two surveys cannot be crossed. Publish one that asks each device both.",
     ),
     (
@@ -69,7 +69,7 @@ class EpochState(StrEnum):
 
 _WORDS: Final = {
     EpochState.OPEN: "open",
-    EpochState.GRACE: "over, late reports are taken",
+    EpochState.GRACE: "over, late reports accepted",
     EpochState.CLOSED: "over",
     EpochState.SEALED: "final",
 }
@@ -262,8 +262,8 @@ def cuts(schedule: Schedule, seals: Iterable[Seal]) -> dict[int, int]:
 def cut_text(cut_at: int) -> str:
     """Return the sentence on a cut of the store's history: what counts may lack."""
     return (
-        f"a standby or an earlier state took the database's place before {instant_text(cut_at)}; "
-        "reports that were acknowledged just before may be missing"
+        f"a standby or an earlier state replaced the database before {instant_text(cut_at)}; "
+        "reports acknowledged just before may be missing"
     )
 
 
@@ -342,7 +342,7 @@ def epoch_range(text: str, schedule: Schedule, now: float) -> range:
         ValueError: stating the valid forms.
     """
     every, span = range(schedule.epochs), range(0)
-    backwards = "must be a range with its earlier end first"
+    backwards = "must be a range with the earlier epoch first"
     if re.fullmatch(_NUMBERS, text, re.ASCII) is not None:
         first, _, last = text.partition("-")
         span = range(int(first), int(last or first) + 1)
@@ -355,7 +355,7 @@ def epoch_range(text: str, schedule: Schedule, now: float) -> range:
         try:
             begin, end = (day - schedule.start for day in _days(text, now))
         except ValueError:
-            raise ValueError("must be named by days of a calendar") from None
+            raise ValueError("must be named by valid calendar days") from None
         if begin >= end:
             raise ValueError(backwards)
         since, until = (-(-instant // schedule.epoch_seconds) for instant in (begin, end))
@@ -366,7 +366,7 @@ def epoch_range(text: str, schedule: Schedule, now: float) -> range:
         return span
     raise ValueError(
         f"must be one of the epochs 0 to {schedule.epochs - 1}, a range such as 0-5, or days "
-        f"{when_text(dates_text(schedule, every))}, when the survey collects"
+        f"{when_text(dates_text(schedule, every))}, while the survey collects"
     )
 
 

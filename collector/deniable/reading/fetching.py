@@ -62,11 +62,11 @@ class Fetcher:
         parts = urlsplit(url)
         here = parts.hostname in _HERE
         if parts.scheme != "https" and not (parts.scheme == "http" and here):
-            raise ValueError("a collector's URL begins with https://; http:// is for this machine")
+            raise ValueError("a collector's URL must use https; http is only for this machine")
         if not parts.hostname or "@" in parts.netloc or parts.query or parts.fragment:
-            raise ValueError("a collector's URL is https://host[:port], perhaps with a path")
+            raise ValueError("a collector's URL must be https://host[:port], possibly with a path")
         if token is not None and not _TOKEN.fullmatch(token):
-            raise ValueError("a token is one line, as `deniable token new` printed it")
+            raise ValueError("a token must be one line, as printed by `deniable token new`")
         self.url = url.rstrip("/")
         self._token = token
         self._seconds = seconds
@@ -109,8 +109,8 @@ class Fetcher:
             if isinstance(cause, ssl.SSLCertVerificationError):
                 reason = cause.verify_message
             raise NotReached(
-                f"the collector at {self.url} did not answer ({reason}); is the URL right, and is "
-                "it up? Else try again later"
+                f"the collector at {self.url} did not respond ({reason}); check the URL, or try "
+                "again later"
             ) from error
 
     def _answer(self, request: urllib.request.Request) -> Any:
@@ -138,19 +138,19 @@ class Fetcher:
         status, content_type = answered.code, answered.headers.get("Content-Type", "")
         if status in {401, 403}:
             return NotAllowed(
-                "the collector wants the token of an analyst: the operator makes one with "
+                "the collector requires an analyst's token: the operator creates one with "
                 "`deniable token new`"
-                + (" (the one that was given does not do)" if self._token is not None else "")
+                + (" (the given token is not sufficient)" if self._token is not None else "")
             )
         body = _read(answered, _MOST_PROBLEM_BYTES, deadline)
         code = read_problem(body, content_type, status)
         if code is RefusalCode.NOT_FOUND:
-            return NoSuchSurvey("no such survey is published there")
+            return NoSuchSurvey("this survey is not published there")
         if media_type(content_type) != PROBLEM_JSON:
             failure = NotThere if status == http.HTTPStatus.NOT_FOUND else NotReached
             return failure(
-                f"{self.url} answered with status {status}, and not as a collector does; give "
-                "the collector's own URL: redirects are not followed"
+                f"{self.url} responded with status {status}, unlike a collector; give the "
+                "collector's own URL: redirects are not followed"
             )
         try:
             detail = json.loads(body).get("detail")
@@ -158,7 +158,7 @@ class Fetcher:
             detail = None
         if not isinstance(detail, str) or not detail.isprintable() or len(detail) > _MOST_DETAIL:
             detail = f"status {status}"
-        return Refused(f"the collector refuses: {detail}", None if code is None else code.value)
+        return Refused(f"the collector refused: {detail}", None if code is None else code.value)
 
 
 def _read(answer: Any, most: int, deadline: float) -> bytes:
@@ -167,14 +167,14 @@ def _read(answer: Any, most: int, deadline: float) -> bytes:
         size += len(piece)
         pieces.append(piece)
         if size > most:
-            raise NotReached("the collector's answer is too long; is it a collector?")
+            raise NotReached("the response is too long; is this a collector?")
         if time.monotonic() > deadline:
-            raise NotReached("the collector's answer took too long to arrive; try again later")
+            raise NotReached("the collector's response took too long to arrive; try again later")
     if answer.length:  # http.client does not report an answer shorter than announced
-        raise NotReached("the collector's answer was cut short; try again")
+        raise NotReached("the collector's response was cut short; try again")
     return b"".join(pieces)
 
 
 def unreadable() -> NotReached:
     """Return the error for an answer that does not have a collector's form."""
-    return NotReached("the collector's answer is none; is it a collector, of about this version?")
+    return NotReached("not a collector's response; is it a collector of about this version?")

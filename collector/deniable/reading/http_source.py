@@ -60,8 +60,8 @@ def pinned(authority: str | Path) -> bytes:
         return read_bundle(Path(authority).read_bytes()).authority
     except OSError as error:
         raise ValueError(
-            "an authority is its public key, 64 hex digits, or a file of `deniable survey export`; "
-            f"there is no such file: {authority}"
+            "the authority must be a public key, 64 hex digits, or a file written by `deniable "
+            f"survey export`; there is no such file: {authority}"
         ) from error
 
 
@@ -86,7 +86,7 @@ class HttpSource(Source):
         try:
             check_public_key(authority)
         except Refusal as refusal:
-            raise ValueError("an authority's key is 64 hex digits: the public one") from refusal
+            raise ValueError("the authority's public key must be 64 hex digits") from refusal
         self._authority = authority
         self._opened: dict[str, Manifest] = {}
 
@@ -122,7 +122,7 @@ class HttpSource(Source):
                 self._opened[identifier] = self._signed(name, identifier, signer)[1]
         manifests = [self._opened[identifier] for identifier in identifiers]
         if any(manifest.name != name for manifest in manifests):
-            raise Untrusted("the collector names a survey of another name")
+            raise Untrusted("the collector returned a survey with a different name")
         return tuple(sorted(manifests, key=lambda manifest: -manifest.sequence))
 
     def ended(self, name: str) -> Mapping[bytes, int]:
@@ -167,7 +167,7 @@ class HttpSource(Source):
         numbers = [epoch_counts.epoch for epoch_counts in counts]
         # Seals do not reveal an epoch that came twice, which would count twice.
         if numbers != sorted(set(numbers)) or (epochs is None and len(numbers) > 1):
-            raise Untrusted("the collector answered about other epochs than were asked for")
+            raise Untrusted("the collector returned other epochs than requested")
         return tuple(
             epoch_counts
             for epoch_counts in counts
@@ -215,7 +215,7 @@ class HttpSource(Source):
         try:
             check_name(name)
         except InvalidManifest as error:
-            raise NoSuchSurvey(f"no survey can have this name: it {error.reason}") from error
+            raise NoSuchSurvey(f"this is not a valid survey name: it {error.reason}") from error
         try:
             return self._surveys(f"/v1/surveys/{quote(name)}/versions")
         except NoSuchSurvey:
@@ -236,8 +236,8 @@ class HttpSource(Source):
             return follow_rotations(self._authority, rotations)[-1]
         except Refusal as refusal:
             raise Untrusted(
-                f"the rotations of the authority's key are not sound ({refusal.reason}); ask the "
-                "operator which key signs now, and pin that"
+                f"the rotations of the authority's key are invalid ({refusal.reason}); ask the "
+                "operator for the current key, and pin it"
             ) from refusal
 
     def _signed(self, name: str, identifier: str, signer: bytes) -> tuple[bytes, Manifest]:
@@ -249,15 +249,15 @@ class HttpSource(Source):
         except Refusal as refusal:
             if refusal.code is RefusalCode.BAD_SIGNATURE:
                 raise Untrusted(
-                    "a survey is not signed by the authority whose key was given, nor by one to "
-                    "which it handed over; ask the operator: `deniable authority show` shows it"
+                    "a survey is signed neither by the given authority key nor by one that "
+                    "followed it; ask the operator for the output of `deniable authority show`"
                 ) from refusal
             raise Untrusted(
-                f"a survey that the authority signed cannot be read here ({refusal.reason}); "
-                "a newer version of deniable may"
+                f"a survey signed by the authority cannot be read here ({refusal.reason}); try a "
+                "newer version of deniable"
             ) from refusal
         if manifest.survey_id.hex() != identifier:
-            raise Untrusted("the collector gave a survey that was not asked for")
+            raise Untrusted("the collector returned a survey that was not requested")
         return envelope, manifest
 
     def _json(self, path: str, allowed: bool = False) -> Any:

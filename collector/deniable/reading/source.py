@@ -111,8 +111,8 @@ class EpochCounts:
             return
         if counts_digest(self.survey_id, self.epoch, self.by_issuer).hex() != self.standing.seal:
             raise Untrusted(
-                f"the counts of epoch {self.epoch} are not those of its seal; use none of them, "
-                "and ask the operator, whose `deniable store check` says what was changed"
+                f"the counts of epoch {self.epoch} do not match its seal; do not use them. Ask "
+                "the operator to run `deniable store check`, which shows what changed"
             )
 
 
@@ -235,17 +235,17 @@ def find_version(name: str, named: Sequence[Manifest], prefix: str | None = None
     if prefix is None:
         matches = list(named[:1])
     elif re.fullmatch(ID_PREFIX, prefix) is None:
-        raise AmbiguousSurvey("a survey's id begins with at least 4 hex digits, in lower case")
+        raise AmbiguousSurvey("give at least 4 hex digits of the survey's id, in lower case")
     else:
         matches = [manifest for manifest in named if manifest.survey_id.hex().startswith(prefix)]
     if not matches:
         raise NoSuchSurvey(
             f"no survey {name!r} is published; see: deniable survey list"
             if not named
-            else f"no survey {name!r} has an id that begins so; see: deniable survey list"
+            else f"no survey {name!r} has an id beginning with this; see: deniable survey list"
         )
     if len(matches) > 1:
-        raise AmbiguousSurvey(f"{len(matches)} ids of this name begin so; give more digits")
+        raise AmbiguousSurvey(f"{len(matches)} ids of this name begin with this; give more digits")
     return matches[0]
 
 
@@ -460,7 +460,7 @@ def find_note(text: str, notes: Sequence[Note], epochs: range | None = None) -> 
         ValueError: if epochs are given.
     """
     if epochs is not None:
-        raise ValueError("a note says which epochs are compared: name none")
+        raise ValueError("the note determines the epochs compared: omit epochs")
     names = note_names(notes)
     for note, name in zip(notes, names, strict=True):
         if name.casefold() == text.casefold():
@@ -469,8 +469,8 @@ def find_note(text: str, notes: Sequence[Note], epochs: range | None = None) -> 
     alike = [name for note, name in pairs if note.text.casefold() == text.casefold()]
     known = ", ".join(map(repr, (alike or names)[-_MOST_NAMED:])) or "there are none"
     if alike:
-        raise ReadingError(f"{len(alike)} notes say {text!r}; name one by its time: {known}")
-    raise ReadingError(f"no note says {text!r}; newest notes: {known}")
+        raise ReadingError(f"{len(alike)} notes have this text; select one by its time: {known}")
+    raise ReadingError(f"no note has the text {text!r}; newest notes: {known}")
 
 
 def sides_across(
@@ -504,7 +504,7 @@ def sides_across(
         since = [number for number in since if number not in kept]
     if not before or not since:
         side = "before" if not before else "after"
-        raise TooFewReports(f"no epoch {side} {note.text!r} that is over has figures")
+        raise TooFewReports(f"no closed epoch {side} {note.text!r} has figures")
     keeps = ours.repeat.epochs is not None or survey.repeat.epochs is not None
     most = 1 if keeps else min(len(before), len(since))
     before, since = before[-most:], since[:most]

@@ -116,7 +116,7 @@ def read_counts(manifest: Manifest, body: object) -> tuple[EpochCounts, ...]:
     def part(row: Any) -> dict[int, int]:
         counts = dict(zip(map(_count, row["responses"]), row["reports"], strict=True))
         if len(counts) != len(row["responses"]) or min(map(_count, counts.values())) < 1:
-            raise ValueError("a response twice, or never")
+            raise ValueError("a response occurs twice, or never")
         if max(counts) >= manifest.mechanism.responses:
             raise ValueError("no such response")
         return counts
@@ -138,7 +138,7 @@ def read_counts(manifest: Manifest, body: object) -> tuple[EpochCounts, ...]:
             or (seal is not None and not sealed)
             or (sealed and manifest.minimum_reports <= 1 and not whole)
         ):
-            raise Untrusted("counts of a sealed epoch came without those that its seal covers")
+            raise Untrusted("the counts of a sealed epoch lack some that its seal covers")
         counts = EpochCounts(
             manifest.survey_id,
             _epoch(manifest, row["epoch"]),
@@ -149,7 +149,7 @@ def read_counts(manifest: Manifest, body: object) -> tuple[EpochCounts, ...]:
             row.get("relayed") is True,
         )
         if _count(row["n"], 1) != counts.reports or counts.distrusted > counts.reports:
-            raise ValueError("not as many as it announces")
+            raise ValueError("not as many entries as announced")
         counts.check()
         return counts
 
@@ -167,7 +167,7 @@ def _survey(manifest: Manifest) -> dict[str, Any]:
 def _understood(manifest: Manifest, body: object, read: Callable[[Any], Read]) -> Read:
     try:
         if not isinstance(body, dict) or body["survey_id"] != manifest.survey_id.hex():
-            raise Untrusted("the collector answered for a survey that was not requested")
+            raise Untrusted("the collector returned a survey that was not requested")
         return read(body)
     except (KeyError, TypeError, ValueError) as error:
         raise NotReached(
@@ -199,7 +199,7 @@ _NOTE: Final = (
     Field("text", TEXT),
 )
 NOTES_SCHEMA: Final[Json] = array_of(
-    object_of(*_NOTE), description="operators' notes on what happened, by time"
+    object_of(*_NOTE), description="operators' notes on events, by time"
 )
 """The JSON Schema of notes, wherever JSON contains them."""
 
@@ -217,14 +217,14 @@ def note_maps(notes: Sequence[Note]) -> list[Json]:
 def read_notes(values: Any) -> tuple[Note, ...]:
     """Return notes from such values; ValueError if they are invalid."""
     if not isinstance(values, list) or len(values) > MOST_NOTES:
-        raise ValueError("these are no notes")
+        raise ValueError("not a list of notes")
     try:
         return tuple(
             Note(int(datetime.fromisoformat(value["at"]).timestamp()), check_note(value["text"]))
             for value in values
         )
     except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
-        raise ValueError("these are no notes") from error
+        raise ValueError("not a list of notes") from error
 
 
 def _rows(notes: Sequence[Note]) -> list[Json]:

@@ -113,7 +113,7 @@ class CollectorServer:
                     connection.sweep(now)
                 except Exception as error:  # noqa: BLE001 - all others must be swept all the same
                     self._loop.call_exception_handler(
-                        {"message": "a connection could not be swept", "exception": error}
+                        {"message": "a connection could not be checked", "exception": error}
                     )
 
     def _look_for_descriptors(self) -> None:
@@ -324,7 +324,7 @@ class Connection(asyncio.Protocol):
         else:
             self._cut_off()
 
-    def refuse(self, detail: str = "this is not an HTTP request") -> None:
+    def refuse(self, detail: str = "not an HTTP request") -> None:
         """Hang up on anything that is not HTTP, or when aiohttp reports a failed handler."""
         if self._request is None:
             self._server.meters.requests_refused[RefusalCode.MALFORMED].inc()

@@ -25,15 +25,15 @@ from deniable.server.tls import ServerTls
 from deniable.stores import Store, StoreError, StoreFull
 
 MEASURED: Final = {
-    "store_up": "1 if the store takes durable writes, else 0",
-    "disk_free_bytes": "free space where the SQLite store is",
+    "store_up": "1 if the store accepts durable writes, else 0",
+    "disk_free_bytes": "free space on the SQLite store's disk",
     "certificate_end_timestamp_seconds": (
         "when the certificate in use expires, if the collector terminates TLS"
     ),
     "survey_end_timestamp_seconds": ("end of the last epoch of the current survey that ends first"),
     "seals_overdue": "epochs with reports whose seal is at least an hour late",
     "backup_timestamp_seconds": "time of the last backup; 0 if none",
-    "workers_wanted": "worker processes that the settings ask for",
+    "workers_wanted": "worker processes configured",
 }
 """Gauges measured on request: the same value whichever worker answers."""
 BUILD_INFO: Final = "always 1; its labels show what runs: version, python, event_loop"
@@ -76,7 +76,7 @@ class Gauges:
     async def _write(self) -> None:
         if isinstance(self._config.store, Path) and await _room(self._config.store) < _FULL_BYTES:
             # One row may still fit, although no upload does.
-            raise StoreFull("the disk has no room left")
+            raise StoreFull("the disk is full")
         await self._store.ping()
 
     async def measure(self) -> Mapping[str, float]:

@@ -101,7 +101,7 @@ class Meters:
         )
         self.connections_evicted = counter(
             "connections_evicted",
-            "connections closed for new ones, since they kept the collector waiting longest",
+            "connections closed for new ones: those that kept the collector waiting longest",
         )
         self.connections_overdue = counter(
             "connections_overdue", "connections closed because they were too slow"
@@ -115,12 +115,12 @@ class Meters:
         )
         self.early_seconds = histogram(
             "early_seconds",
-            "how long before its epoch an early, admissible report came",
+            "time from the arrival of an early, admissible report to its epoch's start",
             buckets=_EARLY,
         )
         self.late_seconds = histogram(
             "late_seconds",
-            "how long after its epoch a late, admissible report came",
+            "time from an epoch's end to the arrival of a late, admissible report",
             buckets=_LATE,
         )
         self.epochs_sealed = counter("epochs_sealed", "epochs that upkeep sealed")
@@ -168,7 +168,7 @@ def _reserve(folder: Path, worker: int) -> None:
                 os.posix_fallocate(file.fileno(), 0, WORKER_BYTES // len(_FILES))
             except OSError as error:
                 raise OSError(
-                    f"no room for metrics in {folder.parent}: {error.strerror}"
+                    f"no space for metrics in {folder.parent}: {error.strerror}"
                 ) from error
 
 

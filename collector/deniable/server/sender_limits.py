@@ -114,7 +114,7 @@ class SenderLimits:
         of_relay = is_among(address, self._relays)
         limits = self._of_relays if of_relay else self._of_addresses
         if not limits.take(mark(address), tokens):
-            raise Refusal(RefusalCode.RATE_LIMITED, "too much from this address")
+            raise Refusal(RefusalCode.RATE_LIMITED, "too many reports from this address")
 
     def check_relayed(self, gateway_request: web.BaseRequest | None, now: float) -> None:
         """Check that a relay sent the gateway's request, if only relays may.

@@ -37,9 +37,9 @@ def reload_certificate(context: ServerTls, config: Config) -> None:
         tls_context(config)  # a partial change would leave the context without a certificate
         _load(context, config)
     except InvalidConfig as error:
-        _LOG.error("the certificate in use is kept: %s", error)
+        _LOG.error("keeping the certificate in use: %s", error)
     else:
-        _LOG.info("the certificate was read again")
+        _LOG.info("the certificate was reloaded")
 
 
 def _load(context: ServerTls, config: Config) -> None:
@@ -71,5 +71,5 @@ def _load(context: ServerTls, config: Config) -> None:
 def _no_password(config: Config) -> str:
     # Otherwise OpenSSL would prompt on the terminal.
     raise InvalidConfig(
-        f"{config.place('tls_key')} must not be encrypted: nobody is there to ask for its password"
+        f"{config.place('tls_key')} must not be encrypted: the server cannot ask for its password"
     )

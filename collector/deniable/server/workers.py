@@ -260,7 +260,7 @@ class _Supervisor:
                     os.kill(worker.pid, signal.SIGKILL)
             # If all are silent, taking one off does not help.
             elif worker.listening and seconds >= SILENT_SECONDS > min(silent):
-                _LOG.error("worker %d hangs and is taken off the port", number)
+                _LOG.error("worker %d hangs; it gets no new connections", number)
                 for listening in worker.listening:
                     with suppress(OSError):
                         listening.shutdown(socket.SHUT_RDWR)

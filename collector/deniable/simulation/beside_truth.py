@@ -95,10 +95,10 @@ def true_figures(manifest: Manifest, truth: Floats, devices: int) -> dict[str, f
 
 
 _MOST_ROWS: Final = 30
-_SMOOTHED: Final = "Shares are smoothed alike in the truth, the estimates and the intervals."
+_SMOOTHED: Final = "Shares are smoothed equally in the truth, the estimates and the intervals."
 _PROJECTED: Final = (
-    "Projected shares, as `deniable hist` first shows so many answers: biased, with intervals that "
-    "hold for all at once. JSON has the unbiased estimates."
+    "Projected shares, the default view of `deniable hist` for so many answers: biased, with "
+    "intervals that hold for all at once. JSON has the unbiased estimates."
 )
 
 
@@ -151,7 +151,7 @@ def simulation_document(
         Column("missed", ""),
         Column("estimate", "", "number", shape="bar"),
     ]
-    simulated = f"{devices:,} simulated ones at epsilon {manifest.epsilon}, seed {reports.seed}"
+    simulated = f"{devices:,} simulated devices at epsilon {manifest.epsilon}, seed {reports.seed}"
     return Document(
         [
             Fact("SIMULATED", "no device answered", "simulated", True),

@@ -94,20 +94,20 @@ def _pairs(text: str, answers: Sequence[str]) -> Sequence[tuple[str, object]]:
         except (ValueError, RecursionError, csv.Error) as error:
             raise UnknownTruth(f"{path} cannot be read: {error}") from error
         if not pairs:
-            raise UnknownTruth(f"{path} names no answer")
+            raise UnknownTruth(f"{path} lists no answers")
         return pairs
     if "=" in text:
         return [(name.strip(), n) for name, _, n in (e.rpartition("=") for e in text.split(","))]
     raise UnknownTruth(
-        f"{text!r} is not a truth: give {' or '.join(SHAPES)}, a .csv or .json file, or shares "
-        "such as good=0.3, bad=0.1"
+        f"{text!r} is not a distribution: give {' or '.join(SHAPES)}, a .csv or .json file, or "
+        "shares such as good=0.3, bad=0.1"
     )
 
 
 def _json_pairs(text: str, _answers: Sequence[str]) -> Sequence[tuple[str, object]]:
     read = json.loads(text, object_pairs_hook=_Map)
     if not isinstance(read, _Map):
-        raise UnknownTruth("it must have a map from answers to shares")
+        raise UnknownTruth("it must contain a map from answers to shares")
     return read
 
 
@@ -129,7 +129,7 @@ def _numbers(pairs: Sequence[tuple[str, object]]) -> dict[str, float]:
     for name, written in pairs:
         number = _number(written)
         if number is None or name in numbers:
-            raise UnknownTruth(f"{name!r} must have one number that is not negative")
+            raise UnknownTruth(f"{name!r} must have one number, not negative")
         numbers[name] = number
     return numbers
 

@@ -31,7 +31,7 @@ async def back_up(store: Store | Path, file: Path) -> None:
         OSError: if the file cannot be written, or exists already.
     """
     if not file.parent.is_dir():
-        raise NotADirectoryError(f"{file.parent} is not a directory; make it first")
+        raise NotADirectoryError(f"{file.parent} is not a directory; create it first")
     with _reserved(file), _workplace(file.parent, ".deniable-backup-") as place:
         copy = place / "store.sqlite"
         source = store.path if isinstance(store, SqliteStore) else store
@@ -72,7 +72,7 @@ def _current(file: Path, place: Path) -> Path:
     with read_only(file, at_rest=True) as connection:
         stored_version = version(connection)
     if stored_version == 0:
-        raise StoreError(f"{file} holds no survey")
+        raise StoreError(f"{file} contains no survey")
     if stored_version == VERSION:
         return file
     copy = place / "migrated.sqlite"
@@ -81,7 +81,7 @@ def _current(file: Path, place: Path) -> Path:
         with closing(SqliteDatabase(copy)):
             return copy
     except StoreError as error:
-        raise StoreError(f"{file} cannot be brought to this version: {error}") from error
+        raise StoreError(f"{file} cannot be migrated to this version: {error}") from error
 
 
 def _copy_file(source: Path, file: Path) -> None:
@@ -96,7 +96,7 @@ async def _rows(file: Path) -> AsyncIterator[Sequence[StoredRow]]:
         chunks = read_rows(connection)
         first = await asyncio.to_thread(next, chunks, None)
         if not first or not isinstance(first[0], SurveyRow):
-            raise StoreError(f"{file} holds no survey")
+            raise StoreError(f"{file} contains no survey")
         yield first
         while (chunk := await asyncio.to_thread(next, chunks, None)) is not None:
             yield chunk

@@ -47,7 +47,7 @@ class GroupCommit:
             StoreError: if the commit failed; nothing was stored, or that is unknown.
         """
         if self._queued + len(receipts) > MOST_WAITING:
-            raise Overloaded("too many reports wait for their commit")
+            raise Overloaded("too many reports are waiting to be committed")
         self._queued += len(receipts)
         future: asyncio.Future[list[Verdict]] = asyncio.get_running_loop().create_future()
         self._waiting.append((receipts, future))
@@ -74,7 +74,7 @@ class GroupCommit:
                     _fail(group, error)
         finally:
             # Nobody may wait for ever, whatever ended the loop; answered receipts are unaffected.
-            _fail(group + self._waiting, StoreError("the commit did not take place"))
+            _fail(group + self._waiting, StoreError("the reports were not committed"))
             self._waiting, self._queued = [], 0
             self._committing = None
 

@@ -59,8 +59,8 @@ def counts_digest(
 
 
 MIGRATED: Final = (
-    "another version of deniable has migrated the store since this one opened it; upgrade deniable,"
-    " and restart it"
+    "a newer version of deniable migrated the store while it was open; upgrade deniable and "
+    "restart it"
 )
 
 

@@ -125,7 +125,7 @@ class SignedCheckpoint:
                 signed = True
         if not signed:
             raise TransparencyLogError(
-                f"the checkpoint has no signature of the log {self.checkpoint.origin}"
+                f"the checkpoint has no signature by the log {self.checkpoint.origin}"
             )
 
     def cosigned_by(self, witnesses: Iterable[VerifierKey]) -> frozenset[VerifierKey]:
@@ -141,7 +141,7 @@ class SignedCheckpoint:
         times: dict[VerifierKey, int] = {}
         for key in witnesses:
             if key.algorithm != COSIGNER:
-                raise TransparencyLogError(f"the key of {key.name} is not a cosigner's")
+                raise TransparencyLogError(f"the key of {key.name} is not a cosigner's key")
             for signature in self._of(key):
                 timestamp = int.from_bytes(signature.signature[:TIME_BYTES], "big")
                 if timestamp >= BEYOND:

@@ -83,7 +83,7 @@ class VerifierKey:
         typed = decode_base64(encoded)
         key = cls(name, typed[0], typed[1:])
         if key.key_id.hex() != key_id:
-            raise TransparencyLogError(f"the verifier key of {name} has the id of a different key")
+            raise TransparencyLogError(f"the verifier key of {name} carries another key's id")
         return key
 
 

@@ -25,7 +25,7 @@ class TooFewWitnesses(TransparencyLogError):
     """A proof that is valid except that too few of a policy's witnesses have cosigned it so far."""
 
     def __init__(self, count: int, quorum: int) -> None:
-        super().__init__(f"{count} of the policy's witnesses cosigned, but {quorum} must")
+        super().__init__(f"only {count} of the policy's witnesses cosigned; {quorum} must")
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ class _Draft:
         else:
             members, threshold = frozenset({self.quorum}), 1
         if unused := sorted(self.witnesses.keys() - members):
-            raise TransparencyLogError(f"the witness {unused[0]} does not count for the quorum")
+            raise TransparencyLogError(f"the witness {unused[0]} does not count towards the quorum")
         return LogPolicy(tuple(self.logs), tuple(self.witnesses.values()), threshold)
 
     def _take_log(self, key: str, url: str | None = None) -> None:
@@ -155,7 +155,7 @@ class _Draft:
     def _take_group(self, name: str, threshold: str, *members: str) -> None:
         self._check_new(name)
         if self.group is not None:
-            raise TransparencyLogError("there is a second group; only one is supported")
+            raise TransparencyLogError("a policy may have only one group")
         unknown = set(members) - self.witnesses.keys()
         if unknown or len(set(members)) < len(members):
             raise TransparencyLogError("a group must list witnesses from lines above, each once")
@@ -170,10 +170,10 @@ class _Draft:
 
     def _take_quorum(self, name: str) -> None:
         if self.quorum is not None:
-            raise TransparencyLogError("there is a second quorum")
+            raise TransparencyLogError("a policy may have only one quorum")
         if name == _NONE:
             raise TransparencyLogError(
-                "a quorum is needed: without witnesses a log can show each reader a different one"
+                "a quorum is needed, or a log can show different readers different entries"
             )
         if name != self.group and name not in self.witnesses:
             raise TransparencyLogError("the quorum must be a witness or group from a line above")
@@ -181,14 +181,14 @@ class _Draft:
 
     def _check_new(self, name: str) -> None:
         if name in {_NONE, self.group} or name in self.witnesses:
-            raise TransparencyLogError(f"the name {name} is taken")
+            raise TransparencyLogError(f"the name {name} is already used")
 
 
 def _key(text: str, algorithm: int) -> VerifierKey:
     key = VerifierKey.parse(text)
     if key.algorithm != algorithm:
         raise TransparencyLogError(
-            f"a log's key must have the algorithm {LOG}, a witness's {COSIGNER}; {key.name} has "
-            f"{key.algorithm}"
+            f"a log's key must have the algorithm {LOG}, and a witness's {COSIGNER}; {key.name} "
+            f"has {key.algorithm}"
         )
     return key

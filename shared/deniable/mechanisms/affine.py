@@ -43,7 +43,7 @@ class Affine(Design):
         points = order**dimension
         if categories > points:
             raise ValueError(
-                f"q^m = {order}^{dimension} is {points:,}, and so many categories at most"
+                f"q^m = {order}^{dimension} is {points:,}, the largest number of categories"
             )
         self.order, self.dimension = order, dimension
         responses, replication, together = incidences(order, dimension, size)
@@ -113,8 +113,8 @@ def check_affine(order: object, dimension: object, size: object) -> None:
         raise ValueError("s must be 1 to q - 1")
     if (blocks := incidences(order, dimension, size)[0]) > MAX_RESPONSES:
         raise ValueError(
-            f"q = {order}, m = {dimension} and s = {size} make {blocks:,} responses, more than "
-            f"{MAX_RESPONSES:,}. Take a smaller q or m, or an s such that s or s - 1 has a larger "
+            f"q = {order}, m = {dimension} and s = {size} give {blocks:,} responses, more than "
+            f"{MAX_RESPONSES:,}. Use a smaller q or m, or an s such that s or s - 1 has a larger "
             "common divisor with q - 1"
         )
 

@@ -61,7 +61,7 @@ class CombinationLabels(Sequence[str]):
 
     def __getitem__(self, index: int) -> str:  # type: ignore[override]
         if not 0 <= index < combinations_of(self._dimensions):
-            raise IndexError("there are fewer combinations")
+            raise IndexError("there are fewer combinations of answers")
         answers = separated(index, sizes_of(self._dimensions))
         rows = zip(self._dimensions, answers, strict=True)
         return _AND.join(row[1 + answer] for row, answer in rows)
@@ -109,17 +109,17 @@ class SeveralQuestions(Kind):
 def check_answering(answering: object) -> None:
     """Check the types and domains of a mechanism's parameters."""
     if type(answering) is not tuple or not answering or answering[0] not in _BY:
-        raise InvalidParameter("mechanism", f"must answer by one of {', '.join(_BY)}")
+        raise InvalidParameter("mechanism", f"must be answered by one of {', '.join(_BY)}")
     kind = KINDS[answering[0]]
     if len(answering) != 1 + len(kind.fields):
-        raise InvalidParameter("mechanism", f"of kind {kind.name} has other parameters")
+        raise InvalidParameter("mechanism", f"of kind {kind.name} has unexpected parameters")
     kind.check(answering_parameters(answering))
 
 
 def check_answerings(answerings: object, count: int) -> None:
     """Check the mechanisms of this many questions or levels."""
     if type(answerings) is not tuple or len(answerings) != count:
-        raise InvalidParameter("mechanism", "must have a mechanism for each")
+        raise InvalidParameter("mechanism", "must have a mechanism for each question")
     for answering in answerings:
         check_answering(answering)
 

@@ -124,7 +124,7 @@ class Design(ABC):
         if delta * self.replication >= self.replication - self.together:
             least = 1 - self.together / self.replication
             raise InvalidPrivacyParameter(
-                f"delta allows any response of this design from {least:.3g} on; lower it"
+                f"a delta of {least:.3g} or more allows any response of this design; lower it"
             )
 
     @abstractmethod
@@ -242,7 +242,7 @@ class TurnedDesign(BlockMechanism):
         self.outside = outside
         self.inside, self._blank = divmod(_GRID - (n - s) * outside, s)
         if self.inside <= outside:
-            raise GridTooCoarse("2^64 does not resolve this design at this epsilon; raise epsilon")
+            raise GridTooCoarse("2^64 is too small for this design at this epsilon; raise epsilon")
         # A response is a turn of n base blocks, or an unturned base; each has probability 1/K.
         super().__init__(
             design,
@@ -336,7 +336,7 @@ def _least_outside(design: Design, epsilon: Fraction, delta: Fraction) -> int:
     """Return the least private weight outside."""
     if epsilon == 0 and delta == 0:
         raise InvalidPrivacyParameter(
-            "epsilon and delta are both 0: the responses would say nothing; raise epsilon"
+            "with epsilon and delta 0, responses carry no information; raise epsilon"
         )
     r, t = design.replication, design.together
 

@@ -29,7 +29,7 @@ class DifferenceSet(Design):
     def __init__(self, categories: int, points: int) -> None:
         check_points(points)
         if categories > points:
-            raise ValueError(f"v is {points}, and so many categories at most")
+            raise ValueError(f"v is {points}, the largest number of categories")
         size = len(SETS[points])
         super().__init__(
             categories,

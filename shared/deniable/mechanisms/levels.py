@@ -52,7 +52,7 @@ class Levels(OneQuestion):
         super().__init__(parts)
         self.widths, self.categories = tuple(widths), categories
         if [part.categories for part in self.parts] != node_counts(self.widths, categories):
-            raise ValueError("a level's mechanism must answer with the nodes of that level")
+            raise ValueError("a level's mechanism must have that level's nodes as its answers")
 
     @property
     def privacy(self) -> MeanPrivacy:

@@ -40,7 +40,7 @@ class SurveyMatrix:
         self.responses: Final = len(weights[0])
         for x, row in enumerate(weights):
             if len(row) != self.responses:
-                raise ValueError(f"row {x} has {len(row)} entries, others have {self.responses}")
+                raise ValueError(f"row {x} has {len(row)} entries instead of {self.responses}")
             if sum(row) != _GRID:
                 raise ValueError(f"row {x} does not sum to 2^64")
         self.truth: Final = (
@@ -83,7 +83,7 @@ class SurveyMatrix:
 class _Kind(Kind):
     name = "matrix"
     fields = ("weights", "responses")
-    likeness = "each as often as the survey's table says"
+    likeness = "with the probabilities in the survey's table"
 
     def check(self, parameters: Parameters) -> None:
         weights, labels = parameters["weights"], parameters["responses"]

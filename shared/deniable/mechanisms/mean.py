@@ -56,12 +56,12 @@ class MeanMatrix:
     def __init__(self, categories: int, weights: tuple[tuple[int, ...], ...]) -> None:
         self.rows: Final = SurveyMatrix(weights, truthful=False)
         if not 2 <= self.rows.categories <= categories <= MAX_DENSE:
-            raise ValueError("there are as many rows as categories, or fewer")
+            raise ValueError("there must be more rows than categories")
         sums = [sum(y * weight for y, weight in enumerate(row)) for row in weights]
         self.first: Final = sums[0]
         self.step: Final = sums[1] - sums[0]
         if self.step <= 0 or any(self.step != above - below for below, above in pairwise(sums)):
-            raise ValueError("the mean responses of its rows do not rise in equal steps")
+            raise ValueError("the mean responses of its rows must rise in equal steps")
         self.categories: Final = categories
         self.responses: Final = self.rows.responses
         # With as many rows as categories, no category is between two rows.
@@ -147,10 +147,10 @@ class _Kind(Kind):
             or not all(type(row) is tuple and 2 <= len(row) <= MAX_RESPONSES for row in weights)
         ):
             raise InvalidParameter(
-                "mechanism", f"a mean has 2 to {MAX_ROWS} rows of 2 to {MAX_RESPONSES} weights"
+                "mechanism", f"2 to {MAX_ROWS} rows of 2 to {MAX_RESPONSES} weights are required"
             )
         if not all(type(w) is int and 0 < w < SurveyMatrix.grid for row in weights for w in row):
-            raise InvalidParameter("mechanism", "its weights are integers from 1 to 2^64 - 1")
+            raise InvalidParameter("mechanism", "its weights must be integers from 1 to 2^64 - 1")
 
     def mechanism(
         self, parameters: Parameters, categories: int, epsilon: str, delta: str

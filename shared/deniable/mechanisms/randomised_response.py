@@ -61,15 +61,15 @@ class TwoValuedMechanism:
         if type(lies) is not int:
             raise TypeError("lies must be an int")
         if lies < 1:
-            raise ValueError("a lie must have some weight, or the true answer would be sent")
+            raise ValueError("a lie must have some weight, or the true answer would always be sent")
         self._place(categories, 1 << bits, lies)
 
     def _place(self, categories: int, grid: int, lies: int) -> None:
         # d > q strictly, otherwise the matrix could not be inverted.
         if categories * lies >= grid:
             raise GridTooCoarse(
-                f"2^{grid.bit_length() - 1} does not resolve {categories} categories at this "
-                "epsilon; raise epsilon or merge categories"
+                f"probabilities in units of 2^-{grid.bit_length() - 1} are too coarse for "
+                f"{categories} categories at this epsilon; raise epsilon or merge categories"
             )
         self.categories = self.responses = categories
         self.grid, self.lies = grid, lies
@@ -171,7 +171,7 @@ class RandomisedResponse(TwoValuedMechanism):
         self.delta: Final = exact_delta(delta)
         if self.epsilon == 0 and self.delta == 0:
             raise InvalidPrivacyParameter(
-                "epsilon and delta are both 0: the responses would say nothing; raise epsilon"
+                "with epsilon and delta 0, responses carry no information; raise epsilon"
             )
         super().__init__(categories, self._certified_lies(categories, 1 << bits), bits=bits)
 

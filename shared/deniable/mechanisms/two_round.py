@@ -125,9 +125,9 @@ class TwoRound(BlockMechanism):
         true, lies, b = self._true, self.kept.lies, design.block
         if (odds_ceiling(self.epsilon, 192) - 1) * lies * b >= true:
             raise InvalidPrivacyParameter(
-                f"the kept response is too noisy for blocks of {b:,} points: (e^epsilon - 1) times "
-                "their size must be below e^kept - 1. Take smaller blocks, a larger kept epsilon "
-                "or a smaller epsilon"
+                f"the kept response is too noisy for blocks of {b:,} points: (e^epsilon - 1) "
+                "times their size must be below e^kept - 1. Use smaller blocks, a larger kept "
+                "epsilon or a smaller epsilon"
             )
 
         def odds(one: Fraction) -> Fraction:
@@ -214,7 +214,7 @@ class _Kind(Kind):
         with at_fault("categories"):
             design = kind.design(fresh, categories)
         if design.points > MAX_POINTS:
-            text = f"fresh has {design.points:,} points, and {MAX_POINTS:,} is the most"
+            text = f"fresh has {design.points:,} points, more than the {MAX_POINTS:,} allowed"
             raise InvalidParameter("mechanism", text)
         with at_fault("epsilon"):
             return TwoRound(design, epsilon, parameters["kept"])

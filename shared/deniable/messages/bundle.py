@@ -151,7 +151,7 @@ def read_bundle(data: bytes) -> Bundle:
     bundle = make_bundle(envelopes, authority, gateway, proofs=proofs, gateway_proof=gateway_proof)
     if json.loads(bundle.to_json()) != document:
         raise InvalidBundle(
-            f"it differs from its signed manifests; {_EXPORT}, and declare what should differ with "
+            f"it differs from its signed manifests; {_EXPORT}, and declare any differences with "
             "keywords of Survey.bundled"
         )
     return bundle

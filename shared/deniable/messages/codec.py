@@ -60,7 +60,7 @@ def split_array(data: bytes, most: int) -> Iterator[bytes]:
     except Exception as error:
         raise _malformed("not an array of messages") from error
     if length > most:
-        raise Refusal(RefusalCode.TOO_LARGE, f"at most {most} elements are expected")
+        raise Refusal(RefusalCode.TOO_LARGE, f"an array of at most {most} elements is expected")
     if not spans:
         raise _malformed("an empty array")
     if header != len(array_header(length)):

@@ -72,7 +72,7 @@ class Enrolment:
         if len(self.issuers) not in ((1, 2) if self.mode == "certificate" else (0,)):
             raise InvalidManifest(
                 "enrolment",
-                "must list one or two issuers for certificate, and none for other modes",
+                "must list one or two issuers in certificate mode, and none in other modes",
             )
         if self.mode == "blind":
             self._check_blind()
@@ -90,7 +90,7 @@ class Enrolment:
         if not is_host_name(self.issuer):
             raise InvalidManifest("enrolment", "the issuer must be a host name, in lower case")
         if not 1 <= len(self.keys) <= MAX_BLIND_KEYS:
-            raise InvalidManifest("enrolment", f"blind must list 1 to {MAX_BLIND_KEYS} keys")
+            raise InvalidManifest("enrolment", f"blind mode must list 1 to {MAX_BLIND_KEYS} keys")
         from deniable.privacy_pass import InvalidModulus  # only for blind surveys
 
         try:

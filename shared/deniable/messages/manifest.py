@@ -150,9 +150,9 @@ class Manifest:
         if memoised and not two_round and most > MAX_MEMOISED_CATEGORIES:
             raise InvalidManifest(
                 "repeat",
-                f"may be memoised with at most {MAX_MEMOISED_CATEGORIES} categories and responses, "
-                f"not {most:,}: equal ones would link a device's epochs. Ask less often instead, "
-                "or state kept too: then each report adds its own noise",
+                f"may be memoised with at most {MAX_MEMOISED_CATEGORIES} categories and "
+                f"responses, not {most:,}: equal responses would link a device's epochs. Ask less "
+                "often instead, or state kept as well, so that each report adds its own noise",
             )
 
     @property
@@ -279,7 +279,7 @@ def split_manifests(body: bytes) -> list[LoggedEnvelope]:
     """Return the envelopes of an offered array, neither verified nor decoded, and their proofs."""
     if len(body) > MAX_MANIFESTS_BYTES:
         raise Refusal(
-            RefusalCode.TOO_LARGE, "manifests with one name must have at most 2 MiB together"
+            RefusalCode.TOO_LARGE, "all manifests with one name must have at most 2 MiB together"
         )
     return list(_pairs(codec.split_array(body, MAX_MANIFESTS)))
 

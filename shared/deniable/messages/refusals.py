@@ -21,7 +21,7 @@ class Remedy(Enum):
     DROP = "drops it"
     TOO_LATE = "drops it; it may have been counted if an earlier send went unanswered"
     LATER = "backs off, same bytes"
-    WAIT = "backs off, same bytes, and the answer says Retry-After"
+    WAIT = "backs off, same bytes; the answer has Retry-After"
 
 
 class RefusalCode(StrEnum):

@@ -69,7 +69,7 @@ class AuthorityFork(Refusal):
     """
 
     def __init__(self, first: Rotation, second: Rotation) -> None:
-        super().__init__(RefusalCode.MALFORMED, "one key hands over twice")
+        super().__init__(RefusalCode.MALFORMED, "the same key hands over twice")
         self.first = first
         self.second = second
 

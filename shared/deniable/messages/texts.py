@@ -88,13 +88,13 @@ def check_text(field: str, text: str, most_bytes: int) -> None:
         if bisect(_BOUNDS, ord(character)) % 2 == 0:
             code = f"U+{ord(character):04X}"
             reason = "must have no control, format or line-separator characters"
-            raise InvalidManifest(field, f"{reason}, nor any newer than Unicode 14, as {code} is")
+            raise InvalidManifest(field, f"{reason}, and none newer than Unicode 14, unlike {code}")
     if not text or text != text.strip():
         raise InvalidManifest(field, "must not be empty or begin or end with a space")
     seen = _INVISIBLE.sub("", text).replace(_BLANK_BRAILLE, "")
     if all(unicodedata.category(character)[0] in "MZ" for character in seen):
         codes = " ".join(f"U+{ord(character):04X}" for character in text[:_NAMED])
-        raise InvalidManifest(field, f"must contain something visible, which {codes} does not")
+        raise InvalidManifest(field, f"must contain a visible character, unlike {codes}")
     if len(text.encode()) > most_bytes:
         raise InvalidManifest(field, f"must have at most {most_bytes} bytes in UTF-8")
     if not unicodedata.is_normalized("NFC", text):
@@ -177,7 +177,7 @@ def value_range(low: Fraction, high: Fraction, step: Fraction) -> tuple[str, ...
     if steps.denominator != 1 or steps < 1:
         raise InvalidManifest("high", "must be low plus one or more whole steps")
     if steps >= MAX_DENSE:
-        raise InvalidManifest("step", f"leaves more than {MAX_DENSE} values; use a larger one")
+        raise InvalidManifest("step", f"gives more than {MAX_DENSE} values; use a larger step")
     return tuple(format_value(low + i * step) for i in range(steps.numerator + 1))
 
 
@@ -210,7 +210,7 @@ def number_value(given: object) -> Fraction | None:
     """
     value = _as_builtin(given)
     if value is None:
-        raise TypeError("a number is expected: a float, int, Decimal, Fraction, or one of numpy")
+        raise TypeError("a number is expected: a float, int, Decimal, Fraction or numpy number")
     if not isinstance(value, float | Decimal):
         return Fraction(value)
     if value.is_nan() if isinstance(value, Decimal) else math.isnan(value):

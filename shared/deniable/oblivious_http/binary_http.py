@@ -109,7 +109,7 @@ class _Reader:
         """Return the text that follows its length if it has this form."""
         text = self.prefixed()
         if form.fullmatch(text) is None:
-            raise ObliviousHttpError("a message has a byte that HTTP does not allow there")
+            raise ObliviousHttpError("a message has a byte where HTTP does not allow it")
         return text.decode("ascii")
 
     def fields(self) -> Headers:

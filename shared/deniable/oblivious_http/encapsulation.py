@@ -96,7 +96,7 @@ class KeyConfiguration:
             or encoded[start : start + _LENGTH_BYTES] != len(suites).to_bytes(_LENGTH_BYTES, "big")
             or len(suites) % len(_SYMMETRIC)
         ):
-            raise ObliviousHttpError("a key configuration has a different length than it says")
+            raise ObliviousHttpError("a key configuration differs in length from what it states")
         if _SYMMETRIC not in (suites[at : at + 4] for at in range(0, len(suites), len(_SYMMETRIC))):
             raise OtherAlgorithms("a key configuration has no HKDF-SHA256 and AES-128-GCM")
         return cls(encoded[0], encoded[3:start])
@@ -132,7 +132,7 @@ def decode_list(encoded: bytes) -> tuple[KeyConfiguration, ...]:
         except OtherAlgorithms:
             continue  # with another algorithm: for other clients
     if not configurations:
-        raise ObliviousHttpError("no key configuration that can be used")
+        raise ObliviousHttpError("there is no usable key configuration")
     return tuple(configurations)
 
 

@@ -120,8 +120,8 @@ def schema_version(connection: sqlite3.Connection, newest: int, application_id: 
             connection.execute("COMMIT")
     if (version or tables) and stored_id != application_id:
         raise UnknownFile(
-            "is another program's database, or from before deniable 0.1.0, which cannot be "
-            "migrated; remove it, or name a different file"
+            "is another program's database, or one from before deniable 0.1.0 that cannot be "
+            "migrated; remove it, or give a different path"
         )
     if version > newest:
         raise NewerFile("was written by a newer version of deniable; upgrade")

@@ -62,8 +62,8 @@ def catalogue(language: str) -> Translate:
         return str
     if code not in LANGUAGES:
         raise ValueError(
-            f"no catalogue for {language!r}: there are en, {', '.join(LANGUAGES)}; for another "
-            "language pass your own gettext function to explain()"
+            f"no catalogue for {language!r}, only for en, {', '.join(LANGUAGES)}; for another "
+            "language, pass your own gettext function to explain()"
         )
     file = resources.files("deniable.terms").joinpath("catalogues.txt").read_text("utf-8")
     said: dict[str, _Translated] = {}
@@ -145,14 +145,14 @@ class Coalitions:
             (_("Your answer"), _("nobody: even together they have only responses chosen by dice")),
         )
         condition = _(
-            "This holds while they do not put their records together. An access log shows when "
-            "your app is open. For somebody who has it, a response hides only among people whose "
-            "app was open then; they may be few."
+            "This holds while they do not combine their records. An access log shows when your "
+            "app is open. From anybody who has that log, a response is hidden only among people "
+            "whose app was open then; they may be few."
         )
         if mode == "blind" and same is None:
             apps = _(
-                "This is so if the survey came with the app and the app's other surveys are blind "
-                "too. A survey or sealing key that was fetched could be made for one device alone, "
+                "This is so if the survey came with the app and the app's other surveys are "
+                "blind too. A fetched survey or sealing key could be made for one device alone, "
                 "and other surveys show when the app is open. Then the issuer and the collector "
                 "together could tell whose a response is."
             )
@@ -223,7 +223,7 @@ def _dice(manifest: Manifest, _: Translate) -> str:
         return text.format(lies=_times(1 - mechanism.truth, _), likeness=_(kind.likeness))
     if mechanism.hit is None:
         text = _(
-            "Dice choose which of {count} responses is sent: your answer makes some of them more "
+            "Dice choose which of {count} responses is sent. Your answer makes some of them more "
             "likely and none impossible, so nobody can tell which answer is yours."
         )
         return text.format(count=f"{mechanism.responses:,}")
@@ -245,10 +245,10 @@ def likely(odds: Fraction, _: Translate) -> str:
     """Return how much more likely a response is with the answer than with another."""
     if is_vast(odds):
         return _(
-            "What is sent may be more than a million times as likely with your answer as with "
-            "another: it hides nearly nothing."
+            "A response may be more than a million times as likely with your answer as with "
+            "another: it hides almost nothing."
         )
-    text = _("What is sent is at most {odds} times as likely with your answer as with any other.")
+    text = _("A response is at most {odds} times as likely with your answer as with any other.")
     return text.format(odds=odds_text(odds))
 
 
@@ -258,8 +258,8 @@ def _consent(manifest: Manifest, _: Translate) -> str:
     if schedule.epochs == 1:
         return _("Nothing is sent unless you agree, and then only once; you can stop before that.")
     text = _(
-        "Nothing is sent unless you agree; then at most one response every {length}, {count} in "
-        "all, until you stop."
+        "Nothing is sent unless you agree. Then, at most one response is sent every {length}, "
+        "{count} in all, until you stop."
     )
     return text.format(length=length(schedule.epoch_seconds, _), count=f"{schedule.epochs:,}")
 
@@ -333,7 +333,7 @@ def leaves(manifest: Manifest | None, _: Translate) -> Iterator[str]:
         else:
             text = _(
                 "The first roll of the dice for an answer is kept for {count} reports in a row. "
-                "For each report the dice are rolled again on top of that, so repeating the answer "
+                "For each report, the dice are then rolled again, so repeating the answer "
                 "reveals little more."
             )
         yield text.format(count=count)

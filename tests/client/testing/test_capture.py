@@ -210,7 +210,12 @@ def test_an_assertion_says_what_was_reported_instead() -> None:
             capture.assert_reported(name, answer)
         capture.assert_reported("minutes", "35")
         for name, answer, error, said in (
-            ("theme", "dark", AssertionError, r"to 'theme' was reported \['light'\], not 'dark'"),
+            (
+                "theme",
+                "dark",
+                AssertionError,
+                r"the answers to 'theme' are \['light'\], not 'dark'",
+            ),
             ("font", "dark", AssertionError, r"reports went to \['minutes', 'theme'\]"),
             ("theme", "drak", UndeclaredAnswer, ""),
         ):

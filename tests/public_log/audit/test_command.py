@@ -88,14 +88,18 @@ def test_an_honest_collector_has_status_0_and_its_history_whole(pins: Sequence[s
     status, printed = verified({}, *pins)
     assert (status, "Nothing was found to be wrong" in printed) == (0, True), printed
     assert "NOT checked: when manifests were" in printed
-    assert "each epoch, later" in printed
+    assert "A visit with --remember FILE in" in printed
     assert "! epsilon was raised from 1 to 2: answers are better guessed" in printed
     assert printed.count(f"“{MANIFEST.question}”") == 3
     # Without pins it says what it had to believe.
     status, printed = verified({})
     assert status == 0
     assert "NOT checked: the log's signature, whose" in printed
-    for words in ("the one that the collector itself names", "No key of the log", "No witness"):
+    for words in (
+        "Only the collector itself states this authority",
+        "No key of the log",
+        "No witnesses",
+    ):
         assert words in printed, printed
 
 
@@ -196,8 +200,8 @@ def test_visits_are_remembered_and_two_faces_are_kept(
 
     for envelopes, options, expected, words in (
         (THREE, pins, 0, f"Remembered in {remember}"),
-        (grown, [], 0, "the same, and 1 more"),  # by the keys of the last visit
-        (THREE, [], 3, "A suspicion: the log's size is 3, and was 4"),
+        (grown, [], 0, "the same, with 1 more"),  # by the keys of the last visit
+        (THREE, [], 3, "A suspicion: the log's size is 3, but was 4"),
         (fork, [], 1, "Two faces"),
     ):
         status, printed = visit(envelopes, *options)

@@ -30,8 +30,8 @@ from deniable.messages import Manifest, Refusal, instant_text, open_manifest
 from deniable.terms.sentences import Translate
 
 _WORST = (
-    "Only the app knows whether it uses a relay, and whether this survey came with it: the "
-    "sentences on who learns what assume neither."
+    "Only the app knows whether it uses a relay and whether it bundles this survey; the "
+    "sentences on who learns what assume that it does neither."
 )
 
 _Account = tuple[int | None, int | None, int | None, bool, int | None]
@@ -218,7 +218,7 @@ def _declared_survey(
             names = {manifest.name for manifest in ledger.following.issuer.followed(connection)}
             one = _(
                 "In each time slice, this device answers only one of the surveys that need a "
-                "token. It draws which one before there is an answer."
+                "token. It chooses which at random, before there is an answer."
             )
             standing = f"{standing} {one}".strip() if len(names) > 1 else standing
         return survey_of(terms, standing, account)

@@ -112,9 +112,9 @@ class SurveyExplanation(Disclosure):
         promise, terms, _ = self.promise, self.terms, self.translate
         consent = {
             None: "",
-            True: _("Given for this question, as it stands here."),
+            True: _("Given for this question as it is shown here."),
             False: _(
-                "Not given for this question, as it stands here. Until you agree, nothing is "
+                "Not given for this question as it is shown here. Until you agree, nothing is "
                 "drawn, stored, sent or fetched for it."
             ),
         }[self.covered]
@@ -167,10 +167,10 @@ class SurveyExplanation(Disclosure):
             yield text.format(odds=odds_text(odds))
         # The number is omitted if another one would contradict it.
         if not same and (self.spent_any is None or is_vast(odds_of(self.spent_any))):
-            yield _("For all other answers there is no such bound.")
+            yield _("For all other answers, there is no such limit.")
         elif not same:
             assert self.spent_any is not None
-            text = _("For all other answers it is {odds} times (epsilon {spent}).")
+            text = _("For all other answers, the limit is {odds} times (epsilon {spent}).")
             odds, spent = odds_of(self.spent_any), format_nano(self.spent_any)
             yield text.format(odds=odds_text(odds), spent=spent)
 
@@ -239,7 +239,7 @@ class Explanation(Disclosure):
         rows: list[Row] = [(_("Problem"), _unusable(self.problem, _))]
         if not self.surveys:
             return [*rows, (_("Questions"), _("none so far"))]
-        alone = _("Each report is sent by itself, on its own connection.")
+        alone = _("Each report is sent separately, on its own connection.")
         return [
             *rows,
             (_("When"), tuple(self._when())),

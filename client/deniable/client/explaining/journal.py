@@ -20,7 +20,7 @@ from deniable.messages import Manifest, Refusal, Report, SignedReport, day_text,
 from deniable.terms.text import Disclosure, Row, labelled, printable, text_of, wrapped
 
 _ERASED: Final = "erased"
-_DRAWN: Final = "drawn at random: each may or may not stand for the answer, which is stored nowhere"
+_DRAWN: Final = "drawn at random: each may or may not match the answer, which is stored nowhere"
 _VERDICTS: Final = {
     "accepted": "the collector has counted it",
     "duplicate": "the collector had counted it before",
@@ -29,16 +29,16 @@ _VERDICTS: Final = {
     "state-doubted": "the state may have been a copy or an old backup",
     "not-enrolled": "nobody vouched for this device",
     "forbidden": "the collector refuses reports sent this way, but may accept those of a relay",
-    "purged": "it was erased at the user's wish",
+    "purged": "the user had it erased",
     "unanswered": "six attempts got no final answer; it may have been counted",
     "may-have-been-counted": "it was too late; an earlier send may have been counted",
-    "epoch-over": "it could not be sent in its own epoch, and later it would reveal whose it is",
+    "epoch-over": "it could not be sent in its own epoch, and a later one would reveal whose it is",
 }
-_PROOF: Final = "its signer signed two with the same number, so devices may see different ones"
+_PROOF: Final = "two have the same number and signer, so different devices may see different ones"
 _SEEN: Final = "the account, the survey, the epoch and this device's key for it; no response"
 _SEEN_BLINDLY: Final = (
-    "the account, the survey, the epoch and a value in which it can never recognise this device's "
-    "key; no response"
+    "the account, the survey, the epoch and a value that never reveals this device's key; no "
+    "response"
 )
 
 
@@ -108,7 +108,7 @@ class ReportEntry(_Entry):
         settled = "" if self.settled is None else f"{because}, {day_text(self.settled)}"
         waits = self.settled is None and self.due is not None
         unanswered = f", {self.unanswered} unanswered" if self.unanswered else ""
-        by = ", by way of a relay only" if self.relayed else ""
+        by = ", through a relay only" if self.relayed else ""
         return f"report to {self.survey!r}, epoch {self.epoch}: {self.status}", [
             ("Verdict", settled),
             ("Last answer", because if self.settled is None else ""),
@@ -383,7 +383,7 @@ def _response(content: bytes | None, kind: type[Disclosure], survey_of: _SurveyO
 def _content(response: str | None, content: bytes | None) -> list[Row]:
     if content is None:
         return [("Bytes", _ERASED)]
-    known = "of a survey that is no longer known" if response is None else printable(response)
+    known = "its survey is no longer known" if response is None else printable(response)
     return [("Response", known), ("Bytes", content)]
 
 

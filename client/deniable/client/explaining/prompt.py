@@ -25,7 +25,7 @@ def in_short(promise: Promise, terms: Terms | None, _: Translate) -> tuple[str, 
     chance = likely(odds_of(promise.response), _)
     if promise.delta:  # then the odds have no bound, but a guess has
         chance = guess(promise.guess, _)
-    text = _("Nothing is sent unless you agree; then at most one response every {length}.")
+    text = _("Nothing is sent unless you agree. Then, at most one response is sent every {length}.")
     often = text.format(length=length(promise.epoch_seconds, _))
     dice = _("Dice choose what is sent: it may stand for your answer, or for another.")
     return dice, chance, f"{often} {_('You can stop at any time.')}"

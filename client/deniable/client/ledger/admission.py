@@ -81,7 +81,7 @@ def open_trusted(envelope: bytes, chain: Sequence[bytes], proof: bytes = b"") ->
 def check_addressee(manifest: Manifest, survey: Survey, origin: str) -> None:
     """Check that a manifest is for this survey and collector."""
     if manifest.name != survey.name:
-        raise ManifestRefused(ManifestFault.WRONG_NAME, "it is a different survey's manifest")
+        raise ManifestRefused(ManifestFault.WRONG_NAME, "it is the manifest of a different survey")
     if manifest.origin != origin:
         raise ManifestRefused(
             ManifestFault.WRONG_ORIGIN, f"it is for {manifest.origin}, not for {origin}"
@@ -131,7 +131,7 @@ def _check_fits(manifest: Manifest, reserves: int, reserved: int, ceiling: int, 
     if reserved + reserves > ceiling:
         raise ManifestRefused(
             ManifestFault.OVER_BUDGET,
-            f"its epochs ahead, of {manifest.schedule.epochs}, cost epsilon "
+            f"its remaining epochs (of {manifest.schedule.epochs}) cost epsilon "
             f"{format_nano(reserves)}, which does not fit: {format_nano(reserved)} of "
             f"{format_nano(ceiling)} is spent or reserved; publish fewer epochs, or raise the "
             f"{whose}",
@@ -140,7 +140,7 @@ def _check_fits(manifest: Manifest, reserves: int, reserved: int, ceiling: int, 
 
 def _check_sequence(manifest: Manifest, record: NameRecord) -> None:
     if record.highest is not None and manifest.sequence < record.highest[0]:
-        raise ManifestRefused(ManifestFault.ROLLED_BACK, "a newer manifest was followed before")
+        raise ManifestRefused(ManifestFault.ROLLED_BACK, "a newer manifest was already followed")
     known = (*record.seen.items(), record.highest or (-1, b""))
     if any(one == manifest.sequence and other != manifest.survey_id for one, other in known):
         raise ManifestRefused(ManifestFault.EQUIVOCATION, "two manifests have the same sequence")
@@ -167,7 +167,7 @@ def _misfits(manifest: Manifest, survey: Survey) -> Iterator[tuple[ManifestFault
     shortest, longest = survey.min_epoch_seconds, survey.max_epoch_seconds
     kind = manifest.kind
     if is_simulated(manifest.name):
-        yield ManifestFault.WRONG_NAME, "it is simulated: only simulated devices may answer it"
+        yield ManifestFault.WRONG_NAME, "it is simulated, and only simulated devices may answer it"
     if survey.pinned_ids is not None and manifest.survey_id.hex() not in survey.pinned_ids:
         yield ManifestFault.NOT_PINNED, "its id is not among those that the app accepts"
     if manifest.question != survey.question:
@@ -198,7 +198,7 @@ def _misfits(manifest: Manifest, survey: Survey) -> Iterator[tuple[ManifestFault
         yield ManifestFault.KEPT_RESPONSES, why
     # Recomputed from the very integers that will be sampled; the manifest's claim is not trusted.
     if not manifest.mechanism.privacy.satisfies(manifest.epsilon, manifest.delta):
-        reason = "the implemented probabilities exceed the stated epsilon"
+        reason = "the mechanism's probabilities exceed the stated epsilon"
         yield ManifestFault.UNCERTIFIED, reason
 
 
@@ -206,7 +206,7 @@ def _why_not_kept(manifest: Manifest, survey: Survey) -> str:
     """Return why the app keeps no response as this manifest requires; an empty text if it does."""
     epochs, kept = manifest.repeat.epochs or 0, manifest.kept_epsilon or manifest.epsilon
     if survey.kept_ceiling is None:
-        return "responses are kept for several epochs, and the app declares no max_kept_epsilon"
+        return "responses are kept for several epochs, but the app declares no max_kept_epsilon"
     if epochs > survey.max_kept_epochs:
         return (
             f"responses are kept for {epochs} epochs, more than the app's {survey.max_kept_epochs}"

@@ -174,8 +174,8 @@ def _exhausted(
     if recent + cost <= sliding.most:
         return None
     return BudgetExhausted(
-        f"{format_nano(recent)} of the {format_nano(sliding.most)} that this device may spend in "
-        f"{sliding.days} days is spent; a later epoch can be reported"
+        f"in the last {sliding.days} days, this device spent {format_nano(recent)} of at most "
+        f"{format_nano(sliding.most)}; a later epoch can be reported"
     )
 
 

@@ -283,7 +283,7 @@ class Ledger:
         return NotReady(
             "no verified manifest yet: wait for the background thread, or refresh()"
             if refusal is None
-            else f"the survey offered last was refused ({refusal})"
+            else f"the latest manifest was refused ({refusal})"
         )
 
 
@@ -302,7 +302,7 @@ def _standing_decision(
     if now >= ends:
         return None, epoch, ends
     if status == "dropped":
-        why = f"epoch {epoch} was decided and its report dropped ({verdict}); "
+        why = f"epoch {epoch} was decided, and its report was dropped ({verdict}); "
         raise ReportDropped(why + "the next epoch can be reported")
     return Decision(epoch, OutcomeStatus.REPEATED), epoch, ends
 
@@ -324,8 +324,8 @@ def _why_undecidable(
 ) -> str:
     if unsure:
         return (
-            "this device's state is new, was copied, restored or lost: nothing is reported "
-            "until the collector gives the date; refresh() or the background thread asks for it"
+            "this device's state is new, or was copied, restored or lost: nothing is reported "
+            "until the collector sends the date; refresh() or the background thread asks for it"
         )
     if epoch_start <= fresh_from:
         return (
@@ -333,7 +333,7 @@ def _why_undecidable(
             f"{day_text(fresh_from)} can be reported"
         )
     if epoch <= highest:
-        return f"epoch {epoch} is not above epoch {highest}, the last one decided under this name"
+        return f"epoch {epoch} is not above epoch {highest}, the last decided for this survey name"
     return f"epoch {epoch} began before the last decided one had ended; the next can be reported"
 
 
@@ -357,8 +357,8 @@ def _check_slot(
     slot = int(now - schedule.epoch_start(epoch)) // slot_seconds
     if slot != chosen_slot(device_secret(connection), manifest.name, epoch, slots):
         raise NotChosen(
-            f"epoch {epoch} is reported from a different one of its {slots} slots of "
-            f"{slot_seconds} s: there is nothing to do"
+            f"this device reports epoch {epoch} in another of its {slots} slots of {slot_seconds} "
+            "s: nothing needs to be done"
         )
 
 

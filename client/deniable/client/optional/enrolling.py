@@ -117,8 +117,8 @@ class Enrolling(NoIssuer, Forkable):
         blind = manifest.enrolment.mode == "blind"
         if blind and self.drawn_survey(connection, manifest, epoch) != manifest.name:
             raise NotChosen(
-                f"in epoch {epoch} this device answers a different blind survey, which was drawn "
-                "beforehand: there is nothing to do"
+                f"in epoch {epoch}, this device answers a different blind survey, chosen at "
+                "random beforehand: nothing needs to be done"
             )
 
     def drawn_survey(self, connection: sqlite3.Connection, manifest: Manifest, epoch: int) -> str:
@@ -155,7 +155,7 @@ class Enrolling(NoIssuer, Forkable):
             if late or asked_elsewhere(connection, manifest, epoch):
                 remedy = "tokens are requested once, in its first half: wait for the next epoch"
             raise NotEnrolled(
-                f"no issuer has vouched for this device in epoch {epoch} yet: {remedy}"
+                f"no issuer has vouched yet for this device in epoch {epoch}: {remedy}"
             )
         return held
 
@@ -280,7 +280,7 @@ class Enrolling(NoIssuer, Forkable):
                 _LOG.info("enrolment waits: %s", error)  # the state has warned of its outage
             else:
                 self._warn_once(f"unexpected {type(error).__name__}")
-                _LOG.debug("what was not foreseen", exc_info=True)
+                _LOG.debug("unexpected error", exc_info=True)
         finally:
             asking.give_back()
             self._wake()

@@ -13,7 +13,7 @@ from deniable.client.parts import NoPin
 from deniable.logs import LogPolicy, LogProof, TransparencyLogError, log_origin
 from deniable.messages import log_entry
 
-_TAKE = "use the whole text that `deniable log policy` prints for this collector"
+_TAKE = "use the complete text that `deniable log policy` prints for this collector"
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class LogPin(NoPin):
         A verified proof is not verified again.
         """
         if not proof:
-            return f"no proof that {self.quorum} of the collector's public log have seen it"
+            return f"it has no proof that {self.quorum} of the collector's public log saw it"
         key = sha256(sha256(envelope).digest() + proof).digest()
         if key not in self._witnessed:
             try:

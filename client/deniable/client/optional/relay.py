@@ -73,8 +73,8 @@ _HEAD_BYTES: Final = 1_024
 """The most bytes for status, headers and sealing of an answer, in addition to its body."""
 _NOT_OPENED: Final = 400
 _KEY_GONE: Final = (
-    "HTTP 400: the gateway may no longer have the key that this app uses, and an "
-    "app update may bring a new one; or only the relay says so"
+    "HTTP 400: the gateway may no longer have the key that this app uses, and an app update may "
+    "bring a new one; or only the relay claims this"
 )
 _THIS_MACHINE: Final = frozenset({"127.0.0.1", "[::1]"})
 
@@ -98,7 +98,7 @@ class Relay:
             raise ValueError(f"relay {error.reason}") from error
         host = host_of(match["origin"])
         if host == host_of(collector) and host not in _THIS_MACHINE:
-            raise ValueError("relay must be on another host: the collector's own hides nothing")
+            raise ValueError("relay must be on another host: the collector's hides nothing")
         return cls(match["origin"], match["path"] or "/")
 
 
@@ -193,7 +193,7 @@ def _opened(opener: ResponseOpener, sealed: bytes, most: int) -> HttpAnswer:
         raise TransportError(why, received=came) from error
     headers = dict(response.headers)
     if headers.get("content-encoding", "identity") != "identity":
-        raise TransportError("an encoded answer, which was not requested", received=came)
+        raise TransportError("the answer is encoded, which was not requested", received=came)
     if len(response.body) > most:
         raise TransportError("the answer is too long", received=came)
     return HttpAnswer(response.status, headers, response.body)
@@ -244,7 +244,7 @@ class Keyring:
             if offered.origin != known.origin:
                 raise Refusal(RefusalCode.MALFORMED, "gateway keys of a different collector")
             if offered.sequence <= known.sequence:
-                raise Refusal(RefusalCode.MALFORMED, "gateway keys older than this device's")
+                raise Refusal(RefusalCode.MALFORMED, "gateway keys older than those of this device")
             key = offered.configurations[0].public_key.hex()
             if why_not := self._pin.why_not(envelope, proof):
                 detail = f"the gateway key {key}: {why_not}"

@@ -57,7 +57,7 @@ def exchange(
             with connection.getresponse() as response:
                 received = {name.lower(): value for name, value in response.getheaders()}
                 if received.get("content-encoding", "identity") != "identity":
-                    raise TransportError("an encoded answer, which was not requested")
+                    raise TransportError("the answer is encoded, which was not requested")
                 content = response.read(most + 1)
                 if len(content) > most:
                     raise TransportError("the answer is too long")
@@ -262,7 +262,7 @@ def _resolve(address: tuple[str, int], deadline: float) -> Sequence[_Address]:
     call = Call(partial(socket.getaddrinfo, *address, type=socket.SOCK_STREAM), inf)
     if not start_daemon(call.do):
         if not (sys.is_finalizing() or _is_literal(address[0])):
-            raise OSError("no thread to resolve the name")
+            raise OSError("no thread is free to resolve the name")
         call.do()
     if not call.wait(left_until(deadline)):
         raise TimeoutError

@@ -264,7 +264,7 @@ class Uploader(Forkable):
                 if not self._unforeseen:  # one line per outage
                     _LOG.warning("reports wait: unexpected %s", type(error).__name__)
                 self._unforeseen = True
-                _LOG.debug("what was not foreseen", exc_info=True)
+                _LOG.debug("unexpected error", exc_info=True)
             say_held()
             if not self._is_stopping():
                 self._wake.wait(nap)

@@ -45,7 +45,7 @@ _MISSING: Final = {
     "survey shows what would be sent",
 }
 _NOT_COVERED: Final = (
-    "consent does not cover this survey as it is declared now: ask again, then set_consent()"
+    "the user has not agreed to this survey's present terms: ask again, then set_consent()"
 )
 
 
@@ -141,8 +141,8 @@ class State(Transactions):
         """Raise ``NotCovered`` if the user refused a name."""
         if name in self.refused(connection):
             raise NotCovered(
-                "the user refused this survey: only set_consent('on', surveys=[...]) with it "
-                "changes that, after they agree"
+                "the user refused this survey: if they agree later, call set_consent('on', "
+                "surveys=[...]) with it"
             )
 
     def check_covered(self, connection: sqlite3.Connection | None, name: str) -> None:
@@ -185,7 +185,7 @@ class State(Transactions):
         """Return the error that explains why this decision permits nothing."""
         reason = _MISSING.get(decided, _MISSING[Consent.UNSET])
         if self._refusal is not Consent.ON:
-            reason = "consent was withdrawn; that could not be stored yet: call set_consent() again"
+            reason = "consent was withdrawn, but not stored yet: call set_consent() again"
         elif self._lowered(Consent.ON) is not Consent.ON:
             reason = "DO_NOT_TRACK or DENIABLE_CONSENT, set in the environment, lowers consent"
         return ConsentMissing(reason)

@@ -122,7 +122,7 @@ def _renew(
     *,
     interrupted: bool,
 ) -> None:
-    warn("the state is a copy or a backup: it is a new device from the next epoch on")
+    warn("the state is a copy or a backup: it counts as a new device from the next epoch on")
     ledger_time, lived = connection.execute("SELECT ledger_time, lived FROM device").fetchone()
     connection.execute(
         "UPDATE device SET secret = :secret, mark = :mark, ledger_time = :seen,"
@@ -227,8 +227,8 @@ def open_state(
         if isinstance(error, sqlite3.OperationalError):  # a lock or a full disk is not damage
             raise
         if mark is None:  # never a device's state: somebody named the wrong file
-            raise UnknownFile("is not a state file of deniable; name a different one") from error
-        warn("the state is damaged: it is set aside, and no epoch already begun is decided")
+            raise UnknownFile("is not a state file of deniable; give a different path") from error
+        warn("the state is damaged and was set aside; no epoch that has already begun is decided")
         set_aside(path, beginning.now)
         create_private(path)
         connection, created = _connect(path, patience), False

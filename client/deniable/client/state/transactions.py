@@ -33,7 +33,7 @@ _UNUSABLE = UnknownFile, sqlite3.Error, OSError, ImportError, ArithmeticError, T
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
-INTERRUPTED = "an interrupted call still uses the state; try later"
+INTERRUPTED = "an interrupted call still uses the state; try again later"
 _LEAST_PATIENCE = 0.05
 """In seconds: other processes write for milliseconds, for which even a late call may wait."""
 
@@ -226,7 +226,7 @@ class Transactions(Forkable):
 
     def _unavailable(self, message: str) -> StateUnavailable:
         if not self._outage:  # one line per outage, not per call
-            warn("%s; nothing is recorded meanwhile", message)
+            warn("%s; until then, nothing is recorded", message)
         self._outage = True
         return StateUnavailable(message)
 
@@ -236,7 +236,7 @@ class Transactions(Forkable):
 
     def _not_in_this_process(self) -> StateUnavailable:
         if self._path is None:
-            return self._unavailable("only the process that made a state in memory can use it")
+            return self._unavailable("only the process that created a state in memory can use it")
         return self._unavailable(
             "the process was forked while the state was in use; this child must start again"
         )

@@ -35,7 +35,7 @@ def _reported(stage: Stage, *days: float) -> None:
         stage.deliver(NAME)
 
 
-@scenario("D3", title="asked again in the same epoch")
+@scenario("D3", title="a second report in the same epoch")
 def again(stage: Stage) -> Iterator[Conviction]:
     """The first answer of an epoch is its only one, also after a restart."""
     _started(stage)
@@ -100,14 +100,14 @@ def jump(stage: Stage) -> Iterator[Conviction]:
     yield from _spent(stage, 3)
 
 
-@scenario("D3", title="more surveys than a lifetime allows", needs=("lifetime",))
+@scenario("D3", title="more surveys than the lifetime budget allows", needs=("lifetime",))
 def lifetime(stage: Stage) -> Iterator[Conviction]:
     """Surveys that together cost more than the device will ever spend."""
     _answer_costly(stage, [f"costly-{number}" for number in range(4)], 2)
     yield from _spent(stage, 4)
 
 
-@scenario("D4", title="a lifetime of refused reports", needs=("lifetime",))
+@scenario("D4", title="a lifetime budget spent on refused reports", needs=("lifetime",))
 def refused_lifetime(stage: Stage) -> Iterator[Conviction]:
     """The cost of a report that is refused stays spent."""
     names = [f"costly-{number}" for number in range(6)]
@@ -129,10 +129,10 @@ def _answer_costly(stage: Stage, names: Sequence[str], days: int) -> None:
             stage.report(name)
     stage.run(3 * 3600)
     if not stage.log.sent():
-        raise Unjudgeable("nothing was reported within the lifetime's allowance")
+        raise Unjudgeable("nothing was reported within the lifetime budget")
 
 
-@scenario("D3", title="a lifetime in a state that is lost", needs=("lifetime", "mark"))
+@scenario("D3", title="a lifetime budget whose state is lost", needs=("lifetime", "mark"))
 def lost_lifetime(stage: Stage) -> Iterator[Conviction]:
     """The spending of a state stays when all of it is gone but the mark."""
     two_days = Schedule(stage.midnight, DAY, 2, DAY)
@@ -155,7 +155,7 @@ def lost_lifetime(stage: Stage) -> Iterator[Conviction]:
 def _spent(stage: Stage, allowance: int, rule: str = "D3") -> Iterator[Conviction]:
     spent = len({sent.identity for sent in stage.log.sent()})
     if spent > allowance:
-        yield Conviction(rule, f"epsilon {spent} was spent, but a lifetime allows {allowance}")
+        yield Conviction(rule, f"epsilon {spent} was spent, but the lifetime budget is {allowance}")
 
 
 @scenario("D4", "D8", title="every refusal, of a report and of a request")
@@ -178,17 +178,17 @@ def every_refusal(stage: Stage) -> Iterator[Conviction]:
     for name, code in surveys.items():
         if code.remedy in _FINAL and _sends(stage, name) > 1:
             what = f"{said[name].status} {said[name].body.decode()}"
-            yield Conviction("D8", f"a report was sent again after {what}, which ends it")
+            yield Conviction("D8", f"a report was sent again after {what}, which is final")
     outcomes = [stage.report(name) for name in surveys]
     stage.reopen()
     stage.run(3 * 3600)
     if "recorded" in (*outcomes, *(stage.report(name) for name in surveys)):
-        yield Conviction("D4", "after a refusal the same epoch was recorded again")
+        yield Conviction("D4", "the same epoch was recorded again after a refusal")
     stage.run(3 * DAY)
     for name, code in surveys.items():
         if code.remedy not in _FINAL and _sends(stage, name) == 1:
             what = f"{said[name].status} {said[name].body.decode()}"
-            yield Conviction("D8", f"a report was given up after {what}, which only delays")
+            yield Conviction("D8", f"a report was dropped after {what}, which only delays it")
 
 
 def _sends(stage: Stage, name: str) -> int:
@@ -246,7 +246,7 @@ def killed_reporting(stage: Stage) -> Iterator[Conviction]:
         if decided and len(stage.log.sent(NAME)) == before:
             stage.deliver(NAME)
     if len(stage.log.sent(NAME)) < _KILLS / 2:
-        raise Unjudgeable("after most kills an honest survey could not be reported")
+        raise Unjudgeable("most kills prevented later reports to an honest survey")
     yield from ()
 
 
@@ -304,7 +304,7 @@ def cloned(stage: Stage) -> Iterator[Conviction]:
     _later(stage, ("a", "b"))
 
 
-@scenario("D5", title="a backup in place of the state", needs=("mark",))
+@scenario("D5", title="a backup that replaces the state", needs=("mark",))
 def restored(stage: Stage) -> Iterator[Conviction]:
     """An epoch that was decided since the backup is not decided differently."""
     _started(stage)
@@ -352,7 +352,7 @@ def _stranger(stage: Stage, device: str, who: str) -> Iterator[Conviction]:
     """Check that a state of unknown past has no consent, no reports and no current epoch."""
     requests = [r for r in stage.log.requests if r.device == device and r.now > stage.now - 3600]
     if requests:
-        yield Conviction("D5", f"{who} went on with a consent that may have been withdrawn")
+        yield Conviction("D5", f"{who} relied on consent that may have been withdrawn")
     yield from _decides_nothing(stage, who)
 
 
@@ -363,7 +363,7 @@ def _decides_nothing(stage: Stage, who: str) -> Iterator[Conviction]:
     outcomes.append(stage.report(NAME))
     stage.run(2 * 3600)
     if "recorded" in outcomes:
-        yield Conviction("D5", f"{who} decided an epoch that had begun before")
+        yield Conviction("D5", f"{who} decided an epoch that had already begun")
 
 
 def _later(stage: Stage, devices: Sequence[str]) -> None:

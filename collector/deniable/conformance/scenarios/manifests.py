@@ -46,9 +46,9 @@ OTHERWISE: Final[dict[str, tuple[str, Changes]]] = {
     "d2-short": ("with epochs below the floor", lambda s: _lasting(s, DAY - 1)),
     "d2-long": ("with epochs of over 400 days", lambda s: _lasting(s, 400 * DAY + 1)),
     "d2-grace": ("with over 90 days of grace", lambda s: _lasting(s, DAY, 90 * DAY + 1)),
-    "d2-ended": ("though it had ended", lambda stage: _ended(stage)),
+    "d2-ended": ("although it had ended", lambda stage: _ended(stage)),
     "d2-kept": (
-        "whose responses are kept, which the app does not allow",
+        "with kept responses, which the app does not allow",
         lambda _: {"repeat": Repeat("memoised", 9)},
     ),
 }
@@ -125,8 +125,8 @@ FORGED: Final[dict[str, tuple[str, Forge]]] = {
     "bool": ("with true for 1", _with(version=True)),
     "version": ("of another version", _with(version=2)),
     "kind": ("of an unknown kind", _with(mechanism={"kind": "own"})),
-    "decimal": ("whose epsilon is no decimal of the protocol", _with(epsilon="1.0")),
-    "longer": ("with bytes after it", lambda s, m: _sign(s, m.payload + b"\xc0")),
+    "decimal": ("whose epsilon is not a valid decimal of the protocol", _with(epsilon="1.0")),
+    "longer": ("with extra bytes at its end", lambda s, m: _sign(s, m.payload + b"\xc0")),
 }
 """Forgeries by name: bytes that are not a manifest, or not one that the authority signed."""
 
@@ -173,14 +173,14 @@ def honest(stage: Stage) -> Iterator[Conviction]:
         stage.deliver(HONEST)
     stage.run(DAY)
     if len(stage.log.sent()) != 3:
-        yield Conviction("works", f"{len(stage.log.sent())} sends of 3 reports that were counted")
+        yield Conviction("works", f"{len(stage.log.sent())} sends of 3 counted reports")
 
 
 @scenario("works", title="a newer manifest, for newer apps, beside an older one")
 def several(stage: Stage) -> Iterator[Conviction]:
     """A device uses the newest manifest that matches its declaration."""
     newer = stage.manifest(HONEST, sequence=2, categories=(*CATEGORIES, "hourly"))
-    stage.log.never[newer.survey_id] = "D1: with one category more, of a newer manifest"
+    stage.log.never[newer.survey_id] = "D1: with one category more, to a newer manifest"
     stage.publish(newer, stage.manifest(HONEST))
     stage.begin(HONEST)
     stage.must_report(HONEST)
@@ -219,14 +219,14 @@ def simulated(stage: Stage) -> Iterator[Conviction]:
     """A survey that the app declares, with a name that only simulated devices answer."""
     name = "simulated-asked"
     stage.publish(stage.manifest(name))
-    yield from judged(stage, {name: ("D2", "that is simulated, and for no device")})
+    yield from judged(stage, {name: ("D2", "that is simulated, not for devices")})
 
 
 @scenario("D2", title="a kind that the app did not declare", needs=("kinds:matrix",))
 def undeclared_kind(stage: Stage) -> Iterator[Conviction]:
     """A kind that reveals more about which of two distant answers is true."""
     stage.publish(stage.manifest("matrix", specification=_matrix(2)))
-    yield from judged(stage, {"matrix": ("D2", "by a kind that the app did not declare")})
+    yield from judged(stage, {"matrix": ("D2", "of a kind that the app did not declare")})
 
 
 @scenario("D2", title="weights beyond the declared epsilon", needs=("kinds:matrix",))
@@ -234,7 +234,7 @@ def uncertified(stage: Stage) -> Iterator[Conviction]:
     """A kind with integers of its own, which leak more than the manifest states."""
     leaking = stage.manifest("leaking", epsilon="4", specification=_matrix(18))
     serve_signed(stage, leaking, *_sign(stage, _changed(leaking, epsilon="1")))
-    wrong = {"leaking": ("D2", "though its weights exceed the epsilon that it declares")}
+    wrong = {"leaking": ("D2", "although its weights exceed its declared epsilon")}
     yield from judged(stage, wrong, mechanisms=["matrix"])
 
 
@@ -244,14 +244,14 @@ def _matrix(odds: int) -> Specification:
     return Specification("matrix", {"weights": weights, "responses": ()})
 
 
-@scenario("D2", title="an older manifest, and another of the same number", needs=("fetches",))
+@scenario("D2", title="an older manifest, and another with the same number", needs=("fetches",))
 def rolled_back(stage: Stage) -> Iterator[Conviction]:
     """After the end of the current manifest, an older one, and another with its sequence."""
     followed = {"sequence": 5, "schedule": Schedule(stage.midnight, DAY, 2, DAY)}
     others = [stage.manifest("older", sequence=4), stage.manifest("beside", sequence=5)]
     for other in others:
         stage.publish(stage.manifest(other.name, **followed))
-        stage.log.never[other.survey_id] = f"D2: by sequence {other.sequence}, after another 5"
+        stage.log.never[other.survey_id] = f"D2: with sequence {other.sequence}, after another 5"
     stage.begin(*(other.name for other in others))
     for other in others:
         stage.must_report(other.name)
@@ -316,7 +316,7 @@ UNSEEN: Final[dict[str, tuple[str, Prove]]] = {
     "seen-by-one": ("that too few witnesses saw", lambda log, e: log.proof(e, witnesses=(2,))),
     "seen-twice": ("that one witness saw twice", lambda log, e: log.proof(e, witnesses=(1, 1))),
     "strangers": (
-        "that others saw under the witnesses' names",
+        "that others saw in the witnesses' names",
         lambda log, e: log.proof(e, cosigners=[log.stranger] * PINNED),
     ),
     "other-key": ("of a log with another key", lambda log, e: log.proof(e, signer=log.stranger)),
@@ -325,7 +325,7 @@ UNSEEN: Final[dict[str, tuple[str, Prove]]] = {
 """Faults by a survey's name: its proof does not show that a quorum of witnesses saw it."""
 
 
-@scenario("log", title="manifests that no quorum of witnesses saw", needs=("log_policy", "fetches"))
+@scenario("log", title="manifests unseen by a quorum of witnesses", needs=("log_policy", "fetches"))
 def unseen(stage: Stage) -> Iterator[Conviction]:
     """The authority's own manifests, with proofs that the pinned policy does not accept."""
     log = _WitnessedLog(stage)

@@ -66,7 +66,7 @@ def traits(reports: Sequence[Sequence[Sent]], answers: int, *, sizes: bool) -> d
             seen[f"place in the order modulo {modulus} {which}"] = [
                 rank % modulus if rank >= 0 else -1 for rank in order
             ]
-        seen[f"part of the order {which}"] = _parts(order, answers)
+        seen[f"fraction of the order {which}"] = _parts(order, answers)
     gaps = [
         sends[1].request.now - sends[0].request.now if len(sends) > 1 else -1.0 for sends in reports
     ]
@@ -268,11 +268,11 @@ def _judged(what: Draws) -> Play:
         seen = traits(sends, len({*groups}), sizes=mechanism.responses <= _BYTE)
         seen["outcome"] = [sorted({*outcomes}).index(outcome) for outcome in outcomes]
         for one in telling(seen, groups, FALSE_ALARM / len(DRAWS)):
-            share = f"{one.having} of {one.size} reports of one {one.trait}"
+            share = f"{one.having} of {one.size} reports with one {one.trait}"
             yield Conviction("D1", f"how a report is sent reveals its answer: {share} have it")
         if not all(sends):
             came = sum(map(bool, sends))
-            raise Unjudgeable(f"{came} of {len(dealt)} reports came in four hours")
+            raise Unjudgeable(f"{came} of {len(dealt)} reports arrived within four hours")
         responses = [of_report[0].signed.report.response for of_report in sends]
         yield from _convicted(mechanism, dealt, groups, responses)
 
@@ -347,7 +347,7 @@ def _convicted(
         for (what, share), (count, draws) in counts.items():
             if share < 1 and binomial_tail(count, draws, share) < level:
                 expected = f"of {draws * share:.0f} expected"
-                yield Conviction("noise", f"{what} came {count} times of {draws}; {expected}")
+                yield Conviction("noise", f"{what} occurred {count} times in {draws}; {expected}")
 
 
 def _count(counts: _Counts, what: str, chance: float, *, came: bool) -> None:

@@ -37,12 +37,12 @@ def nothing_yet(stage: Stage) -> Iterator[Conviction]:
     )
     stage.begin(NAME)
     if (outcome := stage.report(NAME)) != "not-recorded":
-        yield Conviction("D6", f"without a manifest report was {outcome!r}")
+        yield Conviction("D6", f"without a manifest, report was {outcome!r}")
     stage.publish(stage.manifest(NAME))
     del stage.fetches[NAME]
     stage.run(26 * 3600)
     if stage.log.sent():
-        yield Conviction("D6", "an answer was kept until there was a manifest, and then sent")
+        yield Conviction("D6", "an answer was kept until a manifest arrived, and then sent")
     stage.must_report(NAME)
     stage.deliver(NAME)
 
@@ -54,7 +54,7 @@ def before_consent(stage: Stage) -> Iterator[Conviction]:
     stage.open([declared(NAME)])
     stage.run(3600)
     if (outcome := stage.report(NAME)) != "not-recorded":
-        yield Conviction("D7", f"without consent report was {outcome!r}")
+        yield Conviction("D7", f"without consent, report was {outcome!r}")
     stage.run(26 * 3600)
     stage.consent()
     stage.run(3 * 3600)
@@ -91,9 +91,9 @@ def apart(stage: Stage) -> Iterator[Conviction]:
     stage.reopen()
     stage.run(2 * 3600)  # both are overdue, and still leave one by one
     if all(abs(first - second) < 1 for first, second in waits):
-        yield Conviction("D7", "two reports of one moment always left together")
+        yield Conviction("D7", "two reports made at the same moment were always sent together")
     if max(first for first, _ in waits) - min(first for first, _ in waits) < 1:
-        yield Conviction("D7", "reports leave so many seconds after the call, always the same")
+        yield Conviction("D7", "all reports are sent the same number of seconds after the call")
 
 
 @scenario("D7", title="connections", needs=("own_connections",))
@@ -112,7 +112,7 @@ def connections(stage: Stage) -> Iterator[Conviction]:
         yield Conviction("D7", "two requests on one connection")
 
 
-@scenario("D7", title="starts of an app with a report that is overdue")
+@scenario("D7", title="starts of an app with an overdue report")
 def overdue(stage: Stage) -> Iterator[Conviction]:
     """A report leaves after a random running time, which short sessions use up."""
     stage.publish(stage.manifest(NAME))
@@ -141,11 +141,13 @@ def overdue(stage: Stage) -> Iterator[Conviction]:
     # One in a hundred of the delays up to 30 s ends within .05 s of a session's start: five of
     # eight do with a probability of 6e-9.
     if at_once > 4:
-        yield Conviction("D7", f"{at_once} of {_DEVICES} starts were at once followed by a request")
+        yield Conviction("D7", (f"{at_once} of {_DEVICES} starts led to a request at once"))
     if max(delays) < _SHORT:
         yield Conviction("D7", f"the delay after a start was below {_SHORT:.0f} s, every time")
     if undelivered:
-        yield Conviction("D7", "short sessions did not use up the delay: nothing was delivered")
+        yield Conviction(
+            "D7", "nothing was delivered: the delay did not run down in short sessions"
+        )
 
 
 UNCHANGED: Final = "unchanged"
@@ -196,7 +198,7 @@ def update(stage: Stage) -> Iterator[Conviction]:
     touched |= {sent.manifest.name for sent in stage.log.sent()} - {UNCHANGED, "lowered"}
     for name in waiting:
         if name in touched or outcomes[name] != "not-recorded":
-            yield Conviction("D12", f"a survey continued that the user was not shown: {name!r}")
+            yield Conviction("D12", f"a survey that the user was not shown continued: {name!r}")
     stage.consent()
     stage.run(3600)
     for name in waiting:
@@ -267,7 +269,7 @@ WAITS: Final[dict[str, tuple[str, float, float]]] = {
 """A Retry-After by name, and the range of seconds for the second send, by D8."""
 
 
-@scenario("D8", title="answers that no collector gives")
+@scenario("D8", title="answers that no collector sends")
 def nonsense(stage: Stage) -> Iterator[Conviction]:
     """The same bytes are sent again, six times in all, from the third on a day apart."""
     for name in NONSENSE:
@@ -284,7 +286,7 @@ def nonsense(stage: Stage) -> Iterator[Conviction]:
         if not sends:
             raise Unjudgeable(f"the report of {name!r} was not sent")
         if sends == 1:
-            yield Conviction("D8", f"an answer was taken for the collector's word: {name!r}")
+            yield Conviction("D8", f"an answer that is not a collector's was accepted: {name!r}")
         elif sends < MOST_SENDS:
             yield Conviction("D8", f"a report was sent {sends} times in nine days, not 6: {name!r}")
 
@@ -306,7 +308,7 @@ def retry_after(stage: Stage) -> Iterator[Conviction]:
             raise Unjudgeable(f"the report of {name!r} was not sent")
         waited = times[1] - times[0] if len(times) > 1 else 8 * 3600
         if waited < least:
-            yield Conviction("D8", f"after Retry-After: {text} it waited {waited:.0f} s")
+            yield Conviction("D8", f"after Retry-After: {text}, it waited {waited:.0f} s")
         if waited > most + 3600:  # others may be due as well, and take turns
             yield Conviction(
                 "D8", f"Retry-After: {text} postponed a report by {waited / 3600:.1f} h"
@@ -350,7 +352,7 @@ def month(stage: Stage) -> Iterator[Conviction]:
         )
 
 
-@scenario("D9", title="delivered, and past its grace", needs=("erases",))
+@scenario("D9", title="a report that is delivered and past its grace", needs=("erases",))
 def erased(stage: Stage) -> Iterator[Conviction]:
     """No file has a report's bytes once it is useless: refused, accepted or withdrawn."""
     names = ("refused", "accepted", "withdrawn")
@@ -368,9 +370,9 @@ def erased(stage: Stage) -> Iterator[Conviction]:
         yield Conviction("D9", "a report that was refused for good is still on disk a day later")
     stage.run_until_day(3.5)
     if stage.on_disk(*_needles(stage, "accepted")):
-        yield Conviction("D9", "a delivered report is still on disk, though its grace is over")
+        yield Conviction("D9", "a delivered report is still on disk, although its grace is over")
     if not stage.on_disk(*_needles(stage, "withdrawn")):
-        raise Unjudgeable("the bytes of a report are not found in the state even while it waits")
+        raise Unjudgeable("the bytes of a report are not in the state even while it waits")
     stage.consent("off")
     stage.run(3600)
     if stage.on_disk(*_needles(stage, "withdrawn")):

@@ -76,13 +76,13 @@ class _Relay:
         if len(body) != ENCAPSULATED_REQUEST_BYTES:
             self.faults.add(f"a sealed request has {len(body)} bytes")
         if body in self.bodies:
-            self.faults.add("a sealed request came twice: each must be sealed afresh")
+            self.faults.add("the same sealed request arrived twice: each must be sealed afresh")
         self.bodies.append(body)
         try:
             message, sealer = open_request({1: self._key}, body)
             inner = BinaryRequest.decode(message)
         except ObliviousHttpError as error:
-            self.faults.add(f"a sealed request does not open: {error}")
+            self.faults.add(f"a sealed request cannot be opened: {error}")
             return Answer(400)
         sealed_request = Incoming(
             connection, inner.method, inner.path, tuple(inner.headers), inner.body
@@ -112,7 +112,7 @@ def _open(stage: Stage, more: dict[str, Any]) -> None:
 
 def _gone_round(stage: Stage, relay: _Relay) -> Iterator[Conviction]:
     if any(not request.relayed for request in stage.log.requests):
-        yield Conviction("D13", "the collector got a request that did not come through the relay")
+        yield Conviction("D13", "the collector got a request that bypassed the relay")
     for fault in sorted(relay.faults):
         yield Conviction("D13", fault)
 
@@ -145,7 +145,7 @@ def failing(stage: Stage) -> Iterator[Conviction]:
         if not sends:
             raise Unjudgeable("the report was not sent")
         if sends == 1:
-            yield Conviction("D13", "a word of the relay was taken for the collector's")
+            yield Conviction("D13", "a reply by the relay was accepted as the collector's")
 
 
 @scenario("D13", title="a later app without a relay", needs=("relay",))
@@ -161,7 +161,7 @@ def given_up(stage: Stage) -> Iterator[Conviction]:
         stage.run(2 * DAY)
         for sent in stage.log.sent(NAME):
             if not sent.request.relayed:
-                yield Conviction("D13", "a report drawn under a relay was sent without one")
+                yield Conviction("D13", "a report drawn with a relay was sent without one")
         stage.must_report(NAME)
         stage.deliver(NAME)
 
@@ -228,7 +228,7 @@ class _Issuer:
             self.faults.add(f"the issuer got {error}")
             return Answer(422)
         if key_id != token_key_id(_modulus(key))[-1]:
-            self.faults.add(f"a token of {name!r} was asked for under another key")
+            self.faults.add(f"a token of {name!r} was requested for a different key")
         self.requests.append(_Asked(self._stage.device, name, int(number), self._stage.now, body))
         if self.silent:
             return CUT
@@ -240,7 +240,7 @@ def _modulus(key: RSAPrivateNumbers) -> bytes:
     return key.public_numbers.n.to_bytes(MODULUS_BYTES)
 
 
-@scenario("blind", title="many draws of a blind survey", needs=("enrolment:blind",))
+@scenario("blind", title="many random choices of a blind survey", needs=("enrolment:blind",))
 def drawn(stage: Stage) -> Iterator[Conviction]:
     """Each survey is equally likely, whatever was answered first or drawn before."""
     random = SystemRandom()
@@ -257,7 +257,7 @@ def drawn(stage: Stage) -> Iterator[Conviction]:
                     issuer.open(device)
                 called, answer, early = random.choice(NAMES), random.randrange(3), number % 2
                 if early and stage.report(called, CATEGORIES[answer]) == "recorded":
-                    yield Conviction("blind", "an answer was recorded before a token was asked for")
+                    yield Conviction("blind", "an answer was recorded before a token was requested")
                 stage.run(_HALF, until=lambda: bool(issuer.requests_in(epoch, device)))  # noqa: B023
                 names = [one.name for one in issuer.requests_in(epoch, device)]
                 if not early:
@@ -274,9 +274,9 @@ def drawn(stage: Stage) -> Iterator[Conviction]:
                 before = names[0]
     yield from (Conviction("blind", fault) for fault in sorted(issuer.faults))
     if not issuer.requests:
-        raise Unjudgeable("no token was asked for within half an epoch")
+        raise Unjudgeable("no token was requested within half an epoch")
     if not all(late):
-        yield Conviction("blind", "no token was asked for until there was an answer")
+        yield Conviction("blind", "no token was requested until there was an answer")
     counts = came | {
         "the survey that was answered first": of_first,
         "the survey with the number of an answer": of_answer,
@@ -298,7 +298,7 @@ def epochs(stage: Stage) -> Iterator[Conviction]:
                 left = stage.midnight + epoch * DAY + _HALF - stage.now
                 more = lambda: len(issuer.requests_in(epoch)) > number  # noqa: B023, E731
                 if not stage.run(left, until=more):
-                    raise Unjudgeable(f"a token was asked for {number} times in half an epoch")
+                    raise Unjudgeable(f"a token was requested {number} times in half an epoch")
                 stage.reopen(issuer=issuer.server.origin)
             issuer.silent = False
             stage.run_until_day(epoch + 0.6)
@@ -317,18 +317,18 @@ def _one(
     sent = [one for one in stage.log.sent() if begins <= one.request.now < begins + DAY]
     names = {one.name for one in requests}
     if len(names) > 1:
-        yield Conviction("blind", f"tokens of {len(names)} surveys were asked for in one epoch")
+        yield Conviction("blind", f"tokens of {len(names)} surveys were requested in one epoch")
     if len({(one.name, one.body) for one in requests}) > len(names):
-        yield Conviction("blind", "another token was asked for after a restart")
+        yield Conviction("blind", "another token was requested after a restart")
     if any(not 0 <= one.now - begins <= _HALF + _SECOND for one in requests):
-        yield Conviction("blind", "a token was asked for outside of its epoch's first half")
+        yield Conviction("blind", "a token was requested outside the first half of its epoch")
     recorded = {name for name, outcome in outcomes.items() if outcome == "recorded"}
     if recorded - names or len(recorded) > 1:
-        yield Conviction("blind", "an answer was recorded to a survey that was not drawn")
+        yield Conviction("blind", "an answer was recorded for a survey that was not drawn")
     if not {one.manifest.name for one in sent} <= names or len({s.identity for s in sent}) > 1:
-        yield Conviction("blind", "a report was sent of a survey that was not drawn")
+        yield Conviction("blind", "a report was sent for a survey that was not drawn")
     late = [one for one in sent if one.request.now - begins < _HALF - _SECOND]
     if late or any(one.signed.report.epoch != epoch for one in sent):
-        yield Conviction("blind", "a report left outside of its own epoch's second half")
+        yield Conviction("blind", "a report was sent outside the second half of its epoch")
     if not sent:
-        raise Unjudgeable("no report came in the second half of an epoch")
+        raise Unjudgeable("no report arrived in the second half of an epoch")

@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 
 
 MEAN_ALONE: Final = (
-    'these reports tell the mean alone; shares take a survey with tells = "distribution"'
+    'these reports give only the mean; shares need a survey with tells = "distribution"'
 )
 
 
@@ -128,29 +128,29 @@ class Decoder(ABC):
         """Return checked counts, from this many epochs."""
         if isinstance(counts, Tally):
             if len(counts.counts) != self.responses:
-                raise ValueError("these are counts of another mechanism's responses")
+                raise ValueError("the counts are of another mechanism's responses")
             return counts
         where: slice | NDArray[np.int64] = slice(None)
         if isinstance(counts, Mapping):
             where = np.array(list(counts) or [0])
             if where.dtype.kind not in "iu":
-                raise TypeError("counts go by the numbers of responses, which are integers")
+                raise TypeError("the keys of counts must be response numbers, which are integers")
             if not ((where >= 0) & (where < self.responses)).all():
                 raise ValueError(f"responses are numbered from 0 to {self.responses - 1}")
             counts = list(counts.values())
         elif len(counts) != self.responses:
-            raise ValueError(f"{self.responses} counts are expected, one a response")
+            raise ValueError(f"{self.responses} counts are expected, one per response")
         listed = np.array(counts)
         if len(listed) and listed.dtype.kind not in "biu":
-            raise TypeError("counts are integers: give them as they were counted, unscaled")
+            raise TypeError("counts must be integers: give them unscaled")
         # Python's own ints: numpy's overflow when they are summed.
         n = sum(listed.tolist())
         if len(listed) and listed.min() < 0:
-            raise ValueError("no response was counted less than 0 times")
+            raise ValueError("counts must not be negative")
         if n < 1:
             raise ValueError("there is nothing to estimate from: no reports")
         if n >= 1 << 63:
-            raise ValueError("these are more reports than 64 bits count")
+            raise ValueError("there are more reports than 64 bits can count")
         dense = np.zeros(self.responses, dtype=np.int64)
         dense[where] = listed
         return Tally(n, dense, epochs)

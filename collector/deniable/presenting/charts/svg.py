@@ -96,7 +96,7 @@ class Picture:
     def save(self, path: str | PathLike[str]) -> None:
         """Write an SVG file, with its stylesheet; ValueError for another ending of its name."""
         if Path(path).suffix.lower() not in {"", ".svg"}:
-            raise ValueError("a chart is saved as SVG: let the file's name end in .svg")
+            raise ValueError("charts are saved as SVG: the file's name must end in .svg")
         Path(path).write_text(standalone(self.svg), encoding="utf-8")
 
 

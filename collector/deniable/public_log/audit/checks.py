@@ -233,7 +233,7 @@ def _witnesses(result: Audit, replies: Replies, hashes: Sequence[bytes]) -> Iter
         if seen.checkpoint.size <= size:
             yield from face_findings(result, seen, hashes)
         else:
-            whose = f"what the witness {name} cosigned last"
+            whose = f"the checkpoint that the witness {name} cosigned last"
             yield finding("stale", size=size, whose=whose, newest=seen.checkpoint.size)
 
 
@@ -269,7 +269,7 @@ def offer_findings(result: Audit, offered: Offered, hashes: Sequence[bytes]) -> 
             if signed.checkpoint.size <= len(hashes):
                 yield from face_findings(result, signed, hashes)
     if newest > len(hashes):
-        whose = "a proof that is offered"
+        whose = "an offered proof"
         yield finding("stale", size=len(hashes), whose=whose, newest=newest)
     if history.strange or not history.whole:
         return

@@ -18,12 +18,12 @@ _MOST_ANSWERS: Final = 8
 _COLUMNS: Final = (
     Column("entry", "entry", "name"),
     Column("survey", "survey", "name"),
-    Column("text", "what it asks, and what changed"),
+    Column("text", "content and changes"),
 )
 _KEY_COLUMNS: Final = (Column("entry", "entry", "name"), Column("text", "keys"))
 _SENTENCES: Final = {
-    Level.ALERT: "Something is proven to be wrong: see what is marked !!.",
-    Level.WARNING: "Nothing is proven to be wrong, but there are suspicions: see what is marked ?.",
+    Level.ALERT: "Something is proven to be wrong: see the marks !!.",
+    Level.WARNING: "Nothing is proven to be wrong, but there are suspicions: see the marks ?.",
     Level.NOTE: "Nothing was found to be wrong",
 }
 _UNCHECKED: Final = {
@@ -36,15 +36,12 @@ _UNCHECKED: Final = {
 }
 """Unchecked aspects, by the codes of the findings that report them."""
 
-_LEGEND: Final = (
-    "! weakens the privacy of those who answer, - another change; !! proven to be wrong, "
-    "? a suspicion"
-)
+_LEGEND: Final = "! weakens users' privacy, - another change; !! proven to be wrong, ? a suspicion"
 _LIMITS: Final = (
-    "The root is the hash of all entries. A checkpoint is the root and the size, signed. Another "
-    "root at this size means another log. Epsilon bounds what a response reveals about an "
-    "answer: smaller is more private. Nothing here shows who was asked, who answered, or whether "
-    "apps obey."
+    "The root is the hash of all entries. A checkpoint is the signed root and size. A different "
+    "root at this size means a different log. Epsilon limits how much a response reveals about "
+    "an answer: smaller is more private. The log does not show who was asked, who answered, or "
+    "whether apps follow the rules."
 )
 
 
@@ -76,7 +73,7 @@ def _sentence(audit: Audit) -> str:
     codes = {caution.code for caution in audit.findings}
     unchecked = [what for code, what in _UNCHECKED.items() if code in codes]
     if audit.worst is Level.NOTE:
-        sentence += ", of what could be checked." if unchecked else "."
+        sentence += ", as far as checked." if unchecked else "."
     return (
         f"{sentence} NOT checked: {', '.join(unchecked)} (see the end)." if unchecked else sentence
     )
@@ -119,7 +116,7 @@ def _facts(audit: Audit, now: float) -> Iterator[Fact]:
         grown = checkpoint.size - was
         text = f"had {was:,} entries"
         if audit.extends:
-            text += f"; it is the same, and {grown:,} more" if grown else "; it is the same"
+            text += f"; it is the same, with {grown:,} more" if grown else "; it is the same"
         yield Fact("last visit", text, "last_visit", {"size": was, "extended": audit.extends})
     yield Fact("marks", _LEGEND)
 
@@ -148,7 +145,7 @@ def _rows(versions: list[Version]) -> Iterator[Mapping[str, Any]]:
             text = str(change) if change.weakens else f"- {change}"
             yield {"entry": "", "survey": "", "text": text, "caution": caution}
         for again in version.signed_again:
-            text = f"- signed again, by {again.signer.hex()}; nothing changed"
+            text = f"- signed again by {again.signer.hex()}, unchanged"
             yield {"entry": f"{again.index:,}", "survey": "", "text": text}
 
 

@@ -277,7 +277,7 @@ class _Opening:
             if isinstance(rotation, Refusal):
                 raise rotation
             if rotation.old_key not in self._chain:
-                raise Refusal(RefusalCode.BAD_SIGNATURE, "a hand-over of a key that is not its own")
+                raise Refusal(RefusalCode.BAD_SIGNATURE, "a hand-over of another authority's key")
             return Entry(index, envelope, rotation, rotation.old_key)
         except Refusal as refusal:
             doubtful = refusal.code is RefusalCode.BAD_SIGNATURE and not self._handed
@@ -307,6 +307,6 @@ class _Opening:
         self._left -= 1
         if self._left < 0:
             raise NotReached(
-                f"the log is not read: its entries need more than {_MOST_CHECKS:,} checks of "
-                "signatures, by many keys of the authority or by none"
+                f"the log was not read: its entries need more than {_MOST_CHECKS:,} signature "
+                "checks, for many keys or none of the authority"
             )

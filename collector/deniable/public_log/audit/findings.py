@@ -12,21 +12,21 @@ from deniable.documents import Caution, Level
 FINDINGS: Final[Mapping[str, tuple[Level, str]]] = {
     "forged-checkpoint": (
         Level.ALERT,
-        "The checkpoint is not the log's: {reason}. Its server cannot sign for the log, or "
-        "the log's key is not the one trusted here.",
+        "The checkpoint is not the log's: {reason}. Either its server cannot sign for the log, "
+        "or the log's key is not the one trusted here.",
     ),
     "forged-cosignature": (
         Level.ALERT,
-        "A cosignature in the name of the witness {name} does not verify: it is forged or damaged.",
+        "A cosignature attributed to the witness {name} does not verify: it is forged or damaged.",
     ),
     "two-faces": (
         Level.ALERT,
-        "Two faces: the log signed two histories that cannot both be its own, one of {first} and "
-        "one of {second} entries. Both checkpoints are below; keep them, and show them.",
+        "Two faces: the log signed two contradictory histories, one of {first} and one of "
+        "{second} entries. Both checkpoints are below; keep and publish them.",
     ),
     "wrong-root": (
         Level.ALERT,
-        "The entries that are served are not those that the checkpoint was signed over.",
+        "The entries served are not those that the signed checkpoint covers.",
     ),
     "tampered": (
         Level.ALERT,
@@ -34,99 +34,99 @@ FINDINGS: Final[Mapping[str, tuple[Level, str]]] = {
     ),
     "unsigned": (
         Level.ALERT,
-        "Entry {index} is not signed by the authority, or is nothing that it signs: {reason}.",
+        (
+            "Entry {index} is not signed by the authority, or is of a kind that it never "
+            "signs: {reason}."
+        ),
     ),
     "strange": (
         Level.ALERT,
-        "No entry is signed by this authority; is --authority the right one?",
+        "No entry is signed by this authority; is --authority correct?",
     ),
     "authority-fork": (
         Level.ALERT,
-        "The authority's hand-overs do not form one chain: {reason}. A thief of a key can sign "
-        "such "
-        "a hand-over, and so can its holder.",
+        "The authority's hand-overs do not form a single chain: {reason}. Either a key's holder "
+        "or a thief of it can sign such a hand-over.",
     ),
     "other-authority": (
         Level.ALERT,
-        "The collector says that the key {signer} signs now, but the authority has not handed over "
-        "to it.",
+        "The collector claims that the key {signer} signs now, but the authority has not handed "
+        "over to it.",
     ),
     "equivocation": (
         Level.ALERT,
-        "{name}: sequence {sequence} stands for two things, entries {first} and {second}; devices "
-        "treat this as deceit.",
+        "{name}: two different entries have sequence {sequence}, {first} and {second}; devices "
+        "treat this as deception.",
     ),
     "former-key": (
         Level.ALERT,
-        "Entry {index} is new, but signed by the key {signer}, which had handed over in entry "
-        "{by}: only devices that do not know of that accept it.",
+        "Entry {index} is new, but signed by the key {signer}, which handed over in entry {by}: "
+        "only devices unaware of the hand-over accept it.",
     ),
     "unlogged": (
         Level.ALERT,
-        "There is {offered} that is not in the log: what it asks is hidden here.",
+        "The collector offers {offered} that is not in the log: its content is hidden here.",
     ),
     "wrong-proof": (
         Level.ALERT,
-        "The proof beside {offered} is invalid: {reason}.",
+        "The proof of {offered} is invalid: {reason}.",
     ),
     "another-history": (
         Level.WARNING,
         "A suspicion: the {first} entries seen elsewhere are not the first of these {second}. "
-        "Under "
-        "the log's key (--log-key, --policy) this would be proof of two faces.",
+        "With the log's key (--log-key, --policy), this would prove two faces.",
     ),
     "smaller": (
         Level.WARNING,
-        "A suspicion: the log's size is {size}, and was {before} at the last visit. An old copy, "
-        "or a log restored from a backup, looks the same as one that hides entries; ask for the "
-        "missing ones, and look again.",
+        "A suspicion: the log's size is {size}, but was {before} at the last visit. An old copy "
+        "or a log restored from a backup looks like one that hides entries; ask for the missing "
+        "entries, then visit again.",
     ),
     "incomplete": (
         Level.WARNING,
-        "A suspicion: {path} cannot be read ({reason}): what it holds is hidden here, or lost. "
-        "That "
-        "alone proves nothing.",
+        "A suspicion: {path} cannot be read ({reason}): its content is hidden here, or lost. "
+        "This alone proves nothing.",
     ),
     "stale": (
         Level.WARNING,
-        "A suspicion: the log's size is {size}, but {whose} is of {newest}: its checkpoint is "
-        "old, or a newer one is kept from you.",
+        "A suspicion: the log's size is {size}, but {whose} covers {newest}: its checkpoint is "
+        "old, or a newer one is hidden from you.",
     ),
     "few-witnesses": (
         Level.WARNING,
         "{what}: too few witnesses have seen it yet ({reason}). Apps that pin this policy refuse "
-        "it until the operator runs `deniable log cosign`. It may be shown to you alone.",
+        "it until the operator runs `deniable log cosign`. Possibly, only you can see it.",
     ),
     "early-cosignature": (
         Level.NOTE,
-        "The witness {name} cosigned at {when}, which is in the future: a clock is wrong.",
+        "The witness {name} cosigned at {when}, which is in the future: some clock is wrong.",
     ),
     "gap": (
         Level.WARNING,
-        "{name}: sequence {after} follows {before} (entry {index}): one between them was never "
+        "{name}: sequence {after} follows {before} (entry {index}): one in between was not "
         "logged, or they are out of order.",
     ),
     "crowd": (
         Level.WARNING,
-        "{name}: one declaration accepts entries {entries}, which overlap and were published "
-        "{when}: a device's manifest may show which device it is. {acknowledge}",
+        "{name}: the same declaration accepts entries {entries}, which overlap and were "
+        "published {when}: a device's manifest may identify the device. {acknowledge}",
     ),
     "gateway-crowd": (
         Level.WARNING,
         "Gateway keys of {origin}: the lists of entries {entries} are all in use at once: a "
-        "device's key may show which device it is. {acknowledge}",
+        "device's key may identify the device. {acknowledge}",
     ),
     "issuer-keys": (
         Level.WARNING,
-        "Entry {index} lists keys of a blind issuer as no honest publisher would: `issuer_keys` "
+        "Entry {index} lists a blind issuer's keys as no honest publisher would: `issuer_keys` "
         "{reason}. {acknowledge}",
     ),
     "undated": (
         Level.NOTE,
-        "Only remembered visits show when manifests came, and no visit dates {count} of them: they "
-        "may have been published within an epoch of the one before. Without a visit, only more "
-        "than {running} running at once are noticed, now or in the last {epochs} epochs of each. "
-        "With --remember FILE in each epoch, later ones are noticed too.",
+        "Only remembered visits show when manifests appeared, and none shows it for {count} of "
+        "them: each may have been published within an epoch of the one before. Without visits, "
+        "this is noticed only if more than {running} run at once, now or in the last {epochs} "
+        "epochs of each. A visit with --remember FILE in each epoch reveals later ones too.",
     ),
     "uncompared": (
         Level.NOTE,
@@ -135,17 +135,17 @@ FINDINGS: Final[Mapping[str, tuple[Level, str]]] = {
     ),
     "acknowledged": (
         Level.NOTE,
-        "The finding `{which}` at entry {index} was examined, as --acknowledged says.",
+        "The finding `{which}` at entry {index} was examined, according to --acknowledged.",
     ),
     "other-origin": (
         Level.WARNING,
-        "The log calls itself {origin}, and has no survey for a collector of that name: it may be "
-        "another's.",
+        "The log calls itself {origin}, but has no survey for a collector of that name: it may "
+        "be another collector's.",
     ),
     "false-witness": (
         Level.NOTE,
-        "The witness {name} shows a checkpoint that is not the log's ({reason}): this concerns the "
-        "witness, not the log.",
+        "The witness {name} presents a checkpoint that is not the log's ({reason}): this is "
+        "about the witness, not the log.",
     ),
     "silent-witness": (
         Level.NOTE,
@@ -153,8 +153,7 @@ FINDINGS: Final[Mapping[str, tuple[Level, str]]] = {
     ),
     "unproven": (
         Level.NOTE,
-        "There is no proof beside {offered}, which is in the log: apps that pin witnesses refuse "
-        "it.",
+        "There is no proof with {offered}, which is in the log: apps that pin witnesses refuse it.",
     ),
     "unpinned-key": (
         Level.NOTE,
@@ -163,16 +162,16 @@ FINDINGS: Final[Mapping[str, tuple[Level, str]]] = {
     ),
     "unpinned-authority": (
         Level.NOTE,
-        "The authority is the one that the collector itself names. Compare its key with an app's "
-        "bundle; --authority pins it; so does --remember, from the next visit on.",
+        "Only the collector itself states this authority. Compare its key with an app's bundle. "
+        "To pin it, use --authority, or --remember from the next visit on.",
     ),
     "unwitnessed": (
         Level.NOTE,
-        "No witness is named: without --policy nothing shows whether others see the same log.",
+        "No witnesses are known: without --policy, nothing shows whether others see the same log.",
     ),
     "offline": (
         Level.NOTE,
-        "This is a copy in a directory: what a collector offers beside it was not checked.",
+        "This is a copy in a directory: it was not compared with a collector's offers.",
     ),
 }
 """By code: the level of a finding, and its sentence."""

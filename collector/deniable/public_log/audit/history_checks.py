@@ -141,7 +141,7 @@ def _crowds(history: History, visits: Visits, now: float) -> Iterator[_Found]:
         for together, when in (
             *((sure, "within one epoch") for sure in _sure(group, visits, now)),
             *(
-                (sure, "within one epoch, as gateway keys say")
+                (sure, "within one epoch, according to gateway keys")
                 for sure in _sure(group, claimed, now)
             ),
             *((possible, _UNTOLD) for possible in _possible(group, visits, now)),

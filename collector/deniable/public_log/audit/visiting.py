@@ -92,8 +92,7 @@ def read_checkpoint(read: Read) -> SignedCheckpoint:
         return SignedCheckpoint.parse(read(CHECKPOINT_PATH, MAX_CHECKPOINT_BYTES))
     except NotThere as error:
         raise NotThere(
-            "there is no log: a collector that has published nothing yet has none, and one that "
-            "has lost it, or hides it, looks the same"
+            "there is no log: the collector may not have published yet, or it lost or hides its log"
         ) from error
     except TransparencyLogError as error:
         raise NotReached(f"the log's checkpoint is invalid: {plain(error)}") from error
@@ -149,7 +148,7 @@ def download(read: Read, checkpoint: SignedCheckpoint) -> Downloaded:
             if envelope is not None and log_entry(envelope) == entry:
                 envelopes[index] = envelope
             elif envelope is not None:
-                damaged[path] = "it is not what the log's entry stands for"
+                damaged[path] = "it differs from the log's entry"
     return Downloaded(checkpoint, tiles, tuple(entries), tuple(envelopes), missing, damaged)
 
 
@@ -288,7 +287,7 @@ class LogSite:
         read: tuple[Downloaded, History] | None = None
         while wanted or read is None:
             if len(listed) + len(wanted) > _MOST_NAMES:
-                raise NotReached(f"there are more than {_MOST_NAMES:,} names of surveys")
+                raise NotReached(f"there are more than {_MOST_NAMES:,} survey names")
             offered = replace(offered, signed=[*offered.signed, *self._signed(sorted(wanted))])
             for name in sorted(wanted):
                 self._check_time()
@@ -338,7 +337,7 @@ class LogSite:
                     f"{url.scheme}://{url.netloc}"
                 ) from error
             if path.startswith("/log/"):
-                raise NotThere("the collector has no such file") from error
+                raise NotThere("the collector does not have this file") from error
             raise
 
     def _check_time(self) -> None:
@@ -354,7 +353,7 @@ async def ask_witnesses(witnesses: Iterable[Witness], origin: str) -> Replies:
             seen = await newest_checkpoint(witness.url or "", origin)
         except WitnessingError as error:
             return str(error)
-        return seen or "it knows no such log"
+        return seen or "it does not know this log"
 
     reachable = [witness for witness in witnesses if witness.url is not None]
     answers = await asyncio.gather(*map(ask, reachable))

@@ -71,8 +71,8 @@ def _check_extends(log: PublicLog, file: Path) -> None:
     if there.origin != ours or not log.extends(copied):
         raise PublicLogError(
             f"{file.parent} has {there.size} entries of the log {there.origin}, which the store's "
-            f"{log.size} do not extend. It is left as it is. If the store was restored: deniable "
-            f"log recover {file.parent}; else name another directory"
+            f"{log.size} do not extend. It was not changed. If the store was restored: deniable "
+            f"log recover {file.parent}; else choose another directory"
         )
 
 
@@ -84,7 +84,7 @@ def files_at(source: str) -> Files:
     try:
         fetcher = Fetcher(source, seconds=_SECONDS)
     except ValueError as error:
-        raise PublicLogError(f"{error}; or name a directory") from error
+        raise PublicLogError(f"{error}; or give a directory") from error
 
     def read(path: str) -> bytes:
         try:

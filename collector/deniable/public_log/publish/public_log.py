@@ -50,10 +50,11 @@ class LogRolledBack(PublicLogError):
 
     def __init__(self, seen: str, size: int, held: str, held_size: int) -> None:
         super().__init__(
-            f"{seen} has {size} entries of the public log, and {held} has {held_size}, an older "
-            "state. Nothing was signed, since a second history would deceive somebody. Get the "
-            f"missing entries first, from a copy that has {size}, such as a mirror or an exported "
-            "directory (the collector's URL serves what the store has): deniable log recover FROM"
+            f"{seen} has {size} entries of the public log, but {held} has only {held_size}, an "
+            "older state. Nothing was signed, since a second history would deceive readers. "
+            f"First get the missing entries from a copy with {size}, such as a mirror or an "
+            "exported directory (the collector's URL serves only the store's entries): deniable "
+            "log recover FROM"
         )
 
 
@@ -65,11 +66,10 @@ class LogForked(PublicLogError):
 
     def __init__(self, ours: str, theirs: str, kept: object) -> None:
         super().__init__(
-            "two histories of the public log were signed. Nothing was signed now. Find out who "
-            "published with a copy of the log's key, or a restored store; "
-            "see “a fork” in docs/public-log.md. Both checkpoints are kept in "
-            f"{kept}: "
-            f"ours {_in_a_line(ours)}; theirs {_in_a_line(theirs)}"
+            "two histories of the public log were signed. Nothing was signed this time. Find out "
+            "who published with a copy of the log's key, or a restored store; see “a fork” in "
+            f"docs/public-log.md. Both checkpoints are kept in {kept}: ours {_in_a_line(ours)}; "
+            f"theirs {_in_a_line(theirs)}"
         )
         self.ours = ours
         self.theirs = theirs

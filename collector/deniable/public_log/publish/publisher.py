@@ -77,7 +77,7 @@ def find_log_key(authority_key: Path, newest: SignedCheckpoint | None) -> tuple[
                 return file, key
     record = record_file(usual, newest.checkpoint.origin).name
     raise LogKeyMissing(
-        f"the key that signs the public log is not beside {authority_key}: put it there as "
+        f"the public log's signing key is not beside {authority_key}: put it there as "
         f"{usual.name}, with its {record}. If it is lost: deniable log new-key"
     )
 
@@ -112,7 +112,7 @@ def read_record(key_file: Path, origin: str) -> SignedCheckpoint | None:
     except TransparencyLogError as error:
         raise PublicLogError(
             f"{file} is not the record of the log {origin}: {error}. Restore a copy of it; or, if "
-            "you are sure that the store has all that was published, move it away"
+            "you are sure that the store has everything published, move it away"
         ) from error
     return record
 
@@ -141,8 +141,8 @@ def write_record(
                 replace_file(file, signed.text.encode())
     except OSError as error:
         raise PublicLogError(
-            f"{file} cannot be written: {error.strerror}. Without that record a restored store is "
-            "not noticed. Fix this first; then deniable log cosign writes it, too"
+            f"{file} cannot be written: {error.strerror}. Without that record, a restored store "
+            "is not noticed. Fix this first; then deniable log cosign updates it, too"
         ) from error
 
 
@@ -304,15 +304,14 @@ class Publisher:
         for answer, seen in zip(claims, await gather(*map(self._seen_by, claims)), strict=True):
             if seen is not None:
                 self.check_extends(seen, f"the witness {answer.witness.key.name}")
-            _LOG.warning("%s; no checkpoint of the log shows that", answer.refusal)
+            _LOG.warning("%s; no checkpoint of the log confirms that", answer.refusal)
         if claims and len(answers) - len(claims) < self._witnesses.quorum:
             raise PublicLogError(
                 f"{self._held} does not have the log that {len(claims)} of {len(answers)} "
-                "witnesses say "
-                "they have seen, but do not show: "
+                "witnesses claim to have seen, without proof: "
                 f"{'; '.join(str(claim.refusal) for claim in claims)}. Nothing was signed, since "
-                f"the others are fewer than {self._witnesses.quorum}. If the store was restored: "
-                "deniable log recover FROM; else ask the witnesses, or name others"
+                f"fewer than {self._witnesses.quorum} others remain. If the store was restored: "
+                "deniable log recover FROM; else ask the witnesses, or choose others"
             )
 
     async def _seen_by(self, answer: Answer) -> SignedCheckpoint | None:

@@ -96,7 +96,7 @@ def read_tile_path(path: str) -> tuple[int | None, int, int]:
         form = entry_bundle_path(index, width) if level is None else tile_path(level, index, width)
         if form == path:
             return level, index, width
-    raise TransparencyLogError("not the path of a tile")
+    raise TransparencyLogError("not a tile's path")
 
 
 def tiles_of(size: int) -> Iterator[tuple[int, int, int]]:
@@ -123,7 +123,7 @@ def hash_tile(
     start = index * TILE_WIDTH * leaves
     end = start + width * leaves
     if not start < end <= len(leaf_hashes):
-        raise TransparencyLogError(f"a log of {len(leaf_hashes)} entries has no such tile")
+        raise TransparencyLogError(f"a log of {len(leaf_hashes)} entries does not have this tile")
     return b"".join(root_hash(leaf_hashes[at : at + leaves]) for at in range(start, end, leaves))
 
 

@@ -68,13 +68,13 @@ async def submit(
         try:
             size = read_size(note_text(answer, 32).removesuffix("\n"))
         except TransparencyLogError as error:
-            raise NoAnswer(f"{url} does not say what size it has seen: {error}") from error
+            raise NoAnswer(f"{url} does not state the size that it has seen: {error}") from error
         if size > signed.checkpoint.size:
             raise NotCosigned(status, f"{witness.name} has seen a log of {size} entries", size)
         old_size = size
     if status in {400, 403, 404, 409, 422}:
         raise NotCosigned(status, f"{witness.name} does not cosign: {_reason(status, answer)}")
-    raise NoAnswer(f"{url} answers with the status {status}")
+    raise NoAnswer(f"{url} responds with status {status}")
 
 
 def submission(old_size: int, path: Sequence[bytes], signed: SignedCheckpoint) -> str:
@@ -94,13 +94,13 @@ async def newest_checkpoint(url: str, origin: str) -> SignedCheckpoint | None:
     if status == HTTPStatus.NOT_FOUND:
         return None
     if status != HTTPStatus.OK:
-        raise NoAnswer(f"{url} answers with the status {status}")
+        raise NoAnswer(f"{url} responds with status {status}")
     try:
         signed = SignedCheckpoint.parse(answer)
     except TransparencyLogError as error:
-        raise NoAnswer(f"{url} answers with no checkpoint: {error}") from error
+        raise NoAnswer(f"{url} responds without a checkpoint: {error}") from error
     if signed.checkpoint.origin != origin:
-        raise NoAnswer(f"{url} answers with a checkpoint of {signed.checkpoint.origin}")
+        raise NoAnswer(f"{url} responds with a checkpoint of {signed.checkpoint.origin}")
     return signed
 
 
@@ -109,9 +109,9 @@ def _verified_line(witness: VerifierKey, signed: SignedCheckpoint, answer: bytes
         lines = note_text(answer, MAX_CHECKPOINT_BYTES)
         alone = SignedCheckpoint.parse(f"{signed.checkpoint.body}\n{lines}")
         if not alone.cosigned_by([witness]):
-            raise TransparencyLogError(f"no cosignature of {witness.name}")
+            raise TransparencyLogError(f"there is no cosignature by {witness.name}")
     except TransparencyLogError as error:
-        raise NoAnswer(f"{witness.name} does not answer as a witness does: {error}") from error
+        raise NoAnswer(f"{witness.name} does not respond like a witness: {error}") from error
     return next(one.line for one in alone.signatures if one.is_of(witness))
 
 
@@ -134,10 +134,10 @@ async def _exchange(url: str, seconds: float, body: bytes | None = None) -> tupl
             async for piece in given.content.iter_any():
                 answer += piece
                 if len(answer) > MAX_CHECKPOINT_BYTES:
-                    raise NoAnswer(f"{url} sends a longer answer than a witness needs")
+                    raise NoAnswer(f"{url} sends a longer response than a witness needs")
             return given.status, given.content_type, answer
     except TimeoutError as error:
-        raise NoAnswer(f"{url} does not answer within {seconds:g} s") from error
+        raise NoAnswer(f"{url} does not respond within {seconds:g} s") from error
     except (ClientError, OSError) as error:
         raise NoAnswer(f"{url} cannot be reached: {_cause(error)}") from error
 

@@ -117,7 +117,7 @@ def _rows_about(answer: _Answer, histogram: "Histogram") -> str:
 
 
 _NEEDED: Final = {
-    "group": (("answer", "given"), "Choose an answer, and the group among whom it is wanted."),
+    "group": (("answer", "given"), "Choose an answer, and the group to find its share in."),
     "ahead": (("answer", "other"), "Choose two answers."),
     "range": (("answer", "last"), "Choose the first answer of the range, and the last."),
 }
@@ -173,7 +173,7 @@ def _answered(histogram: "Histogram", asking: Asking, manifest: Manifest) -> _An
             question = query.get("question", asking.questions[0] if asking.questions else "")
             count = query.get("leaders") or None
             if count is not None and not re.fullmatch("[0-9]{1,4}", count):
-                raise ValueError("the number of leaders must be one such as 3")
+                raise ValueError("the number of leaders must be a number such as 3")
             many = None if count is None else int(count)
             document = histogram.leaders(many, question).document()
         case "quantile":

@@ -144,7 +144,7 @@ async def shared(visit: Visit) -> web.Response:
 
     Only with a reader's token: otherwise a link could log others in with any token of its author.
     """
-    return await _entered(visit, {Role.READER}, "This link has ended, or was revoked.")
+    return await _entered(visit, {Role.READER}, "This link has expired or was revoked.")
 
 
 async def _entered(visit: Visit, roles: Container[Role], otherwise: str) -> web.Response:
@@ -244,9 +244,9 @@ async def share(visit: Visit) -> web.Response:
         days, label = form.get("days", ""), form.get("label", "")
         known = days.isdecimal() and days.isascii() and len(days) <= len(str(MOST_DAYS))
         if not (known and 1 <= int(days) <= MOST_DAYS):
-            raise Refusal(RefusalCode.MALFORMED, f"days must be in 1 to {MOST_DAYS}")
+            raise Refusal(RefusalCode.MALFORMED, f"days must be 1 to {MOST_DAYS}")
         if not label.isprintable() or len(label) > 100:
-            raise Refusal(RefusalCode.MALFORMED, "of whom it is for, write one line")
+            raise Refusal(RefusalCode.MALFORMED, "describe the recipient in one line")
         link = await new_link(site.store, manifest.name, int(days), label, now)
         if to != f"surveys/{manifest.name}":
             link = link.replace("#", f"?{urlencode({'next': to})}#")
@@ -266,7 +266,7 @@ async def share(visit: Visit) -> web.Response:
 async def static(visit: Visit) -> web.Response:
     """Answer with a stylesheet or script."""
     if visit.name not in _STATIC:
-        raise Refusal(RefusalCode.NOT_FOUND, "there is nothing at this path")
+        raise Refusal(RefusalCode.NOT_FOUND, "this path does not exist")
     return web.Response(
         body=await to_thread(_file, visit.name),
         content_type=_STATIC[visit.name],

@@ -60,7 +60,7 @@ from deniable.terms.sentences import guess, learnt, summary
 
 _TOO_MANY: Final = (
     f"several epochs of more than {MOST_REPEATED:,} answers take too long here: read them with "
-    "deniable.presenting.connect, on a machine of your own"
+    "deniable.presenting.connect, on your own machine"
 )
 
 

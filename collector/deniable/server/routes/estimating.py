@@ -55,7 +55,7 @@ class SharedAnswer(Generic[Result]):
             self._asked_at = now
         await asyncio.wait({asking}, timeout=max(0.0, self._asked_at + self._patience - now))
         if not asking.done():
-            raise Unreachable(f"the store has not answered for {self._patience:g} s")
+            raise Unreachable(f"the store has not responded for {self._patience:g} s")
         return asking.result()
 
 

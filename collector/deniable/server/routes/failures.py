@@ -55,9 +55,9 @@ _REFUSALS: Final = (
     (
         StoreLocked,
         RefusalCode.STORE_FAILED,
-        "another program keeps the collector's store from being written; try later",
+        "another program blocks writing to the collector's store; try later",
     ),
-    (Unreachable, RefusalCode.STORE_FAILED, "the collector's store does not answer; try later"),
+    (Unreachable, RefusalCode.STORE_FAILED, "the collector's store does not respond; try later"),
     (StoreError, RefusalCode.STORE_FAILED, "the collector's store is failing; send it later"),
     (web.RequestPayloadError, RefusalCode.MALFORMED, "the body's chunks are not valid HTTP"),
     (_TooLarge, RefusalCode.TOO_LARGE, "the body is too large; send fewer at once"),

@@ -106,9 +106,9 @@ class GatewayKeyring:
             gateway = read_gateway_file(self._file)
             listed = gateway.opened(self._catalogue.chain)
             if listed.origin != self._origin:
-                raise KeyFileError(f"they are for {listed.origin}")
+                raise KeyFileError(f"the gateway's keys are for {listed.origin}")
         except (KeyFileError, OSError) as error:
-            _LOG.error("the gateway's keys stay as they were: %s", error)
+            _LOG.error("keeping the previous gateway keys: %s", error)
         else:
             self._held = HeldKeys(gateway.signed, listed, gateway.private_keys())
 
@@ -173,7 +173,7 @@ class Gateway:
             return await handler(request, name)
         except Exception as error:  # noqa: BLE001 - answer_to() logs what is unforeseen
             if isinstance(error, ObliviousHttpError):
-                error = Refusal(RefusalCode.MALFORMED, "not a binary request of known length")
+                error = Refusal(RefusalCode.MALFORMED, "not a binary request of a known length")
             return answer_to(error, self._meters, self._throttle)
 
     def _sealed(self, answer: web.Response, sealer: ResponseSealer) -> web.Response:

@@ -60,12 +60,12 @@ _SCHEMAS: Final[dict[str, Json]] = {
         _alike(TEXT, "type", "title"),
         {"status": {"type": "integer"}},
         optional={"detail": TEXT},
-        description="RFC 9457; repeats nothing that was sent",
+        description="RFC 9457; repeats no content of the request",
     ),
     "UploadAnswer": _object(
         _alike(COUNT, "accepted", "duplicates"),
         {"refused": array_of(_object({"index": COUNT, "code": one_of(*RefusalCode)}))},
-        description="what became of each report; what is accepted or duplicate is durable",
+        description="the outcome of each report; accepted and duplicate reports are durable",
     ),
     "Survey": _object(
         _alike(TEXT, "name", "question", "pure_epsilon"),
@@ -188,12 +188,12 @@ _PARAMETERS: Final = {
         ("level", "confidence level of each interval; 0.95 by default", _LEVEL),
         (
             "quantile",
-            "in percent, such as 50 for the median; compared instead of the mean where answers "
-            "are numbers",
+            "in percent, such as 50 for the median; compared instead of the mean if answers are "
+            "numbers",
             {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 100},
         ),
-        ("group", "an answer; several are added up, and figures are of these alone", TEXT),
-        ("view", "what categories show besides the unbiased estimate", _of(VIEWS)),
+        ("group", "an answer; several are added up, and the figures cover only these", TEXT),
+        ("view", "view of the categories besides the unbiased estimate", _of(VIEWS)),
         ("format", "JSON by default", _of(FORMATS)),
     )
 }
@@ -284,7 +284,7 @@ def _answers(route: Route, method: str) -> dict[str, Any]:
     if route.tagged:
         tag = {"ETag": {"required": True, "schema": {"type": "string"}}}
         answers["200"]["headers"] = tag
-        answers["304"] = {"description": "unchanged from what If-None-Match names", "headers": tag}
+        answers["304"] = {"description": "unchanged since If-None-Match", "headers": tag}
     by_status: dict[int, list[RefusalCode]] = {}
     for code in (*_ALWAYS, *route.codes):
         assert code.http_status is not None

@@ -127,7 +127,7 @@ class Published:
                 raise KeyError
             body = self._catalogue.log.file(path or CHECKPOINT_PATH)
         except KeyError:
-            raise Refusal(RefusalCode.NOT_FOUND, "the public log has no such file") from None
+            raise Refusal(RefusalCode.NOT_FOUND, "no such file in the public log") from None
         if path:
             return _answer(body, BYTES, {"Cache-Control": _FOREVER})
         return web.Response(

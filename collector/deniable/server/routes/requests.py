@@ -159,6 +159,6 @@ def asked_limit(request: web.BaseRequest, *, percent: bool) -> float | None:
 def check_view(manifest: Manifest, view: str) -> None:
     """Refuse (bad-query) a view that the survey does not have, or that would take minutes."""
     if view != VIEWS[0] and manifest.values is not None:
-        raise Refusal(RefusalCode.BAD_QUERY, "a numeric survey has only the unbiased view")
+        raise Refusal(RefusalCode.BAD_QUERY, "only the unbiased view exists for a numeric survey")
     if view == VIEWS[2] and len(manifest.categories) > _MOST_LIKELY:
         raise Refusal(RefusalCode.BAD_QUERY, f"for more than {_MOST_LIKELY} {CALCULATE}")

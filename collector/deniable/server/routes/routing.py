@@ -160,9 +160,7 @@ ROUTES: Final = (
         "the difference of its frequencies from other epochs or another survey",
         ("survey", "epoch", "against", "level", "quantile", "group", "format"),
     ),
-    _of_figures(
-        "notes", "operators' notes on what happened, shown beside its figures", (), few=False
-    ),
+    _of_figures("notes", "operators' notes on events, shown beside its figures", (), few=False),
     _of_figures("covariance", "the covariance of its frequencies", ("survey", "epoch")),
     Route(
         "/v1/authority",
@@ -205,7 +203,7 @@ ROUTES: Final = (
         parameters=(),
     ),
     Route("/healthz", "the process is up", schema="Health"),
-    Route("/readyz", "the store takes durable writes", schema="Readiness"),
+    Route("/readyz", "the store accepts durable writes", schema="Readiness"),
     Route("/metrics", "counts and times for Prometheus", "text/plain", role="operator"),
     Route("/openapi.json", "this document"),
 )
@@ -243,7 +241,7 @@ class Router(Generic[AnyHandler]):
             match = pattern.fullmatch(path)
             if match is not None:
                 return route, handler, unquote(match[1])
-        raise Refusal(RefusalCode.NOT_FOUND, "there is nothing at this path; see GET /v1/surveys")
+        raise Refusal(RefusalCode.NOT_FOUND, "this path does not exist; see GET /v1/surveys")
 
 
 def _pattern(route: Route) -> re.Pattern[str]:
@@ -258,4 +256,4 @@ def check_query(request: "web.BaseRequest", allowed: tuple[str, ...] | None) -> 
     query = request.query
     if any(key not in allowed or (key != "group" and len(query.getall(key)) > 1) for key in query):
         takes = ", ".join(allowed) if allowed else "none"
-        raise Refusal(RefusalCode.BAD_QUERY, f"parameters accepted here, once each: {takes}")
+        raise Refusal(RefusalCode.BAD_QUERY, f"parameters accepted, at most once each: {takes}")

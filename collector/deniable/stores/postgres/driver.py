@@ -125,7 +125,7 @@ async def version(connection: Connection) -> int:
     if schema[0] != _MARK:
         raise UnknownSchema(
             "the database's schema `deniable` belongs to another program, or to a version before "
-            "deniable 0.1.0, which cannot be migrated; name another database"
+            "deniable 0.1.0, which cannot be migrated; use another database"
         )
     stored_version = int(
         await connection.fetchval("SELECT max(version) FROM deniable.schema_version") or 0

@@ -222,8 +222,8 @@ class Connections:
             except DATABASE_ERRORS as error:
                 if done and not repeatable and failure_of(error).lost:
                     raise StoreError(
-                        "the connection to the database was lost, and it is not known whether "
-                        "the change was made: check, and repeat it if necessary"
+                        "the connection to the database was lost, and the change may or may not "
+                        "have been made: check, and repeat it if necessary"
                     ) from None
                 raise
             return result
@@ -305,7 +305,7 @@ class Connections:
             if name is None:  # a Unix socket
                 raise
             raise Unreachable(
-                f"the file for TLS that {name} names does not exist or cannot be read"
+                f"the TLS file given by {name} does not exist or cannot be read"
             ) from None
         except (OSError, asyncpg.ClientConfigurationError):
             # A certificate problem is an OSError, and both are ValueErrors too.

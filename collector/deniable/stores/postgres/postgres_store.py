@@ -110,12 +110,12 @@ class PostgresStore(Store):
             if stored_version == 0:
                 if not create:
                     raise UnknownSchema(
-                        "there is no store in this database; make one with: deniable store migrate"
+                        "this database has no store; create one with: deniable store migrate"
                     )
                 await connections.transaction(migrate)
             elif stored_version < VERSION:
                 raise UnknownSchema(
-                    "an older version of deniable wrote the store: deniable store migrate"
+                    "the store is of an older version of deniable; run: deniable store migrate"
                 )
         except BaseException:
             await connections.close()

@@ -76,12 +76,13 @@ OF_CONNECTING: Final = frozenset(
 """The URL parameters that are not session settings."""
 
 POOLED: Final = (
-    "a pooler in front of the database pools transactions, so settings and prepared statements "
-    "reach the wrong sessions: set it to pool sessions, or connect to PostgreSQL directly"
+    "a pooler in front of the database uses transaction pooling, so settings and prepared "
+    "statements reach the wrong sessions: switch it to session pooling, or connect to PostgreSQL "
+    "directly"
 )
 FORGETFUL: Final = (
-    "the database server runs with fsync = off, and would lose reports that were acknowledged:"
-    " switch it on"
+    "the database server runs with fsync = off, so it could lose acknowledged reports: switch "
+    "fsync on"
 )
 
 
@@ -227,9 +228,8 @@ _BAD_URL: Final = (
     " or a line of ~/.pgpass is not HOST:PORT:DATABASE:ROLE:PASSWORD"
 )
 _NO_ROOT: Final = (
-    "there is no root certificate by which to trust the database server: name its file with "
-    "sslrootcert"
-    " in the URL, or put it at ~/.postgresql/root.crt"
+    "there is no root certificate to verify the database server with: give its file as "
+    "sslrootcert in the URL, or put it at ~/.postgresql/root.crt"
 )
 _NO_MATCH: Final = "no host of the database matches target_session_attrs in its URL"
 _OF_ANOTHER_HOST: Final = {62, 63, 64}
@@ -256,11 +256,11 @@ def failure_of(error: BaseException) -> Failure:
     if isinstance(error, asyncpg.TargetServerAttributeNotMatched):
         return Failure(Unreachable(_NO_MATCH), again=True, lost=True)
     if isinstance(error, TimeoutError):
-        return Failure(Unreachable("the database does not answer"), again=True, lost=True)
+        return Failure(Unreachable("the database does not respond"), again=True, lost=True)
     if isinstance(error, ssl.SSLCertVerificationError):
         # The message would quote a host of another name.
         reason = (
-            "it is for another host"
+            "it is for a different host"
             if error.verify_code in _OF_ANOTHER_HOST
             else error.verify_message
         )
@@ -279,7 +279,7 @@ def _of_postgres(error: asyncpg.PostgresError) -> Failure:
     if state.startswith(_BAD_VALUE):
         # Also for errors that asyncpg itself raises about an argument. Its message quotes the
         # value.
-        return Failure(StoreError("the database cannot hold such a value"), again=False, lost=False)
+        return Failure(StoreError("the database cannot store this value"), again=False, lost=False)
     if state in _WORDS:
         kind, words = _WORDS[state]
         return Failure(kind(words), again=False, lost=False)

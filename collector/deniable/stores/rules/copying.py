@@ -220,7 +220,7 @@ class Filling:
         try:
             yield Insertion(*_TABLES[type(rows[0])], [self._record(row) for row in rows])
         except KeyError:
-            raise StoreError("the rows name a survey that is not among them") from None
+            raise StoreError("the rows refer to a survey that is not among them") from None
 
     def _number(self, issuer: bytes) -> int:
         return self._issuers.setdefault(issuer, len(self._issuers))

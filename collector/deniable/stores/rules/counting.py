@@ -255,8 +255,8 @@ def _epoch_faults(
         yield f"{kept.total()} receipts remain, although they were pruned"
     elif not (kept <= counted if pruning_at is not None else kept == counted):
         yield (
-            f"receipts and counts do not agree: {kept.total()} receipts are kept, "
-            f"{counted.total()} reports counted"
+            f"receipts and counts differ: {kept.total()} receipts are kept, but {counted.total()} "
+            "reports were counted"
         )
     if reports != counted.total():
         yield (
@@ -265,7 +265,7 @@ def _epoch_faults(
     elif sealed != digest:
         yield "the counts are not those that were sealed"
     if not figures <= counted:
-        yield "figures show more than was counted"
+        yield "figures show more reports than were counted"
 
 
 _SEALS: Final = """

@@ -85,14 +85,16 @@ def rotate(
     yield from lock(CATALOGUE)
     ((before,),) = yield Statement("SELECT count(*) FROM deniable.rotations")
     if before >= MAX_ROTATIONS:
-        raise RotationConflict(f"the authority was rotated {before} times; give the apps a new one")
+        raise RotationConflict(
+            f"the authority was rotated {before} times; give the apps a new authority"
+        )
     added = yield Statement(
         "INSERT INTO deniable.rotations (rotation, old_key, new_key, sequence, envelope)"
         " VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING RETURNING rotation",
         (before + 1, rotation.old_key, rotation.new_key, rotation.sequence, envelope),
     )
     if not added:
-        raise RotationConflict("one of these keys was rotated before; each can be used only once")
+        raise RotationConflict("one of these keys was already rotated; each can be used only once")
     rows = yield Statement("SELECT survey, envelope FROM deniable.surveys")
     anew = [(sign_anew(signed), survey, signed) for survey, signed in rows]
     changed = [(after, survey) for after, survey, signed in anew if after != signed]
@@ -137,7 +139,7 @@ def extend(extension: LogExtension | None) -> Rule[None]:
     yield from lock(CATALOGUE)
     ((size,),) = yield Statement("SELECT count(*) FROM deniable.log_entries")
     if size != extension.size:
-        raise LogConflict("somebody else published meanwhile; try again")
+        raise LogConflict("somebody else published at the same time; try again")
     numbered = list(enumerate(extension.entries, extension.size))
     if numbered:
         yield Insertion("log_entries", ("position", "entry"), numbered)
@@ -203,7 +205,7 @@ def token(digest: bytes) -> Rule[Token | None]:
 def add_note(name: str, note: Note) -> Rule[None]:
     ((notes,),) = yield Statement("SELECT count(*) FROM deniable.notes WHERE name = $1", (name,))
     if notes >= MOST_NOTES:
-        raise StoreError(f"{name} has {MOST_NOTES} notes, the most it can have: remove some")
+        raise StoreError(f"{name} already has {MOST_NOTES} notes, the most allowed: remove some")
     yield Statement(
         "INSERT INTO deniable.notes (name, at, text) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
         (name, *note),

@@ -311,7 +311,7 @@ def _translated() -> Iterator[None]:
     except sqlite3.Error as error:
         code = sqlite_files.primary_code(error)
         if code == sqlite3.SQLITE_BUSY:
-            raise StoreLocked(f"another program keeps the store locked: {error}") from error
+            raise StoreLocked(f"another program has locked the store: {error}") from error
         kind = StoreFull if code == sqlite3.SQLITE_FULL else StoreError
         raise kind(f"the store failed: {error}") from error
 
@@ -340,9 +340,9 @@ def _check_schema(path: Path) -> None:
     with read_only(path) as connection:
         stored_version = version(connection)
     if stored_version == 0:
-        raise UnknownSchema(f"there is no store in {path}; make one with: deniable store migrate")
+        raise UnknownSchema(f"there is no store in {path}; create one with: deniable store migrate")
     if stored_version < VERSION:
         raise UnknownSchema(
-            "an older version of deniable wrote the store; back it up (deniable store backup FILE),"
-            " then: deniable store migrate"
+            "the store is of an older version of deniable; back it up (deniable store backup "
+            "FILE), then run: deniable store migrate"
         )

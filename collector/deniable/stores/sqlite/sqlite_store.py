@@ -172,7 +172,7 @@ def _insert(connection: sqlite3.Connection, rows: list[_Row]) -> list[_Row]:
         "INSERT INTO receipts VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", receipts()
     )
     if connection.total_changes - start != len(rows) - len(repeated):
-        raise StoreError("SQLite did not take the receipts one by one")
+        raise StoreError("SQLite did not store the receipts one by one")
     return repeated
 
 
@@ -296,7 +296,7 @@ class SqliteStore(Store):
         try:
             return await asyncio.to_thread(clock)
         except OSError as error:
-            raise StoreError(f"the file system gives no time: {error}") from error
+            raise StoreError(f"the file system provides no time: {error}") from error
 
     async def close(self) -> None:
         await self._group.finish()
