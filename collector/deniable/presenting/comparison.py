@@ -354,7 +354,7 @@ def _notes(comparison: Comparison) -> Iterator[str]:
     if comparison.of_shares:
         yield HELD[comparison.at_once]
     if comparison.at_once and (apart := comparison.on_one_side):
-        yield f"Only one side has {listed(apart[:_MOST_NAMED], 'and')}: not compared."
+        yield f"Not compared, as on only one side: {listed(apart[:_MOST_NAMED], 'and')}."
     if comparison.histogram.model is Model.FIXED:
         yield (
             "Intervals cover only the noise of the devices that reported, and say nothing about "

@@ -343,7 +343,7 @@ def turnout_sentence(histogram: Histogram) -> str:
     text = f"{n:,} device{'s' * (n != 1)} answered{f' {sample.place}' * bool(sample.place)}"
     if (epochs := sample.tally.epochs) > 1:
         to = f" to {sample.place}" * bool(sample.place)
-        text = f"{n:,} answers came{to}, up to {epochs} from each device"
+        text = f"{n:,} answers were sent{to}, up to {epochs} from each device"
     if histogram.margins and not histogram.crossed:
         text += f"; a device answers one of the {len(histogram.margins)} questions, drawn by chance"
     return f"{text}. Users who were not asked or did not answer are not counted."

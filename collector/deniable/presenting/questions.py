@@ -233,9 +233,9 @@ def cross_table_sentence(table: CrossTable) -> str:
     if table.histogram.sample.fewest_fakes:
         text = f"Nobody can tell whether {both} are related."
     elif table.test is None:
-        text = f"Too few reports to tell whether {both} go together among {whom}."
+        text = f"Too few reports to tell whether {both} are related among {whom}."
     elif table.together:
-        text = f"Among {whom}, {both} go together."
+        text = f"Among {whom}, {both} are related."
         if table.contrast is not None:
             text += f" {_beside_statement(table.contrast)}"
     else:

@@ -92,7 +92,7 @@ RESPONSE: Final = (
 
 ALIKE: Final = 1e-9
 """The rounding tolerance for a number that is written outward."""
-NOT_FOUND: Final = "No answer is called so."
+NOT_FOUND: Final = "No answer has this name."
 HELD: Final = {
     True: "Intervals hold all at once. They are wider than on their own: chance makes some of many "
     "miss.",
