@@ -143,9 +143,9 @@ def test_what_cannot_be_compared_says_why(place: Workplace) -> None:
     def refused(*options: str) -> str:
         return place.fail("ask compare tea", *options)
 
-    assert "do not have the same answers" in refused("coffee")
+    assert "the answers differ" in refused("coffee")
     assert "version 1 ('older') has some: compare with that" in refused("--epoch", "0")
-    assert re.search(r"days from .* to .*, when the survey collects", refused("2020-01-01"))
+    assert re.search(r"days from .* to .*, while the survey collects", refused("2020-01-01"))
     assert "no survey 'nobody-asks' is published" in refused("nobody-asks")
     assert "an epoch of tea must be one of" in refused("99")
     assert "cannot be compared with itself" in refused("--epoch", "1", "1")
