@@ -229,7 +229,7 @@ _OUTLOOKS = """
     reports.
 .02 40 3s No figures since 17 November 2023, so no date can be given. OTHERS only ± 2.34 #.
     ISAME only ± 3.12 #. ALL
-.01 3 0 Once a closed epoch has figures, you see here when that is reached.
+.01 3 0 Once a closed epoch has figures, this shows when that is reached.
 """
 
 
