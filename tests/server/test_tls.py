@@ -1,10 +1,13 @@
 """HTTPS of the collector itself: its certificate, its renewal, and handshakes that stall."""
 
 import asyncio
+import gc
 import hashlib
 import logging
 import shutil
+import socket
 import ssl
+from asyncio.sslproto import SSLProtocol
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -27,7 +30,7 @@ from deniable.server.metrics import Meters
 from deniable.server.tls import reload_certificate, tls_context
 from deniable.stores import SqliteStore
 from tests.server.collector import Answer
-from tests.server.sockets import SECONDS, read_answer, request
+from tests.server.sockets import SECONDS, read_answer, request, until
 from tests.support.certificates import certificate
 from tests.support.surveys import AUTHORITY, ORIGIN
 
@@ -75,6 +78,23 @@ async def ask(port: int, trusted: Path) -> tuple[Answer, str]:
     return answer, hashlib.sha256(certificate).hexdigest()
 
 
+async def test_a_socket_taken_off_the_port_is_no_lack_of_descriptors(tmp_path: Path) -> None:
+    config = config_of(tmp_path)
+    store = await SqliteStore.open(tmp_path / "store.sqlite")
+    server = await build_server(config, store)
+    told = list[object]()
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
+    site = await listen(server, ("127.0.0.1", 0), tls=tls_context(config))
+    (taken,) = site.sockets
+    with taken.dup() as copy:  # as the parent of workers holds it
+        copy.shutdown(socket.SHUT_RDWR)
+        await until(lambda: taken.fileno() < 0)
+    assert told == []
+    site.close()
+    await server.shutdown(0)
+    await store.close()
+
+
 async def test_a_renewed_certificate_is_taken_and_a_bad_one_is_not(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -114,6 +134,25 @@ async def test_a_handshake_that_stalls_is_ended(
             assert await reader.read() == b""
         writer.close()
         await writer.wait_closed()
+
+
+async def test_what_a_failed_handshake_held_waits_for_no_garbage(tmp_path: Path) -> None:
+    config = config_of(tmp_path)
+    async with listening(config, tls_context(config)) as (port, _):
+        gc.collect()
+        gc.disable()
+        try:
+            for sent in (b"", b"\x16\x03\x01", b"GET / HTTP/1.1\r\n\r\n"):
+                reader, writer = await asyncio.open_connection("127.0.0.1", port)
+                writer.write(sent)
+                writer.write_eof()
+                async with asyncio.timeout(SECONDS):
+                    await reader.read()
+                writer.close()
+                await writer.wait_closed()
+            await until(lambda: not any(isinstance(it, SSLProtocol) for it in gc.get_objects()))
+        finally:
+            gc.enable()
 
 
 @pytest.mark.parametrize("name", ["tls_certificate", "tls_key"])

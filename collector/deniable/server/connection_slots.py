@@ -109,7 +109,8 @@ class ConnectionSlots:
 
     S1. Only a connection that waits for its own client is ended for another, never a request in
         progress: a newcomer is turned away only if all places are taken by such requests.
-    S2. Answers not yet passed to the kernel use at most the budget, or one answer: each counts as
+    S2. Handshakes in progress take places like connections.
+    S3. Answers not yet passed to the kernel use at most the budget, or one answer: each counts as
         one slice (TLS stores as much again, encrypted), and a shared body is counted once.
     """
 

@@ -21,6 +21,7 @@ import os
 import socket
 import struct
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 from typing import Any, Final, cast
 
 from aiohttp import HttpVersion11, StreamReader, web
@@ -53,7 +54,7 @@ IDLE_SECONDS: Final = 60.0
 _LINGER_SECONDS: Final = 5.0
 """Seconds for which a refused body is still read, so that its sender sees the reason."""
 _SWEEP_SECONDS: Final = 1.0
-_NO_DESCRIPTORS: Final = "socket.accept() out of system resource"
+NO_DESCRIPTORS: Final = "socket.accept() out of system resource"
 """The message about missing file descriptors, from asyncio and here: it is logged once for all."""
 
 # Below aiohttp's own logger, of whose records only the sentence is logged.
@@ -121,7 +122,7 @@ class CollectorServer:
         try:
             os.close(os.open(os.devnull, os.O_RDONLY))
         except OSError as error:
-            self._loop.call_exception_handler({"message": _NO_DESCRIPTORS, "exception": error})
+            self._loop.call_exception_handler({"message": NO_DESCRIPTORS, "exception": error})
 
 
 class _Outgoing(asyncio.Transport):
@@ -164,6 +165,7 @@ class Connection(asyncio.Protocol):
         self.unread: bytes | None = None  # of the answer in progress
         self._server, self._inner, self._slots = server, inner, server.slots
         self._loop = asyncio.get_running_loop()
+        self._socket: socket.socket | None = None
         self._request: web.BaseRequest | None = None
         self._task: asyncio.Task[Any] | None = None  # computes its answer
         self._held = bytearray()  # received, and not yet passed to aiohttp
@@ -176,6 +178,11 @@ class Connection(asyncio.Protocol):
         self._over = False  # whether reading has ended
         self._overdue_at = self._loop.time() + HEAD_SECONDS
 
+    def shake_hands(self, accepted: socket.socket, peer: str) -> bool:
+        """Take a slot for the handshake before the connection; return False if there is none."""
+        self._socket = accepted
+        return self._slots.enter(self, peer)
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Accept the connection, or turn it away if there are too many."""
         stream = self.transport = cast("asyncio.Transport", transport)
@@ -183,7 +190,7 @@ class Connection(asyncio.Protocol):
         # After drain() nothing written is left unread in this process.
         stream.set_write_buffer_limits(high=1)
         peer, *_ = transport.get_extra_info("peername") or ("",)
-        if not self._slots.enter(self, peer):
+        if self._socket is None and not self._slots.enter(self, peer):
             self._hang_up(problem(RefusalCode.OVERLOADED, "too many connections; send it later"))
         else:
             self._inner.connection_made(_Outgoing(self, stream))
@@ -342,7 +349,11 @@ class Connection(asyncio.Protocol):
 
     def evict(self) -> None:
         """End at once, to admit another connection."""
-        self._cut_off()
+        if self.transport is not None:
+            self._cut_off()
+        elif self._socket is not None:
+            with suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)  # the handshake fails
 
     def _cut_off(self) -> None:
         """Close, and discard bytes that the client has not read, which would otherwise be kept."""

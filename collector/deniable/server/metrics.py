@@ -95,7 +95,7 @@ class Meters:
         self.database_connections = [
             connections.labels(state) for state in ("allowed", "open", "in-use")
         ]
-        self.connections = gauge("connections", "connections that are open")
+        self.connections = gauge("connections", "connections that are open, or in their handshake")
         self.connections_refused = counter(
             "connections_refused", "connections turned away because there were too many"
         )
