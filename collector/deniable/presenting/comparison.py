@@ -166,10 +166,10 @@ def _added(comparison: Comparison) -> Iterator[str]:
     now, before, level = comparison.histogram, comparison.against, comparison.histogram.level
     if before is None or now.survey != before.survey or now.dimensions or not comparison.of_shares:
         return
-    old = [name for name in now.categories if name in {*before.categories}]
-    added = [name for name in now.categories if name not in old]
-    if not added:
+    known = {*before.categories}
+    if not (added := [name for name in now.categories if name not in known]):
         return
+    old = [name for name in now.categories if name in known]
     now, before = now.at(now.level_at_once), before.at(now.level_at_once)
     share = now.share(added)
     chosen = f"an estimated {estimate_text(share, share.value)}"

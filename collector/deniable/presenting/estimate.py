@@ -276,7 +276,7 @@ def quantile_cautions(quantile: Quantile[Any]) -> tuple[Caution, ...]:
 
 def answer_text(answer: str | float) -> str:
     """Return an answer, a name or a number, as text for a sentence."""
-    return answer if isinstance(answer, str) else f"{answer:.12g}"
+    return answer if isinstance(answer, str) else with_minus(f"{answer:.12g}")
 
 
 def quantile_table(quantiles: Sequence[Quantile[Any]], title: str = "") -> Table:

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 from aiohttp import web
 
-from deniable.documents import Document, level_text
+from deniable.documents import Document, level_text, with_minus
 from deniable.documents.html import document_html, escape
 from deniable.mechanisms.answering import answer_labels
 from deniable.messages import Manifest, Schedule
@@ -271,7 +271,8 @@ def width_text(manifest: Manifest, width: float) -> str:
     text = f"± {figure.amount(figure.span * width)}"
     if values is None or has_shares(manifest):
         return text
-    return f"{text}, of {float(values[0]):.6g} to {float(values[-1]):.6g}"
+    least, most = (with_minus(f"{float(values[end]):.6g}") for end in (0, -1))
+    return f"{text}, of {least} to {most}"
 
 
 def epoch_choices(
