@@ -5,8 +5,12 @@ import json
 import re
 from html import unescape
 
+import numpy as np
 import pytest
 
+from deniable.estimates import Histogram, compare
+from deniable.estimates.decoders import decoder_of
+from deniable.mechanisms import RandomisedResponse
 from deniable.publishing.numbering import next_manifest
 from deniable.publishing.survey_file import SurveyFile
 from tests.cli.commands import SURVEY
@@ -21,7 +25,6 @@ _SURVEYS = {
     "usage": (f'{_BOTH}\nmechanism = "joint"', {"table", "group", "leaders", "ahead"}),
     "one": (_BOTH, {"leaders", "ahead", "apart"}),
     "tea": (f"categories = {_CATEGORIES}", {"leaders", "ahead", "apart"}),
-    "minutes": ('low = 0\nhigh = 4\nstep = 1\ntells = "mean"', {"apart"}),
     "cups": ('low = 0\nhigh = 4\nstep = 1\nmechanism = "levels"', {"range", "apart"}),
 }
 
@@ -46,7 +49,6 @@ async def test_a_survey_is_offered_the_questions_that_it_can_answer(collector: C
         assert {kind for kind in _ALL if f"?ask={kind}" in body} == kinds
     for path, status, reason in (
         ("tea/ask?ask=ahead", 200, "Choose two answers."),
-        ("minutes/ask", 200, "minutes asks for the mean alone: see Figures and Compare."),
         ("usage/ask?ask=group", 200, "of the devices that answered plan: free"),  # the first ones
         ("usage/ask?rows=plan&columns=plan", 400, "name two of the questions: plan, feature"),
         ("tea/ask?leaders=4", 400, "with 4 answers, the number of leaders must be 1 to 3"),
@@ -79,6 +81,44 @@ async def test_a_survey_is_offered_the_questions_that_it_can_answer(collector: C
         assert link.endswith("&level=0.9")
         assert (await get(f"usage/{link}")).count("<option selected>plan: ") == 2
     assert "answer=feature%3A+export&given=plan%3A+paid&than=plan%3A+free" in links[3]
+
+
+async def test_figures_of_two_questions_say_first_how_groups_differ_as_the_question_does(
+    collector: Collector,
+) -> None:
+    both = 'mechanism = "joint"\ndimensions = { plan = ["free", "paid"], export = ["yes", "no"] }'
+    file = SurveyFile.parse(f'name = "export"\n{_ASKED}{_REST}\n{both}\n')
+    survey = next_manifest(file, [], ORIGIN, bytes(16), START)
+    await collector.publish(survey)
+    law = decoder_of(survey.mechanism).response_shares(np.array([0.14, 0.64, 0.13, 0.09]))
+    responses = np.repeat(np.arange(len(law)), np.round(3_000 * law).astype(int)).tolist()
+    await collector.store.add([report(d, y, survey=survey) for d, y in enumerate(responses)])
+    collector.clock.time += 1
+    headers = await collector.token()
+
+    async def get(path: str) -> tuple[str, list[str]]:
+        text = await (await collector.client.get(f"/surveys/{path}", headers=headers)).text()
+        (sentence, *_) = re.findall('<p class="sentence">([^<]*)</p>', text)
+        return sentence, re.findall("<caption>([^<]*)</caption>", text)
+
+    sentence, captions = await get("export")
+    asked, (asked_caption,) = await get("export/ask")
+    assert sentence == asked
+    assert (
+        "plan: paid answered export: yes more often than plan: free: 59.1 % against 17.9 %" in asked
+    )
+    assert captions[0] == asked_caption
+    assert "percent of each row&#x27;s devices (95 % intervals, all at once)" in captions[0]
+    assert captions[1] == "Answers to single questions"
+    assert "percent of all devices" in captions[2]
+
+
+def test_a_yes_goes_before_its_no() -> None:
+    mechanism, shares = RandomisedResponse(2, "1"), []
+    for counts in ([700, 300], [600, 400]):
+        shares.append(Histogram.of_counts(mechanism, counts, ["no", "yes"]))
+        assert re.match("An estimated .* answered yes ", shares[-1].document().sentence)
+    assert "The largest change is yes, down" in compare(shares[0], None, shares[1]).sentence
 
 
 _GROUP = "ask=group&answer=feature:+export&given=plan:+paid"
