@@ -39,7 +39,8 @@ def accuracy_facts(manifest: Manifest, largest_share: float | None = None) -> It
             f"the mean within ± {float(half):.15g}, 2 % of the range, needs about {reports:,} "
             "reports, if answers are spread evenly",
         )
-        yield from _beside_mean(manifest, manifest.values)
+        if len(manifest.values) > 2:  # of two, the mean says all
+            yield from _beside_mean(manifest, manifest.values)
         return
     reports = reports_for_half_width(manifest.mechanism, _POINTS, largest_share)
     if manifest.dimensions:
@@ -68,7 +69,7 @@ def _distribution(manifest: Manifest) -> Iterator[Fact]:
         f"the share of all answers up to any one, by itself, within ± {points:g} percentage "
         f"points needs at most {reports:,} reports; with the mechanism for shares {other:,}",
     )
-    if manifest.values is None:
+    if manifest.values is None or len(manifest.values) == 2:
         return
     values = manifest.values
     step, half = values[1] - values[0], (values[-1] - values[0]) / 50
