@@ -383,7 +383,7 @@ def test_of_all_answers_no_rounding_is_taken_for_the_impossible() -> None:
         assert not whole.outside
         sums = (whole, found.query([1.0] * k))
         assert [(each.influence, each.fakes_decide) for each in sums] == [(0.0, False)] * 2
-        told = "are fake, it stays as it is: fakes cannot move it."
+        told = "are fake, it does not change: fakes cannot move it."
         assert all(any(told in str(one) for one in total.cautions) for total in sums)
         other = Histogram.of_counts(RandomisedResponse(k, "1"), [2, 1, *[0] * k][:k])
         few = other.share(other.categories)
