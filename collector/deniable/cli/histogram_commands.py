@@ -62,7 +62,7 @@ def hist(
 ) -> None:
     """Show the debiased histogram of NAME, with intervals.
 
-    Versions of a survey are never pooled: by default it is of the live one with the most reports.
+    Versions of a survey are never pooled: the default is the live version with the most reports.
     For questions about the figures, see `deniable ask`.
     """
     from deniable.estimates import View

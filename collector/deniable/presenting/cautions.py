@@ -285,8 +285,8 @@ def _few_numbers(histogram: Histogram) -> str:
         if not math.isnan(mean.standard_error):
             needed = reports_text(histogram.reports_for(0.02, mean.level))
             text += (
-                f": the mean within ± {0.02 * numeric.span:.3g}, 2 % of the range, by an interval "
-                f"of {level_text(mean.level)}, takes {needed} at this epsilon"
+                f": the mean within ± {0.02 * numeric.span:.3g}, 2 % of the range, with a "
+                f"{level_text(mean.level)} interval, needs {needed} at this epsilon"
             )
         texts.append(f"{text}.")
     if numeric.hidden and numeric.bins:

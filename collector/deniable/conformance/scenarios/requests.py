@@ -59,7 +59,7 @@ def before_consent(stage: Stage) -> Iterator[Conviction]:
     stage.consent()
     stage.run(3 * 3600)
     if stage.log.sent():
-        yield Conviction("D7", "an answer from before consent was sent after it")
+        yield Conviction("D7", "an answer given before consent was sent after consent")
     stage.must_report(NAME)
     stage.deliver(NAME)
 
