@@ -233,7 +233,7 @@ NO_CLAIMS: dict[str, str] = {
         public_log.publish.witnesses:_exchange publishing.blind_keys:BlindKeys.enrolment
         publishing.numbering:_check_start publishing.publish:successor
         publishing.survey_matrix:_matrix publishing.survey_matrix:certified_settings
-        server.pages.ask:_answered server.routes.requests:epochs_of
+        server.pages.ask:_answered server.routes.requests:epochs_of planning.calibration:_mean
         stores.rules.counting:begin_pruning
     """,
     "parameters, as they were given": """
@@ -242,7 +242,7 @@ NO_CLAIMS: dict[str, str] = {
         server.pages.rendering:width_text simulation.beside_truth:simulation_document
     """,
     "names of rows, pages and parts": """
-        cli.demo:_curve estimates.answers:no_answer estimates.answers:apart_text
+        estimates.answers:no_answer estimates.answers:apart_text
         estimates.answers:not_together
         estimates.estimate:Estimate._and
         planning.accuracy:_WITHIN planning.plans:Figure.of presenting.cautions:_biased_view

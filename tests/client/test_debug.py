@@ -76,7 +76,7 @@ def answering(answer: HttpAnswer | Exception) -> Callable[[Bench, Client], objec
         (made(), ["not-recorded", "no verified manifest yet"]),
         (made(Client.refresh, transport=NOBODY), ["not ready", "cannot be reached"]),
         (made(Client.refresh, surveys=[DEMANDING]), ["not ready", "too-high-epsilon"]),
-        (ready(later(1), sliding=SlidingCeiling("1", 30)), ["at most 1.000; a later epoch"]),
+        (ready(later(1), sliding=SlidingCeiling("1", 30)), ["of 1.000; a later epoch"]),
         (ready(later(100)), ["explain()"]),
         (ready(later(0)), [f"survey {NAME}: repeated: epoch 0"]),
         (

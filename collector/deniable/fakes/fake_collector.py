@@ -185,7 +185,7 @@ class FakeCollector(LoopbackDouble):
             if not self._changed.wait_for(lambda: len(self._receipts.taken) >= count, timeout):
                 came = len(self._receipts.taken)
                 raise TimeoutError(
-                    f"{came} of {count} reports arrived within {timeout} s, with "
+                    f"{came} of {count} reports arrived in {timeout} s, with "
                     f"{len(self._requests)} requests; is consent on, and delivery_seconds=0?"
                 )
             return self.reports

@@ -174,7 +174,7 @@ def _exhausted(
     if recent + cost <= sliding.most:
         return None
     return BudgetExhausted(
-        f"in the last {sliding.days} days, this device spent {format_nano(recent)} of at most "
+        f"in the last {sliding.days} days, this device spent {format_nano(recent)} of "
         f"{format_nano(sliding.most)}; a later epoch can be reported"
     )
 

@@ -272,7 +272,7 @@ def _judged(what: Draws) -> Play:
             yield Conviction("D1", f"how a report is sent reveals its answer: {share} have it")
         if not all(sends):
             came = sum(map(bool, sends))
-            raise Unjudgeable(f"{came} of {len(dealt)} reports arrived within four hours")
+            raise Unjudgeable(f"{came} of {len(dealt)} reports arrived in four hours")
         responses = [of_report[0].signed.report.response for of_report in sends]
         yield from _convicted(mechanism, dealt, groups, responses)
 

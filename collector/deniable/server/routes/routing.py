@@ -256,4 +256,4 @@ def check_query(request: "web.BaseRequest", allowed: tuple[str, ...] | None) -> 
     query = request.query
     if any(key not in allowed or (key != "group" and len(query.getall(key)) > 1) for key in query):
         takes = ", ".join(allowed) if allowed else "none"
-        raise Refusal(RefusalCode.BAD_QUERY, f"parameters accepted, at most once each: {takes}")
+        raise Refusal(RefusalCode.BAD_QUERY, f"parameters accepted, once each: {takes}")
