@@ -52,8 +52,8 @@ class Client:
             require one; see ``EnrolmentRequest``. It is called on a daemon thread at the start of
             each epoch, at a random time as for sends, before there is an answer. Without it such
             surveys are refused.
-        background: whether a daemon thread sends and refreshes, instead of ``flush`` and
-            ``refresh``.
+        background: whether a daemon thread sends and refreshes; without it, only ``flush`` and
+            ``refresh`` do.
         relay: the URL, ``https://host/path``, of a relay that is not run by the collector.
             Everything for the collector is sealed and sent through the relay, so the collector sees
             no network address. If this fails, nothing is sent another way, not even by a later
@@ -238,7 +238,7 @@ class Client:
         """Erase from disk the bytes that were or would be sent, without changing consent.
 
         Decisions and spending remain: no epoch gets a second draw (D4). Returns whether it was
-        done: if not, nothing is erased, and waiting reports are still sent.
+        done: if not, nothing is erased, and waiting reports are sent unless consent is withdrawn.
 
         Raises:
             StateUnavailable: if it was not done and ``strict`` is set.

@@ -281,7 +281,7 @@ def _frontier(one: Sequence[int], other: Sequence[int], grid: int) -> Iterator[t
     """Yield (other(S), one(S)) for the sets S of the largest ratios, from none to all."""
     places = 2 * grid.bit_length()
     beyond = grid << places + 1
-    # Responses with equal ratios in both rows join at once.
+    # Responses with equal probabilities in both rows join at once.
     columns = [
         ((p << places) // q if q else beyond, q * count, p * count)
         for (p, q), count in Counter(zip(one, other, strict=True)).items()

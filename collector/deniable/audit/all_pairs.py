@@ -234,7 +234,7 @@ other. In affine ones whose blocks are not closed under x -> -x they differ in t
 
 
 def linking_probability(mechanism: TwoRound) -> float:
-    """Return the probability of distinguishing two reports of one kept response from any two.
+    """Return the probability of telling two reports of one kept response from those of two.
 
     It is that of the best guess, if both are equally likely and each point is kept equally often;
     1/2 is chance.

@@ -175,7 +175,7 @@ def odds_of_lie(categories: int, lie: Number, delta: Number) -> Fraction:
 
 
 def least_error(categories: int, odds: Number, delta: Number) -> Fraction:
-    """Return m (1 - delta)/(E + m): no (epsilon, delta)-private mechanism has fewer errors per row.
+    """Return m (1 - delta)/(E + m): no (epsilon, delta)-private mechanism has less error per row.
 
     It bounds the largest error over the databases, and also the average with all databases equally
     likely, for *every* mechanism D^n -> D^n, not only for products. For the largest error only the

@@ -252,7 +252,7 @@ class QuantileBounds:
     def difference(
         self, other: "QuantileBounds", probability: float, level: float
     ) -> tuple[int, int]:
-        """Return the least and the greatest number of places between this quantile and another's.
+        """Return the least and greatest number of places by which this quantile exceeds another's.
 
         They are the ends of an interval, for independent counts over the same values.
         """
@@ -347,9 +347,9 @@ def cumulative_curve(
 def _largest_deviation(
     decoder: Decoder, tally: Tally, g: Floats, level: float, *, both_sides: bool
 ) -> float:
-    """Return the standard errors that no estimate exceeds with the probability of the level.
+    """Return the standard errors by which no estimate is too high, at the level's probability.
 
-    With ``both_sides``, this applies to errors in either direction.
+    With ``both_sides``, no estimate is too high or too low by more.
 
     It is the quantile of the largest of normal variables with the exact correlations of the kernels
     g, in the possible population nearest to the estimate. It is drawn from a fixed seed, and

@@ -146,8 +146,8 @@ class _Tests:
     def flags(self, tally: Tally) -> tuple[Flags, Flags]:
         """Return which tested counts and which categories' estimates are flagged."""
         # A count of independent devices, each of which adds to it with at least the probability p,
-        # is stochastically at least a binomial one; it is least if no other count is larger than
-        # needed.
+        # is stochastically at least a binomial one. A count is too large if the reports that do
+        # not add to it are too few.
         n, seen = tally.n, self._seen(tally)
         counted = _too_few(seen, n, self._reach.rarest, self.chance) | _too_few(
             n - seen, n, 1 - self._reach.likeliest, self.chance

@@ -70,7 +70,7 @@ class Beside(Documented):
 
     @cached_property
     def unsettled(self) -> int:
-        """Return how many answers may be first, if the leader may not be; otherwise 0."""
+        """Return how many answers may be first, if the one ahead is not certainly; otherwise 0."""
         difference, histogram = self.difference, self.histogram
         if not self.race or difference.too_small or not difference.distinguishable:
             return 0

@@ -31,7 +31,7 @@ UNLIKELY: Final = Fraction(1, 10**6)
 """The chance that all reports together exceed the level that people are shown."""
 
 _ROUNDED: Final = 1 + 1e-9
-"""The rounding error of a sum of more than a thousand positive floats."""
+"""More than the rounding, as a factor, of a thousand additions of positive floats."""
 
 _SIMPLEST_WITHIN: Final = 1.02
 """Randomised response is chosen unless another mechanism needs over 2 % fewer users."""

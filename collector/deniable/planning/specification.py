@@ -136,7 +136,7 @@ def _resized(candidate: Candidate, step: int) -> Iterator[Candidate]:
 
 
 def _charge(candidate: Candidate, pure: float, kept: float, reports: int) -> float:
-    """Return about the charge per report for this many reports: the greatest among ranges of t."""
+    """Return about the charge per report for this many: the greatest level of t, divided by t."""
     charge = 0.0
     for t in range(1, reports + 1):
         if log1p(kept) <= charge * t:  # at most the cost of the kept response is divided by t

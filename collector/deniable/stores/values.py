@@ -25,9 +25,9 @@ class Seal:
     digest: bytes  # of the counts, by :func:`counts_digest`; empty for the same users
     pruned_at: int | None  # Unix seconds when the receipts were erased; None while they are kept
     cut_at: int | None = None
-    """Unix seconds since when a PostgreSQL store's history differs from the sealed one.
+    """Unix seconds before which a PostgreSQL store's newest history began, as of the seal.
 
-    None if its history is the same. A standby promoted then may have lacked reports that had been
+    None if it had no other. A standby promoted then may have lacked reports that had been
     acknowledged.
     """
 

@@ -1,4 +1,4 @@
-"""Policies: the logs that an app accepts, and the witnesses that must have cosigned.
+"""Policies: the logs that an app accepts, and how many of which witnesses must have cosigned.
 
 The language is part of C2SP tlog-policy: one quorum, which is a witness or a group of witnesses,
 without nested groups. Each witness counts once, and a quorum is more than half of them. So two

@@ -70,7 +70,7 @@ class LogProof:
         return f"{head}\n\n{self.checkpoint.text}"
 
     def check_entry(self, entry: bytes) -> None:
-        """Check that the checkpoint's log has the entry, but not the checkpoint's signatures."""
+        """Check that the checkpoint's log has the entry; its signatures are for others to check."""
         signed = self.checkpoint.checkpoint
         check_inclusion(leaf_hash(entry), self.index, signed.size, self.path, signed.root)
 

@@ -114,7 +114,7 @@ def check_categories(categories: tuple[str, ...]) -> None:
 
 
 def check_labels(field: str, labels: tuple[str, ...]) -> None:
-    """Check that people can distinguish some texts."""
+    """Check texts that people must be able to distinguish."""
     numbers: dict[str, int] = {}
     for number, label in enumerate(labels, 1):
         named = f"{label[:_NAMED]!r} (number {number:,})"

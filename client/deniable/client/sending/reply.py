@@ -198,7 +198,7 @@ def _after_refusal(
 def _again(
     report: PendingReport, now: float, later: float, code: RefusalCode | None, jitter: float
 ) -> Step:
-    """Return a resend now, or later if a day must pass first; or the end of resends."""
+    """Return a resend from ``later`` on, or after a day if one must pass; or the end of resends."""
     sends = report.attempts + 1
     if sends >= MOST_SENDS:
         return Drop(UNANSWERED, answered=code is not None)

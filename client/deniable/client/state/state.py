@@ -202,8 +202,8 @@ class State(Transactions):
         It is added to earlier consent. OFF for some names erases their reports only.
 
         It undoes no decision of an epoch (D4). Previews are always discarded. A decision below ON
-        takes effect in this process at once. If it cannot be stored, it remains until the next
-        decision. Refusals of names that could not be stored are stored with the next decision,
+        takes effect in this process at once. If it cannot be stored, it remains until another
+        is. Refusals of names that could not be stored are stored with the next decision,
         except for names that it agrees to. If a newer version wrote the state, OFF is kept beside
         it, and erases nothing before that version runs again.
         """

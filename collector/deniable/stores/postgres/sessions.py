@@ -37,7 +37,7 @@ _STATEMENT_SECONDS: Final = 30
 _LOCK_SECONDS: Final = 10
 _SETTINGS: Final = {
     "application_name": "deniable",
-    # No statement, lock or transaction of a vanished collector waits for ever.
+    # No statement or wait for a lock lasts for ever, nor does a vanished collector's transaction.
     "statement_timeout": f"{_STATEMENT_SECONDS}s",
     "lock_timeout": f"{_LOCK_SECONDS}s",
     "idle_in_transaction_session_timeout": f"{2 * _STATEMENT_SECONDS}s",
