@@ -12,8 +12,6 @@ from deniable.accounting.composition import Guarantee as Guarantee
 from deniable.accounting.composition import advanced_composition as advanced_composition
 from deniable.accounting.composition import basic_composition as basic_composition
 from deniable.accounting.composition import epsilon_each as epsilon_each
-from deniable.accounting.composition import group_delta as group_delta
-from deniable.accounting.composition import group_guarantee as group_guarantee
 from deniable.accounting.composition import (
     kairouz_oh_viswanath_composition as kairouz_oh_viswanath_composition,
 )

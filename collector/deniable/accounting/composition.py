@@ -87,28 +87,6 @@ def optimal_composition(epsilon: Number, delta: Number, times: int) -> PrivacyLo
     )
 
 
-def group_delta(odds: Fraction, delta: Number, rows: int) -> Fraction:
-    """Return the delta of g rows at the odds E^g, exactly: delta (E^g - 1)/(E - 1), at most 1."""
-    if odds < 1:
-        raise ValueError("odds must be at least 1")
-    slack = exact_delta(delta)
-    # Change one row after the other: P_0(S) <= E P_1(S) + delta <= E (E P_2(S) + delta) + delta
-    # <= … <= E^g P_g(S) + delta (1 + E + … + E^(g-1)).
-    total = Fraction(0)
-    for _ in range(_count("row", rows)):
-        total = odds * total + slack
-        if total >= 1:
-            return Fraction(1)
-    return total
-
-
-def group_guarantee(epsilon: Number, delta: Number, rows: int) -> Guarantee:
-    """Return the guarantee of any (epsilon, delta)-private mechanism for a group of rows."""
-    level = total_epsilon(epsilon)
-    slack = group_delta(odds_ceiling(level), delta, rows)
-    return Guarantee(epsilon_ceiling(rows * level), slack)
-
-
 def epsilon_each(
     total: Number, together: Callable[[Fraction], Decimal], *, guess: Number = 0
 ) -> Decimal:

@@ -31,9 +31,7 @@ from deniable.audit.theorems import parent_matrix as parent_matrix
 from deniable.audit.theorems import pure_odds as pure_odds
 from deniable.audit.theorems import pure_odds_of_design as pure_odds_of_design
 from deniable.audit.tight import Finding as Finding
-from deniable.audit.tight import PrivacyCurve as PrivacyCurve
 from deniable.audit.tight import Witness as Witness
-from deniable.audit.tight import privacy_curve as privacy_curve
 from deniable.audit.tight import pure_level as pure_level
 from deniable.audit.tight import tight_delta as tight_delta
 from deniable.audit.tight import tight_delta_at_odds as tight_delta_at_odds

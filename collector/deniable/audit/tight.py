@@ -1,4 +1,4 @@
-"""Tight privacy of any matrix, exactly, with a witness, and its curve of delta by epsilon.
+"""Tight privacy of any matrix, exactly, with a witness.
 
 A matrix is (epsilon, delta)-private if P(x, S) <= E P(x', S) + delta for all categories x, x' and
 all sets S of responses, E = e^epsilon. Theorem 2 leaves one set per pair: with
@@ -19,18 +19,15 @@ If all pairs are alike, as in randomised response and block designs, none is com
 Source: Holohan, Leith and Mason (2016), Theorem 2; docs/mathematics.md, section 7.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from itertools import pairwise
 from math import lcm
 from typing import TYPE_CHECKING, Final, overload
 
-from deniable.accounting import PrivacyLoss
 from deniable.accounting.privacy_loss import odds_of_masses
-from deniable.audit.solution_matrix import MatrixTooLarge
 from deniable.audit.theorems import odds_below
 from deniable.mechanisms import (
     InvalidPrivacyParameter,
@@ -40,7 +37,6 @@ from deniable.mechanisms import (
     column_extremes,
     epsilon_of_odds,
     exact_delta,
-    exact_epsilon,
     exact_number,
 )
 from deniable.mechanisms.privacy import pair_excess
@@ -152,62 +148,6 @@ def _favoured(
         for y, (w, z) in enumerate(zip(one, other, strict=True))
         if w and (v * w > u * z or (ties and v * w == u * z))
     )
-
-
-# The privacy curve: delta as a function of epsilon, whole and exact for small matrices.
-#
-# A pair of categories and a set S of responses bound delta from below by P(x, S) - E P(x', S), a
-# line in E = e^epsilon. The curve is the highest of all these lines: convex, piecewise linear,
-# with rational breakpoints.
-
-_MOST_EXACT_POINTS: Final = 1 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class PrivacyCurve:
-    """Delta as a function of e^epsilon, linear between its points (odds, delta), odds from 1 on.
-
-    The points are all the breakpoints if it is exact, otherwise some; the true curve is convex, so
-    it is nowhere above the lines between them. After the last, delta no longer falls.
-    """
-
-    points: tuple[tuple[Fraction, Fraction], ...]
-    exact: bool
-
-    def delta_at_odds(self, odds: Number) -> Fraction:
-        """Return a delta that holds with these odds, the smallest if the curve is exact."""
-        exact = exact_number("odds", odds)
-        if exact < 1:
-            raise InvalidPrivacyParameter("odds must be e^epsilon, at least 1")
-        for (left, above), (right, below) in pairwise(self.points):
-            if exact <= right:
-                return above + (below - above) * (exact - left) / (right - left)
-        return self.points[-1][1]
-
-
-def privacy_curve(matrix: Mechanism, epsilons: Iterable[Number] | None = None) -> PrivacyCurve:
-    """Return the whole privacy curve, or for larger matrices its points at 0 and these epsilons.
-
-    Without epsilons it has all its breakpoints, exactly; then ``k^2 |Y|`` above 2^20 raises
-    MatrixTooLarge if the rows have to be compared.
-    """
-    if epsilons is not None:
-        levels = map(odds_below, sorted({Fraction(0), *map(exact_epsilon, epsilons)}))
-        points = tuple((odds, tight_delta_at_odds(matrix, odds).delta) for odds in levels)
-        return PrivacyCurve(points, exact=False)
-    if (
-        matrix.privacy.apart is None
-        and matrix.categories**2 * matrix.responses > _MOST_EXACT_POINTS
-    ):
-        raise MatrixTooLarge(
-            "no exact curve can be computed for so many pairs; give the epsilons of interest"
-        )
-    # The loss that dominates those of all pairs has this very curve, and its breakpoints are the
-    # atoms' ratios.
-    loss = PrivacyLoss.of_mechanism(matrix)
-    bends = {odds for p, q in loss.atoms if (odds := Fraction(p, q)) > 1} | {Fraction(1)}
-    points = tuple((odds, loss.delta_at_odds(odds)) for odds in sorted(bends))
-    return PrivacyCurve(points, exact=True)
 
 
 _Pair = tuple[int, int]
