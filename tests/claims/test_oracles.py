@@ -216,7 +216,13 @@ NO_CLAIMS: dict[str, str] = {
         cli.survey_commands:publish planning.words:too_strong_text publishing.changes:awaited_text
         reading.source:appear_text server.pages.handlers:_TOO_MANY
         server.pages.views:figures.values
-        server.routes.openapi:_described
+        server.routes.openapi:_described server.routes.routing:check_query
+        mechanisms.two_round:_Kind.mechanism client.ledger.allowance:_exhausted
+        planning.calibration:_mean
+    """,
+    "how many of the messages that a test wanted have arrived": """
+        conformance.scenarios.noise:_judged.draws fakes.fake_collector:FakeCollector.await_reports
+        fakes.fake_parties:FakeIssuer.await_requests
     """,
     "which limit of its input an error names": """
         audit.solution_matrix:SolutionMatrix.__init__
