@@ -65,7 +65,7 @@ def demo_document(
         f"runs); the largest error is {100 * worst:.1f} percentage points.",
         f"{UNBIASED}.",
         "",
-        "The collector learns little about one person: their one report changes its odds between "
+        "What the collector could learn about one person: one report changes its odds between "
         f"any two answers by a factor of at most {upper_text(privacy.odds, 4)} "
         f"(e^{upper_text(privacy.epsilon, 4)} : 1).",
     ]

@@ -343,8 +343,8 @@ def headline(series: Series) -> Document:
     """Return the newest mean, or largest share, in a sentence, and any change in a note.
 
     Its chart is small, with all epochs. The largest share is that of all epochs together, with
-    intervals that hold for all answers at once, so that neither choice is due to chance
-    (:mod:`deniable.presenting.rows`).
+    intervals that hold for all answers at once: so the choice favours neither a large share nor a
+    change now (:mod:`deniable.presenting.rows`).
     """
     histograms = series.histograms
     figures = dict(series.figures())

@@ -84,7 +84,7 @@ def _stop(_: Translate) -> Iterator[str]:
     yield _(
         "Stop it in the app. From then on, nothing is drawn or sent; waiting reports are erased."
     )
-    yield _("Responses already sent carry no identifier, so they cannot be found and withdrawn.")
+    yield _("Responses already sent do not show whose they are, so they cannot be withdrawn.")
 
 
 def _plain(text: str) -> str:

@@ -340,7 +340,7 @@ def _check_no_certainty(matrix: "SolutionMatrix") -> None:
 def _tells_apart(weights: tuple[tuple[int, ...], ...]) -> bool:
     """Return whether the rows are linearly independent, by elimination modulo a prime.
 
-    Independence modulo a prime implies independence; a prime of 127 bits cannot hide it.
+    Independent modulo a prime is independent; a prime of 127 bits hardly ever hides it.
     """
     rows = [[weight % _PRIME for weight in row] for row in weights]
     for column in range(len(rows[0])):

@@ -2,8 +2,8 @@
 
 Several workers keep theirs in files, each with its number. The worker that gets the request adds
 them up, and the successor of a dead worker continues its counts. No series reveals individual
-reports of one survey as they arrive, since its figures would then be shown report by report.
-Settings can add figures of closed epochs (``gauges.py``).
+reports of one survey as they arrive, since its figures would then be shown report by report. Nor
+are there any of closed epochs.
 """
 
 import os
