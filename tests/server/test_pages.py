@@ -248,7 +248,7 @@ async def test_page_command_and_python_plan_alike(tmp_path: Path, answers: int, 
 async def test_a_plan_is_as_wide_as_its_form_says(public: Collector) -> None:
     points = "± 10 percentage points"  # of levels as well, though answers are -4 to 4
     for name, called in (
-        ("mean-0", "± 0.2, of -1 to 1"),
+        ("mean-0", "± 0.2, of −1 to 1"),
         ("levels-2", points),
         ("joint-0", points),
     ):
@@ -631,12 +631,13 @@ async def test_a_page_that_leaves_older_epochs_out_says_so_and_how_to_get_them(
     figures, series, compare = [await text_of(await analyst.client.get(path)) for path in paths]
     assert (
         "1 older epoch with figures (14 November 2023) is not shown here: deniable ask trend large "
-        "has all."
+        "shows all epochs."
     ) in words(series)
     for text, query in ((figures, "large?epoch=0"), (compare, "compare?against=0")):
         assert (
             "1 older epoch with figures (14 November 2023) is not offered here. Show 14 November "
-            "2023, or others by their days in the address; deniable survey epochs large lists all."
+            "2023, or enter another epoch's days in the address; deniable survey epochs large "
+            "lists all epochs."
         ) in words(text)
         assert ("a", {"href": query}) in Tables(text).tags
     shown = await text_of(await analyst.client.get("/surveys/large?epoch=0"))

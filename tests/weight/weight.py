@@ -100,7 +100,7 @@ def counted() -> dict[str, int]:
         "of it the device (`shared`, `client`)": _lines(*_DEVICE),
         "modules of the product": len([*_sources(*_PRODUCT)]),
         "Python of the tests, lines": _lines("tests"),
-        "words of docs, README and CHANGELOG": _words(),
+        "words in the docs, README and CHANGELOG": _words(),
         "commands at the top": sum(len(path) == 1 for path, _ in all_commands()),
         "commands in all": len(options),
         "options in all": sum(options.values()),

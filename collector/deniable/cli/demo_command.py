@@ -62,7 +62,7 @@ def demo(
     if keep:
         origin = Config.load(keep).origin
         screen = console()
-        screen.print("\nThe collector is kept. Look again:")
+        screen.print("\nThe collector was kept. To look again:")
         for line in (
             f"deniable hist {data.name} --dir {keep}",
             f"deniable serve --dir {keep}  # and open {origin}/surveys/{data.name}",

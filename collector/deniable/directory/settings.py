@@ -269,7 +269,7 @@ class Config:
     )
     gateway_keys: Path = _setting(  # noqa: RUF009
         "gateway.json",
-        "file of the gateway's keys, which `deniable gateway` writes, relative to this one",
+        "the gateway's key file, written by `deniable gateway`; relative to this file",
         Path,
     )
     witnesses: tuple["Witness", ...] = _setting(

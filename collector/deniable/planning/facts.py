@@ -235,7 +235,7 @@ def _budget(manifest: Manifest, year: Year, needed: int | None) -> Iterator[Fact
         f"{duration_text(year.affordable * length)}"
     )
     if year.epsilon is not None and year.epochs > year.affordable:
-        takes = "" if needed is None else f", and then {needed:,} reports per epoch"
+        takes = "" if needed is None else f", and then {needed:,} devices per epoch"
         does += f"; {year.epochs:,} reports would require epsilon {year.epsilon:f}{takes}"
     yield Fact("budget", does, "affordable_reports", year.affordable)
 

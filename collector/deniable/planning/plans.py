@@ -369,9 +369,9 @@ class Plan:
 def _exact_text(accuracy: Accuracy, size: str) -> str:
     if accuracy.power is not None and accuracy.significance is not None:
         return (
-            f"precise enough to find a difference of {size} between two groups or epochs with "
-            f"that many reports each {level_text(accuracy.power)} of the time, and a false one "
-            f"{level_text(accuracy.significance)}"
+            f"precise enough to detect a difference of {size} between two groups or epochs of "
+            f"that many reports each (a real one is found {level_text(accuracy.power)} of the "
+            f"time, a false one {level_text(accuracy.significance)})"
         )
     if accuracy.level is not None:
         return f"within ± {size}, with {level_text(accuracy.level)} intervals"

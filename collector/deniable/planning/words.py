@@ -61,9 +61,9 @@ class _Design(KindWords):
 
 class _Subset(_Design):
     name = "subset"
-    summary = "for 4 to some 20 categories: a response is a set of d of them"
+    summary = "for about 4 to 20 categories: a response is a set of d of them"
     keys: ClassVar = {
-        "d": "of a subset survey: the number of categories that a response supports; default: "
+        "d": "for a subset survey: the number of categories that a response supports; default: "
         "the most accurate",
     }
 
@@ -72,9 +72,9 @@ class _Affine(_Design):
     name = "affine"
     summary = "for many categories: a response supports a share of them"
     keys: ClassVar = {
-        "q": "of an affine survey: a prime; default, with m and s: the most accurate",
-        "m": "the number of digits of a category, base q",
-        "s": "the number of q residues that a response supports",
+        "q": "for an affine survey: a prime; default for q, m and s: the most accurate",
+        "m": "the number of base-q digits in a category",
+        "s": "how many of the q residues a response supports",
     }
 
 
@@ -82,17 +82,17 @@ class _DifferenceSet(_Design):
     name = "difference-set"
     summary = "for up to 16 categories, with 13, 15 or 16 responses: shifts of a set of points"
     keys: ClassVar = {
-        "v": "of a difference-set survey: 13, 15 or 16, the most categories; default: the most "
-        "accurate",
+        "v": "for a difference-set survey: the largest number of categories (13, 15 or 16); "
+        "default: the most accurate",
     }
 
 
 class _TwoRound(KindWords):
     summary = "with a first round that is kept and a second that is fresh for each report"
     keys: ClassVar = {
-        "kept": "of a two-round survey: epsilon of any number of reports of an unchanged answer, "
-        "as a string; above epsilon",
-        "fresh": "of a two-round survey: the design of the second round, such as "
+        "kept": "for a two-round survey: the total epsilon of any number of reports of an "
+        "unchanged answer; a string, greater than `epsilon`",
+        "fresh": "for a two-round survey: the design of the second round, such as "
         '["affine", 107, 1, 29] or ["subset", 1]; default: the most accurate within kept',
     }
     wanted = ("kept",)
@@ -113,7 +113,7 @@ class _Mean(KindWords):
     keys: ClassVar = {
         "low": "smallest answer of a numeric survey, which has no categories: a whole number, or "
         'a string such as "-0.5"',
-        "high": "its largest answer",
+        "high": "largest answer of a numeric survey",
         "step": "distance between neighbouring answers; at most 4,096 answers",
     }
 

@@ -225,7 +225,7 @@ HISTOGRAM_SCHEMAS: Final[dict[str, Json]] = {
     },
     "Histogram": {
         **object_of(*_HISTOGRAM),
-        "description": "debiased frequencies of one epoch; routes.md explains each",
+        "description": "debiased frequencies of one epoch; routes.md explains each field",
     },
     "Numeric": object_of(*_NUMERIC),
 }

@@ -313,14 +313,14 @@ def _raw_notes(histogram: Histogram, tables: Sequence[Table]) -> Iterator[str]:
 def _numeric_notes(histogram: Histogram) -> Iterator[str]:
     if histogram.sample.decoder.tells_shares:
         yield (
-            "The mean is unbiased and may leave the range. Shares below 0 % are shown as 0 %, "
-            "and intervals are cut to the possible range. Each holds by itself unless its title "
-            "states otherwise. Single values, and figures not shown, are in JSON."
+            "The mean is unbiased and may lie outside the range. Shares below 0 % are shown as "
+            "0 %, and intervals are cut to the possible range. Each interval holds by itself "
+            "unless its title states otherwise. JSON has single values, and figures not shown."
         )
     else:
         yield (
-            "The mean is unbiased and may leave the range; its interval is cut to the possible "
-            "range. These reports give only the mean."
+            "The mean is unbiased and may lie outside the range; its interval is cut to the "
+            "possible range. These reports give only the mean."
         )
     if impossible := histogram.impossible:
         more = ", …" if len(impossible) > _NAMED else ""

@@ -17,8 +17,8 @@ REVEALED: Final = (
         or_null(
             {
                 **DECIMAL,
-                "description": "of all these epochs together: any event is at most e^epsilon times "
-                "as likely, plus delta",
+                "description": "for all these epochs together: any event is at most e^epsilon "
+                "times as likely as with any other answer, plus delta",
             },
             description="null if only the odds of a report limit it",
         ),

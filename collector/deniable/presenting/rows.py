@@ -242,7 +242,9 @@ def chosen_rows(
     explicit, view = view is not None, histogram.first_view if view is None else View(view)
     biased = view is not View.UNBIASED
     if histogram.numeric is not None and (biased or top):
-        raise ValueError("a numeric survey shows groups of values, not the largest")
+        raise ValueError(
+            "a numeric survey shows groups of values; `top` and biased views do not apply"
+        )
     rows = shown_rows(histogram, view)
     kept = [row for row in rows if wanted.casefold() in row["category"].casefold()]
     wanted_count = len(kept)

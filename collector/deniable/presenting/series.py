@@ -79,7 +79,7 @@ _CATEGORY: Final = (Field("category", TEXT),)
 _GAPS: Final = tuple(field._replace(schema=or_null(field.schema)) for field in ESTIMATE)
 
 _TREND: Final = (
-    Field("seconds", {**COUNT, "description": "over which the figure moves by the estimate"}),
+    Field("seconds", {**COUNT, "description": "time in which the figure changes by the estimate"}),
     Field("epochs", array_of(COUNT), lambda trend: [point.epoch for point in trend.points]),
     *(field._replace(source=f"slope.{field.source or field.name}") for field in ESTIMATE),
 )

@@ -191,7 +191,7 @@ def standing_text(schedule: Schedule, now: float, ended_at: int | None = None) -
     """
     closes, last = schedule.closes(schedule.epochs - 1), date_text(schedule.end - 1)
     if ended_at is not None and ended_at < schedule.end:
-        return f"Collected until it was ended on {date_text(ended_at)}; no more answers count"
+        return f"Collected until it was ended on {date_text(ended_at)}; later answers do not count"
     if ended_at is not None or now >= closes:
         final = f"ended on {date_text(ended_at)}" if ended_at else f"final on {date_text(closes)}"
         return f"Collected until {last}; {final}"

@@ -298,7 +298,7 @@ def _claim(connection: sqlite3.Connection, path: Path | None, beginning: Beginni
             return
         give(connection, scopes)
         names = ", ".join(names_of(scopes)[0])
-        record_event(connection, beginning.now, "consent", f"on, as the app has it, for {names}")
+        record_event(connection, beginning.now, "consent", f"on, as set by the app, for {names}")
         if path is not None:
             Mark.of(connection).write(path)
 

@@ -22,8 +22,8 @@ _COLUMNS: Final = (
 )
 _KEY_COLUMNS: Final = (Column("entry", "entry", "name"), Column("text", "keys"))
 _SENTENCES: Final = {
-    Level.ALERT: "Something is proven to be wrong: see the marks !!.",
-    Level.WARNING: "Nothing is proven to be wrong, but there are suspicions: see the marks ?.",
+    Level.ALERT: "Something is proven to be wrong: see the findings marked !!.",
+    Level.WARNING: "Nothing is proven to be wrong; for suspicions, see the findings marked ?.",
     Level.NOTE: "Nothing was found to be wrong",
 }
 _UNCHECKED: Final = {
@@ -116,7 +116,7 @@ def _facts(audit: Audit, now: float) -> Iterator[Fact]:
         grown = checkpoint.size - was
         text = f"had {was:,} entries"
         if audit.extends:
-            text += f"; it is the same, with {grown:,} more" if grown else "; it is the same"
+            text += f"; all are still there, with {grown:,} more" if grown else "; unchanged since"
         yield Fact("last visit", text, "last_visit", {"size": was, "extended": audit.extends})
     yield Fact("marks", _LEGEND)
 

@@ -171,7 +171,7 @@ FINDINGS: Final[Mapping[str, tuple[Level, str]]] = {
     ),
     "offline": (
         Level.NOTE,
-        "This is a copy in a directory: it was not compared with a collector's offers.",
+        "This is a copy in a directory: it was not compared with what a collector offers.",
     ),
 }
 """By code: the level of a finding, and its sentence."""

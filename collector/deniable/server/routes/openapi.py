@@ -60,7 +60,7 @@ _SCHEMAS: Final[dict[str, Json]] = {
         _alike(TEXT, "type", "title"),
         {"status": {"type": "integer"}},
         optional={"detail": TEXT},
-        description="RFC 9457; repeats no content of the request",
+        description="RFC 9457; never repeats the request's content",
     ),
     "UploadAnswer": _object(
         _alike(COUNT, "accepted", "duplicates"),
@@ -292,7 +292,9 @@ def _answers(route: Route, method: str) -> dict[str, Any]:
     for status, codes in sorted(by_status.items()):
         answers[str(status)] = _refusal(status, codes, bodiless=bodiless)
     if opened:
-        answers["400"]["description"] += ", or it does not open: RFC 9458, section 5.3"
+        answers["400"]["description"] += (
+            ", or the request cannot be decrypted (RFC 9458, section 5.3)"
+        )
         answers["400"]["content"] = {PROBLEM_JSON: {}}
     return answers
 
