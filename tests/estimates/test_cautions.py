@@ -23,9 +23,11 @@ from deniable.planning.specification import specified
 from deniable.presenting.cautions import CAUTIONS
 from deniable.presenting.fields import histogram_csv
 from deniable.presenting.rows import chosen_rows
+from tests.support.kinds import SURVEYS
 from tests.support.surveys import manifest
 
 COUNTS = (400, 300, 200, 150, 150)
+TEXTS = next(survey for survey in SURVEYS if survey.kind.texts)
 NUMBERS = manifest(
     categories=tuple(map(str, range(101))), specification=specified("levels", 101, "1")
 )
@@ -58,14 +60,18 @@ EXAMPLES: Mapping[str, Example] = {
     "recurring-devices": Example(manifest(), epochs=(0, 1)),
     "few-reports": Example(manifest(), (4, 3, 2, 1, 1)),
     "hidden-by-steps": Example(manifest(minimum_reports=100)),
+    "texts-of-fakes": Example(TEXTS, (2,) * TEXTS.mechanism.responses),
     "smoothed": Example(NUMBERS, tuple(even_counts(NUMBERS.mechanism, 3_000))),
     "unseen-fakes": PLAIN,
     "chance-alone": PLAIN,
 }
+OF_A_LIST = {"outside", "chosen-by-size", "texts-of-fakes"}
+"""Of the rows that are shown, and not of a share that somebody asks for."""
 COMPARED = {"different-surveys"}
 """Of two results or more only."""
 OF_ONE_HISTOGRAM = {
     *("outside", "chosen-by-size", "biased-view", "few-reports", "smoothed", "unseen-fakes"),
+    "texts-of-fakes",
 }
 
 
@@ -106,7 +112,7 @@ def test_a_caution_of_a_histogram_is_on_every_surface(code: str) -> None:
     if view is histogram.first_view:
         check(cautions, words(str(histogram)))
         check(cautions, words(histogram._repr_html_()))
-        if histogram.numeric is None and code not in {"outside", "chosen-by-size"}:
+        if histogram.numeric is None and code not in OF_A_LIST:
             share = histogram.share(histogram.categories[0])
             assert (code in {one.code for one in share.cautions}) or not caution.brief
             check(share.cautions, share.sentence, brief=True)

@@ -23,7 +23,7 @@ from deniable.presenting.pictures import histogram_dots, plot_differences
 from deniable.presenting.rows import chosen_rows
 from deniable.presenting.series import headline
 from tests.support.effort import some
-from tests.support.kinds import SURVEYS
+from tests.support.kinds import WITH_LIST as SURVEYS
 from tests.support.surveys import MANIFEST, manifest
 
 FRESH = [survey for survey in SURVEYS if not survey.repeat.epochs]

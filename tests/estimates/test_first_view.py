@@ -16,7 +16,8 @@ from deniable.presenting.rows import ShownRows, chosen_rows, shown_rows
 from deniable.reading import MOST_ROWS
 from deniable.simulation import SimulatedWords, randomise_many
 from tests.support.effort import some
-from tests.support.kinds import SURVEYS, WITH_SHARES
+from tests.support.kinds import WITH_LIST as SURVEYS
+from tests.support.kinds import WITH_SHARES
 from tests.support.processes import ROOT
 
 K, N = 1_000, 20_000

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache
+from hashlib import sha256
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -128,6 +129,8 @@ class ByProtocol:
         self.mechanism, self.kind, self.k = mechanism, mechanism["kind"], k
         if self.kind in {"subset", "affine", "difference-set"}:
             self.outside = outside(mechanism, k, epsilon, delta)
+        if self.kind == "strings":
+            self.value = ByProtocol({"kind": "randomised-response"}, mechanism["values"], epsilon)
         if self.kind == "randomised-response":
             self.lies = lies(k, epsilon, delta)
         if self.kind == "two-round":
@@ -155,6 +158,8 @@ class ByProtocol:
             return sum(part.responses for part in self.parts)
         if self.kind in {"joint", "two-round"}:
             return (self.whole if self.kind == "joint" else self.fresh).responses
+        if self.kind == "strings":
+            return self._hashes * int(self.mechanism["values"])
         if self.kind in {"matrix", "mean"}:
             return len(self.rows[0])
         return self.k if self.kind == "randomised-response" else numbers(self.mechanism, self.k)[2]
@@ -172,6 +177,8 @@ class ByProtocol:
             return self.fresh.response(self.kept(answer, next(words)), words)
         if self.kind == "randomised-response":
             return self.kept(answer, next(words))
+        if self.kind == "strings":
+            return self._of_a_text(answer, words)
         if self.kind in {"matrix", "mean"}:
             return self._of_a_row(answer, words)
         return self._of_a_design(answer, words)
@@ -191,6 +198,25 @@ class ByProtocol:
             own = answer // self.mechanism["widths"][number]
         before = sum(part.responses for part in self.parts[:number])
         return before + self.parts[number].response(own, words)
+
+    @property
+    def _hashes(self) -> int:
+        return len(self.mechanism["lengths"]) * int(self.mechanism["hashes"])
+
+    def _of_a_text(self, x: int, words: Iterator[int]) -> int:
+        text: list[int] = []
+        while x:  # the last number first: each is c + 1 from 1 to S + 1
+            own = x % (self.k + 1) or self.k + 1
+            text, x = [own - 1, *text], (x - own) // (self.k + 1)
+        bits = (self._hashes - 1).bit_length()
+        number = next(low for word in words if (low := word % 2**bits) < self._hashes)
+        level, m = number // self.mechanism["hashes"], self.mechanism["values"]
+        digest = sha256(bytes([level, *text[: self.mechanism["lengths"][level]]])).digest()
+        seed = sha256(b"deniable strings" + number.to_bytes(4, "big")).digest()
+        u, v = (int.from_bytes(digest[at : at + 4], "big") for at in (0, 4))
+        a, b, c = (int.from_bytes(seed[at : at + 8], "big") for at in (0, 8, 16))
+        value = m * (((a + u) % N * ((b + v) % N) + c) % N // 2**32) // 2**32
+        return int(number * m) + self.value.response(value, words)
 
     def _of_a_row(self, x: int, words: Iterator[int]) -> int:
         own = rows(self.mechanism, len(self.mechanism["weights"]))

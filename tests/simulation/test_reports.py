@@ -17,7 +17,7 @@ from deniable.planning.specification import specified
 from deniable.simulation import SimulatedReports, UnknownTruth, read_truth
 from deniable.simulation.beside_truth import figures, true_figures
 from tests.support.effort import THOROUGH, effort
-from tests.support.kinds import SURVEYS
+from tests.support.kinds import WITH_LIST as SURVEYS
 from tests.support.surveys import manifest
 
 every_kind = pytest.mark.parametrize(

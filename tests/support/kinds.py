@@ -105,6 +105,7 @@ EXAMPLES: dict[str, list[tuple[dict[str, Any], tuple[str, ...]]]] = {
             tuple(map(str, range(-4, 5))),
         ),
     ],
+    "strings": [({"lengths": (1,)}, tuple("ab"))],
 }
 """By kind: settings of a survey file, and categories. A key that all of them have must be given."""
 
@@ -121,5 +122,7 @@ def example_survey(name: str, settings: dict[str, Any], categories: tuple[str, .
 
 
 SURVEYS = [example_survey(kind, *one) for kind, examples in EXAMPLES.items() for one in examples]
-WITH_SHARES = [survey for survey in SURVEYS if survey.specification.kind != "mean"]
+WITH_LIST = [survey for survey in SURVEYS if not survey.kind.texts]
+"""Those whose answers are known before anybody reports."""
+WITH_SHARES = [survey for survey in WITH_LIST if survey.specification.kind != "mean"]
 """Those whose reports tell more than a mean."""

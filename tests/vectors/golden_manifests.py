@@ -89,6 +89,16 @@ MANIFESTS: dict[str, dict[str, object]] = {
         },
         delta="0.000001",
     ),
+    "texts by two lengths of prefixes": scene.manifest_fields(
+        categories=["a", "␣"],
+        mechanism={
+            "kind": "strings",
+            "lengths": [1, 2],
+            "hashes": 1_024,
+            "values": 2,
+            "least": 50,
+        },
+    ),
     "memoised": scene.manifest_fields(repeat={"kind": "memoised", "epochs": 5}),
     "memoised numbers": scene.manifest_fields(
         categories=["1", "2", "3", "4"],

@@ -54,6 +54,13 @@ LEVELS: list[tuple[int, list[int], list[list[object]]]] = [
 ]
 
 
+STRINGS: list[tuple[int, list[int], int, int]] = [
+    (2, [1], 1_024, 2),
+    (37, [2, 4, 8], 1_500, 8),
+    (255, [1, 64], 2_048, 56),
+]
+
+
 class Sampler:
     """A mechanism, and what words make of answers to it."""
 
@@ -125,6 +132,7 @@ def groups() -> list[dict[str, Any]]:
         *(one_question(questions) for questions in QUESTIONS),
         *(levels(*given) for given in LEVELS),
         joint(),
+        *(strings(*given) for given in STRINGS),
         *(dithered(*given) for given in MEANS[1:]),
     ]
 
@@ -271,6 +279,35 @@ def dithered(specification: dict[str, Any], categories: int) -> dict[str, Any]:
                     yield sampler.case(answer, [first, word], flag)
         if (1 << bits) > categories - 1:
             yield sampler.case(1, [LAST, categories - 1, 0, GRID // 3], "Rejected")
+
+    return sampler.group(tests())
+
+
+def strings(signs: int, lengths: list[int], hashes: int, values: int) -> dict[str, Any]:
+    """Return texts: words of names, the first and the last hash function, and a refused word."""
+    specification: dict[str, Any] = {
+        "kind": "strings",
+        "lengths": lengths,
+        "hashes": hashes,
+        "values": values,
+        "least": 50,
+    }
+    sampler = Sampler(specification, signs, "1")
+    drawn = len(lengths) * hashes
+    bits = (drawn - 1).bit_length()
+
+    def tests() -> Iterator[Case]:
+        for number, words in enumerate(named_words(str(specification))):
+            answer = int(seed(f"text {number}").hex()[:12], 16) >> 8 * number
+            yield sampler.case(answer, words, "Ordinary", what=f"words of name {number}")
+        # The first texts: the empty one, those of one sign, and some of two.
+        for answer in (0, 1, signs + 1, signs + 2, (signs + 1) ** 2):
+            for number in sorted({0, hashes - 1, hashes % drawn, drawn - 1}):
+                first = (LAST << bits & LAST) + number
+                yield sampler.case(answer, [first, GRID // 3], "Extreme")
+                yield sampler.case(answer, [number, LAST], "Extreme")
+        if (1 << bits) > drawn:
+            yield sampler.case(1, [LAST, drawn, 0, GRID // 3], "Rejected")
 
     return sampler.group(tests())
 

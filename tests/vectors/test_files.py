@@ -43,7 +43,7 @@ STANDING = {
     "enrolments": "5183d7cb0325736c",
     "gateway_keys": "c146eccb0075f334",
     "log_proofs": "a8a142683d5f7e46",
-    "manifests": "3295c7bfdf451c9e",
+    "manifests": "720e6a0c546357d6",
     "msgpack": "32390c11ae48c476",
     "offered_manifests": "d831a828777cb869",
     "report_keys": "afe3477bf8c26fae",

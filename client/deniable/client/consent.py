@@ -259,7 +259,8 @@ def _question(survey: Survey) -> list[object]:
         if survey.dimensions
         else sorted(survey.categories)
     )
-    return [survey.name, survey.question, answers, sorted(survey.mechanisms)]
+    texts = ["texts"] * survey.texts
+    return [survey.name, survey.question, answers, sorted(survey.mechanisms), *texts]
 
 
 def _bounds(survey: Survey, lifetime: int) -> tuple[int, ...]:

@@ -33,6 +33,7 @@ from deniable.mechanisms.answering import (
     check_dimensions,
     combined,
     sizes_of,
+    text_index,
 )
 from deniable.messages import (
     InvalidManifest,
@@ -44,7 +45,13 @@ from deniable.messages import (
     read_values,
     value_range,
 )
-from deniable.messages.texts import number_value, value_text
+from deniable.messages.texts import (
+    OTHER_SIGN,
+    alphabet_signs,
+    number_value,
+    text_signs,
+    value_text,
+)
 
 if TYPE_CHECKING:
     from deniable.messages.bundle import Bundle
@@ -133,6 +140,8 @@ class Survey:
             to certificates, which the issuer would see. By default any mode is accepted.
         dimensions: for several questions, a tuple of each one's name and answers; see
             ``Survey.several``, which creates the categories from them.
+        texts: whether the answer is any text, and the categories are the signs of its alphabet;
+            see ``Survey.strings``.
         bundle: the bundle that ``Survey.bundled`` read, whose manifests the client uses; None for a
             survey that was declared in code. ``dataclasses.replace(survey, bundle=None)`` is the
             same survey for a different collector, such as a test's.
@@ -157,6 +166,7 @@ class Survey:
     max_grace_seconds: int = field(default=90 * DAY, kw_only=True)
     max_kept_epochs: int = field(default=53, kw_only=True)
     dimensions: Dimensions = field(default=(), kw_only=True)
+    texts: bool = field(default=False, kw_only=True)
     enrolment: Literal["blind"] | None = field(default=None, kw_only=True)
     bundle: "Bundle | None" = field(default=None, repr=False, compare=False, kw_only=True)
 
@@ -241,6 +251,29 @@ class Survey:
         )
 
     @classmethod
+    def strings(
+        cls,
+        name: str,
+        question: str,
+        *,
+        max_epsilon: Number,
+        alphabet: str | Sequence[str] = "a-z0-9-",
+        mechanisms: Collection[str] = ("strings",),
+        **ceilings: Unpack[OtherCeilings],
+    ) -> "Survey":
+        """Declare a survey whose answer is any text: "Which search engine?", without a list.
+
+        A text is folded to lower case and cut; spaces become one ␣ each, and all signs outside the
+        alphabet the same sign. So any text is taken: whether to report never depends on it. The
+        alphabet is signs and ranges, or "text", with spaces and punctuation.
+        """
+        signs = alphabet_signs(alphabet) if isinstance(alphabet, str) else tuple(alphabet)
+        _check_names(ceilings, "{} cannot be set for texts")
+        return cls(
+            name, question, signs, max_epsilon, texts=True, mechanisms=mechanisms, **ceilings
+        )
+
+    @classmethod
     def bundled(cls, file: bytes | str | PathLike[str], **ceilings: Unpack[Ceilings]) -> "Survey":
         """Declare the survey in a file that ``deniable survey export`` wrote, or in its bytes.
 
@@ -263,6 +296,8 @@ class Survey:
         """Return the survey of a bundle's declaration."""
         if "low" in declaration:
             return cls.numeric(**declaration)
+        if "alphabet" in declaration:
+            return cls.strings(**declaration)
         return cls.several(**declaration) if "dimensions" in declaration else cls(**declaration)
 
     @property
@@ -298,6 +333,7 @@ class Survey:
             *map(str, (self.total_ceiling, self.min_epoch_seconds, self.max_epoch_seconds)),
             *map(str, (self.max_grace_seconds, self.max_kept_epochs)),
             *(part for row in self.dimensions for part in ("dimension", *row)),
+            *(("texts",) if self.texts else ()),
             *sorted(self.mechanisms),
             *sorted(self.pinned_ids or ()),
             *(("enrolment", self.enrolment) if self.enrolment else ()),
@@ -327,6 +363,8 @@ class Survey:
         """
         if self.dimensions:
             return self._combination(answer)
+        if self.texts:
+            return text_index(self._signs(answer), len(self.categories))
         if places := _places(answer, self.categories):
             return places[0]
         raise UndeclaredAnswer(
@@ -337,10 +375,18 @@ class Survey:
 
     def text_of(self, answer: Answer) -> str:
         """Return the answer's text, for tests; for several questions, ``free + dark``."""
+        if self.texts:
+            return "".join((OTHER_SIGN, *self.categories)[sign] for sign in self._signs(answer))
         index = self.index_of(answer)
         if not self.dimensions:
             return self.categories[index]
         return CombinationLabels(self.dimensions)[index]
+
+    def _signs(self, answer: Answer) -> list[int]:
+        text = answer.value if isinstance(answer, Enum) else answer
+        if not isinstance(text, str):
+            raise UndeclaredAnswer(f"the answer to {self.name!r} is not a text")
+        return text_signs(text, "".join(self.categories))
 
     def _combination(self, answer: Answer) -> int:
         names = [name for name, *_ in self.dimensions]

@@ -1,9 +1,12 @@
 """The demonstration: a whole survey on real data, with the real client and collector."""
 
 import json
+import multiprocessing
+import os
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
@@ -12,9 +15,8 @@ import click
 
 from deniable.cli.collector_commands import made_collector, running_collector
 from deniable.cli.demo_data import DemoSurvey
-from deniable.cli.demo_fleet import report_all
 from deniable.cli.screen import console, progress, show
-from deniable.client import HttpTransport, NotRecorded
+from deniable.client import IN_MEMORY, Client, ClientSettings, HttpTransport, NotRecorded, Survey
 from deniable.directory import Config, default_key_file, with_store
 from deniable.documents import Column, Document, Table, upper_text
 from deniable.documents.terminal import BARS, bar
@@ -35,6 +37,9 @@ _MOST_ROWS: Final = 20
 _FREQUENT: Final = 10
 """The most rows of a table with too many answers to show."""
 _BARS: Final = tuple(Column(key, "", "name") for key in ("answer", "figure", "bar"))
+
+_DEVICES_A_TASK = 50
+_FLUSH_SECONDS = 60.0
 
 
 def demo_document(
@@ -173,3 +178,44 @@ def _read_histogram(origin: str, name: str) -> Any:
     if answer.status != 200:
         raise click.ClickException(f"the collector gave no histogram (HTTP {answer.status})")
     return json.loads(answer.body)
+
+
+def report_all(
+    collector: str, authority: bytes, survey: Survey, answers: Sequence[str]
+) -> Iterator[int]:
+    """Let one device per answer participate; yield the number of newly finished ones.
+
+    It uses one process per core; one error ends them all.
+
+    Raises:
+        NotRecorded: if a device could not report.
+        RuntimeError: if a report was not delivered.
+    """
+    parts = [answers[at : at + _DEVICES_A_TASK] for at in range(0, len(answers), _DEVICES_A_TASK)]
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(os.cpu_count(), mp_context=context) as pool:
+        tasks = [pool.submit(_report, collector, authority, survey, part) for part in parts]
+        try:
+            for task in as_completed(tasks):
+                yield task.result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _report(collector: str, authority: bytes, survey: Survey, answers: Sequence[str]) -> int:
+    for answer in answers:
+        with Client(
+            collector,
+            authority=authority,
+            surveys=[survey],
+            state=IN_MEMORY,
+            consent="on",
+            settings=ClientSettings(first_epoch="now"),  # each device sends one report
+            lifetime_epsilon=survey.max_epsilon,
+            background=False,
+        ) as device:
+            device.refresh()
+            device.report(survey.name, answer, strict=True)
+            if device.flush(_FLUSH_SECONDS).delivered != 1:
+                raise RuntimeError("a report was not delivered")
+    return len(answers)

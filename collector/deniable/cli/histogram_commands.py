@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -48,6 +49,12 @@ if TYPE_CHECKING:
     help="Number of the largest answers to show, with intervals that hold for all at once.  "
     f"[default: {MOST_ROWS}]",
 )
+@click.option(
+    "--candidates",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Texts to look for, one a line, where answers are texts.  [default: those that stand out]",
+)
 @survey_argument
 @epoch_option("newest with data")
 @level_option
@@ -58,6 +65,7 @@ def hist(
     level: float,
     view: str | None,
     top: int | None,
+    candidates: Path | None,
     form: Form,
 ) -> None:
     """Show the debiased histogram of NAME, with intervals.
@@ -73,7 +81,9 @@ def hist(
     chosen = View(view or VIEWS[0])
     if chosen is not View.UNBIASED and survey.manifest.values is not None:
         raise ValueError("only the unbiased view exists for a numeric survey")
-    histogram = survey.histogram(asked_epochs(survey.manifest, epoch), level=level)
+    listed = None if candidates is None else candidates.read_text("utf-8-sig").splitlines()
+    epochs = asked_epochs(survey.manifest, epoch)
+    histogram = survey.histogram(epochs, level=level, candidates=listed)
     show_figures(
         form,
         partial(histogram.to_dict, chosen),

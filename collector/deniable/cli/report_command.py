@@ -162,6 +162,7 @@ def _choose(
             manifest.all_answers,
             options.max_epsilon,
             dimensions=manifest.dimensions,
+            texts=manifest.kind.texts,
             # The person at the shell reads the terms, and decides about epochs and mechanism.
             min_epoch_seconds=manifest.schedule.epoch_seconds,
             max_kept_epsilon=options.max_epsilon,
@@ -253,6 +254,8 @@ def _show_terms(manifest: Manifest, collector: str) -> None:
 def _ask(manifest: Manifest) -> Answer:
     if manifest.values is not None:
         return _ask_number(manifest.categories)
+    if manifest.kind.texts:
+        return input("\nYour answer: ")
     if not manifest.dimensions:
         return _ask_category(manifest.categories)
     answers = {}

@@ -245,6 +245,8 @@ def asked_answers(text: str, manifest: Manifest) -> "list[str] | dict[str, list[
     Raises:
         click.ClickException: for an unknown answer.
     """
+    if manifest.kind.texts:
+        return [answer.strip() for answer in text.split(",")]
     try:
         for question, *answers in manifest.dimensions:
             if text.startswith(f"{question}: "):

@@ -194,6 +194,8 @@ def declared_in_python(declaration: Declaration) -> str:
         called = "Survey.numeric("
     elif "dimensions" in declaration:
         called = "Survey.several("
+    if "alphabet" in declaration:
+        called = "Survey.strings("
     lines = [f"    {key}={_in_python(value)}," for key, value in declaration.items()]
     return "\n".join([called, *lines, ")"])
 

@@ -3,10 +3,21 @@
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Final
 
 from deniable.estimates.binomial import check_level, normal_quantile, support_moments
-from deniable.mechanisms import Mechanism, OneQuestion, TwoValuedMechanism
+from deniable.mechanisms import Mechanism, OneQuestion, Strings, TwoValuedMechanism
 from deniable.mechanisms.block_design import BlockMechanism
+
+SURELY: Final = 1.35
+"""Texts of so many times the least share that stands out are found four times of five."""
+FALSE_ALARM: Final = 0.05
+"""The chance that any text that nobody has is found is at most this."""
+MOST_CANDIDATES: Final = 1 << 20
+"""The most prefixes of a level that are tested where nobody lists texts."""
+
+_EXTENDED: Final = 20
+"""So many prefixes are extended at a level, as a rule."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +130,9 @@ def share_variance(mechanism: Mechanism, largest_share: float | None = None) -> 
     chances = _chances(mechanism)
     if chances is not None:
         own, other, _ = support_moments(*chances)
-        return worst_variance(float(own), float(other), largest_share)
+        # Of texts, reports about shorter prefixes say nothing of a text's share.
+        levels = len(mechanism.lengths) if isinstance(mechanism, Strings) else 1
+        return levels * worst_variance(float(own), float(other), largest_share)
     from deniable.estimates.decoders import decoder_of  # needs numpy: most surveys do without it
 
     decoder = decoder_of(mechanism)
@@ -135,6 +148,8 @@ def _chances(mechanism: Mechanism) -> tuple[Fraction, Fraction] | None:
     """
     if isinstance(mechanism, TwoValuedMechanism):
         return mechanism.privacy.truth, mechanism.privacy.lie
+    if isinstance(mechanism, Strings):  # another text is supported so, on average over the hashes
+        return mechanism.hit, Fraction(1, mechanism.value.categories)
     if isinstance(mechanism, BlockMechanism):
         return mechanism.hit, mechanism.miss
     return None
@@ -159,3 +174,64 @@ def check_points(half_width: float) -> None:
         raise ValueError(
             "the margin of error must be in (0, 1), such as 0.05 for ± 5 percentage points"
         )
+
+
+def least_standing(reports: int, rate: float, alpha: float) -> int:
+    """Return the least count that a binomial reaches with less than a chance; one more, if none."""
+    from scipy import special
+
+    low, high = 0, reports + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        if special.betainc(middle, reports - middle + 1, rate) < alpha:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def least_share(
+    reports: int, rate: float, alpha: float, chances: tuple[float, float, int], rest: float = 1.0
+) -> tuple[float, float]:
+    """Return the least share that stands of so many reports, and the weight of each.
+
+    A report supports a text that does not stand at this rate, and by ``chances`` p and q, of H hash
+    functions. Texts too rare to be found, of shares r in all and each up to t, collide with it, and
+    add the variance kappa^2 r t q (1 - q)/H at most to the q (1 - q)/n of its support's rate: as if
+    there were so many fewer reports.
+    """
+    hit, miss, hashes = chances
+    kappa, share, weight = hit - miss, 1.0, 1.0
+    for _ in range(3):
+        n = max(1, int(reports * weight))
+        share = (least_standing(n, rate, alpha) / n - miss) / kappa
+        squares = min(share, 1.0) * min(max(rest, 0.0), 1.0)
+        weight = 1 / (1 + kappa**2 * squares * reports / hashes)
+    return share, weight
+
+
+def reports_to_find(mechanism: Strings, share: float, least: int) -> int:
+    """Return about how many reports find a text of such a share, four times of five.
+
+    Of a single length, in a list of a million texts.
+    """
+    p, q, levels = float(mechanism.value.truth), 1 / mechanism.value.categories, mechanism.lengths
+    steps = [longer - length for length, longer in zip((0, *levels), levels, strict=False)]
+    most = max(
+        (mechanism.signs + 1) ** step * (_EXTENDED if at else 1) for at, step in enumerate(steps)
+    )
+    alpha = FALSE_ALARM / 2 / len(levels) / min(most, MOST_CANDIDATES)
+
+    def finds(reports: int) -> bool:
+        own = reports // len(levels)
+        floor = q + (p - q) * min(1.0, least / reports)
+        return least_share(own, floor, alpha, (p, q, mechanism.hashes))[0] <= share / SURELY
+
+    high = 2 * len(levels)
+    while not finds(high):
+        high *= 2
+    low = high // 2
+    while high - low > high // 1000 + 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if finds(middle) else (middle, high)
+    return high

@@ -159,6 +159,14 @@ def compare(
         share = row(label, histogram.share(answers, given=given), before)
         return Comparison(histogram, against, (share,))
     assert against is not None
+    if histogram.texts is not None and against.texts is not None:
+        histogram, against = (
+            side.again(side.level, texts=own.beside(others))
+            for side, own, others in (
+                (histogram, histogram.texts, against.texts),
+                (against, against.texts, histogram.texts),
+            )
+        )
     if quantile is not None:
         return _of_quantiles(histogram, against, quantile)
     if histogram.values is not None:

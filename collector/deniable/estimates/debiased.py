@@ -16,6 +16,7 @@ from deniable.estimates.binomial import IntervalMethod
 from deniable.estimates.decoders import Floats, Model
 from deniable.estimates.decoders.decoder import MEAN_ALONE
 from deniable.estimates.forms import Sample
+from deniable.estimates.found_texts import FoundTexts
 from deniable.estimates.frequencies import (
     Intervals,
     View,
@@ -86,6 +87,7 @@ class DebiasedCounts:
         groups: for each epoch its reports, and the least number that figures distinguish; empty for
             counts without a survey.
         sequence: the survey's number among those of its name.
+        texts: what was found, if answers are texts; then the reports are those about one length.
         sample: the reports, from which everything is computed.
     """
 
@@ -129,6 +131,7 @@ class DebiasedCounts:
     blind: bool = False
     relayed: bool = False
     sequence: int = field(default=0, repr=False)
+    texts: FoundTexts | None = field(default=None, repr=False)
     sample: Sample = field(repr=False, kw_only=True)
 
     @property

@@ -1,6 +1,6 @@
 """The debiased histogram: the data for analysts, and its queries."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -21,9 +21,10 @@ from deniable.estimates.curve import (
     quantiles,
 )
 from deniable.estimates.debiased import DebiasedCounts, Standing, debiased_fields
-from deniable.estimates.decoders import Counts, Floats, Model, decoder_of
+from deniable.estimates.decoders import Counts, Floats, Model, checked_tally, decoder_of
 from deniable.estimates.estimate import Estimate, query_of, share_within
 from deniable.estimates.forms import Form, Sample, Unit
+from deniable.estimates.found_texts import FoundTexts
 from deniable.estimates.frequencies import View, viewed
 from deniable.estimates.means import margins, mean_of
 from deniable.estimates.results import Tabular, Values, presented
@@ -46,7 +47,7 @@ class Histogram(DebiasedCounts, Tabular):
     The fields are those of :class:`deniable.estimates.debiased.DebiasedCounts`.
     """
 
-    again: Callable[[float], "Histogram"] = field(repr=False, kw_only=True)
+    again: Callable[..., "Histogram"] = field(repr=False, kw_only=True)
 
     @classmethod
     def of_counts(
@@ -89,6 +90,15 @@ class Histogram(DebiasedCounts, Tabular):
             **debiased_fields(mechanism, sample, names, level, model, labels),
         )
 
+    def listing(self, *names: str) -> "Histogram":
+        """Return the same with further texts, of a survey whose answers are texts.
+
+        Their intervals are as wide as those of all that were tested; ``share`` has one of its own.
+        """
+        if self.texts is None:
+            raise ValueError("the answers of this survey are known")
+        return self.again(self.level, texts=self.texts.listing(names))
+
     def at(self, level: float) -> "Histogram":
         """Return the same with intervals at another level."""
         return self.again(level)
@@ -103,6 +113,14 @@ class Histogram(DebiasedCounts, Tabular):
             ValueError: for an unknown answer, or one named twice; or if the answers are not
                 reported together, or none of them is among the others.
         """
+        if self.texts is not None and not isinstance(answers, Mapping | Range):
+            names = [answers] if isinstance(answers, str) else [*answers]
+            answers = [
+                name if name in self.categories else self.texts.label(self.texts.named(name))
+                for name in names
+            ]
+            if not {*answers} <= {*self.categories}:
+                return self.listing(*answers).share(answers, given=given)
         weights, label = self.weights(answers)
         if given is None:
             return self.query(weights, label=label, unit=Unit.SHARE)
@@ -129,6 +147,11 @@ class Histogram(DebiasedCounts, Tabular):
         """Return whether an answer, or several together, is ahead of another, and by how much."""
         from deniable.estimates.questions import Beside
 
+        if self.texts is not None:  # both of the same list
+            names = [one, other]
+            listed = self.listing(*(name for name in names if isinstance(name, str)))
+            if listed.categories != self.categories:
+                return listed.ahead(one, other)
         shares = self.share(one), self.share(other)
         if shares[0].label == shares[1].label:
             raise ValueError("an answer cannot be compared with itself: name two answers")
@@ -330,11 +353,14 @@ def estimate_histogram(
     groups: Sequence[Group] = (),
     *,
     relayed: bool = False,
+    texts: FoundTexts | Iterable[str] | None = None,
 ) -> Histogram:
     """Debias the counts of one survey and epoch; or of several epochs, added up.
 
     Then each epoch is weighted by its reports, and errors allow for devices that are in all of
     them.
+
+    Of a survey of texts the categories are those that are found; with ``texts``, those of a list.
 
     Raises:
         ValueError: also for epochs in which devices may keep their responses.
@@ -350,13 +376,19 @@ def estimate_histogram(
             "devices keep their responses over several of these epochs, so their noise does not "
             "average out: choose one epoch of each such range"
         )
-    decoder = decoder_of(manifest.mechanism)
+    mechanism: Mechanism = manifest.mechanism
+    tally = checked_tally(counts, mechanism.responses, len(epochs))
+    whole, categories, labels = tally, manifest.categories, manifest.responses
+    if manifest.kind.texts:
+        texts = texts if isinstance(texts, FoundTexts) else FoundTexts.of(manifest, tally, texts)
+        mechanism, whole, tally = texts.listed, tally, texts.tally(tally)
+        categories = labels = texts.labels
     sample = Sample(
-        manifest.mechanism,
-        decoder.tally(counts, len(epochs)),
+        mechanism,
+        tally,
         manifest.survey_id.hex(),
         manifest.name,
-        manifest.categories,
+        categories,
         epochs,
         kept,
         manifest.schedule.start,
@@ -366,9 +398,12 @@ def estimate_histogram(
         distrusted,
         manifest.minimum_reports,
     )
-    labels = manifest.responses
-    if type(labels) is not tuple or labels == manifest.categories:
+    if type(labels) is not tuple or labels == categories:
         labels = ()
+    rows = 0
+    if isinstance(texts, FoundTexts):  # found among so many, so that intervals hold for them all
+        rows = max(0, texts.stage.tested - len(texts.texts))
+    together = len(sample.decoder.parts) == 1
     questions = margins(manifest, sample.tally, level, model) if manifest.dimensions else ()
     return Histogram(
         survey=manifest.name,
@@ -387,24 +422,26 @@ def estimate_histogram(
         margins=questions,
         dimensions=manifest.dimensions,
         ordered=manifest.ordered,
-        groups=tuple(groups) or (smallest_group(manifest, sample.tally.n),) * len(epochs),
+        groups=tuple(groups) or (smallest_group(manifest, whole.n),) * len(epochs),
         blind=manifest.enrolment.mode == "blind",
         relayed=relayed,
         sequence=manifest.sequence,
+        texts=texts if isinstance(texts, FoundTexts) else None,
         again=partial(
             estimate_histogram,
             manifest,
             epochs,
-            sample.tally,
+            whole,
             model=model,
             distrusted=distrusted,
             standing=standing,
             groups=groups,
             relayed=relayed,
+            texts=texts,
         ),
         **debiased_fields(
-            *(manifest.mechanism, sample, manifest.categories, level, model, labels),
+            *(mechanism, sample, categories, level, model, labels),
             manifest.values,
-            sum(len(one.answers) for one in questions) if len(decoder.parts) == 1 else 0,
+            rows or (sum(len(one.answers) for one in questions) if together else 0),
         ),
     )

@@ -116,6 +116,8 @@ class FakeCollector(LoopbackDouble):
             kind = kind or "one-question"
             keys["dimensions"] = survey.dimensions
             categories = KINDS[kind].labels(survey.dimensions)
+        if survey.texts:
+            kind, keys = kind or "strings", {"lengths": (2, 4, 6, 8, 10, 12), **keys}
         with self._changed:
             before = self._authority.published.get(survey.name, [])
             begin, first = start, 0

@@ -8,11 +8,12 @@ from typing import Final
 from deniable import estimates
 from deniable.documents import Fact
 from deniable.estimates.accuracy import Accuracy, checked_largest_share, reports_for_half_width
-from deniable.mechanisms import MAX_CATEGORIES, RandomisedResponse, SurveyMechanism
+from deniable.mechanisms import MAX_CATEGORIES, RandomisedResponse, Strings, SurveyMechanism
 from deniable.mechanisms.answering import Dimensions, combinations_of, separated, sizes_of
 from deniable.messages import Manifest
 from deniable.planning.plans import best_specification, shares_text, tells_distribution
 from deniable.planning.specification import AUTO, LEVELS, specified
+from deniable.planning.words import found_fact
 from deniable.presenting.revealed import revealed_at_worst
 
 _POINTS: Final = 0.05
@@ -30,6 +31,9 @@ def accuracy_facts(manifest: Manifest, largest_share: float | None = None) -> It
     yield Fact("figures", revealed_at_worst(manifest))
     if tells_distribution(manifest):
         yield from _distribution(manifest)
+        return
+    if isinstance(manifest.mechanism, Strings):
+        yield found_fact(manifest.mechanism, manifest.specification.parameters["least"])
         return
     if manifest.values is not None:
         half = (manifest.values[-1] - manifest.values[0]) / 50

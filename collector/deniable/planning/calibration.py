@@ -15,6 +15,8 @@ from deniable.mechanisms import (
     InvalidParameter,
     InvalidPrivacyParameter,
     Parameters,
+    exact_epsilon,
+    odds_floor,
 )
 from deniable.mechanisms.affine import MAX_ORDER, is_prime
 from deniable.mechanisms.answering import RANDOMISED_RESPONSE, Dimensions, check_dimensions
@@ -22,6 +24,7 @@ from deniable.mechanisms.block_design import MAX_RESPONSES
 from deniable.mechanisms.kind import as_tuples, at_fault
 from deniable.mechanisms.levels import check_size
 from deniable.mechanisms.mean import MAX_RESPONSES as MAX_OF_MEAN
+from deniable.mechanisms.strings import LEAST_HASHES
 from deniable.mechanisms.two_round import SINGLE, check_fresh, check_kept
 from deniable.messages import (
     FRESH,
@@ -30,6 +33,11 @@ from deniable.messages import (
     Repeat,
     Specification,
 )
+
+LEAST: Final = 50
+"""More devices than that must have a text that is found, by default."""
+_HASHES: Final = 2048
+"""More hash functions of a length would take as much more time to read."""
 
 Settings = Mapping[str, Any]
 """An operator's settings, by the key of a survey file; lists as tuples."""
@@ -191,6 +199,23 @@ def _levels(settings: Settings, categories: int, _epsilon: str) -> Parameters:
     return parameters
 
 
+def _strings(settings: Settings, _categories: int, epsilon: str) -> Parameters:
+    lengths, least = setting(settings, "lengths"), settings.get("least", LEAST)
+    levels = len(lengths) if type(lengths) is tuple and lengths else 1
+    # n Var of a text's share is q (1 - q)/(p - q)^2, least at m = e^epsilon + 1.
+    with at_fault("epsilon", InvalidPrivacyParameter):
+        odds = float(odds_floor(exact_epsilon(epsilon)))
+    most = MAX_RESPONSES // levels
+    values = max(2, min(round(odds) + 1, most // LEAST_HASHES))
+    hashes = min(_HASHES, most // values)
+    parameters = {"lengths": lengths, "hashes": hashes, "values": values, "least": least}
+    with at_fault("lengths"):
+        KINDS["strings"].check(parameters | {"least": 1})
+    with at_fault("least"):
+        KINDS["strings"].check(parameters)
+    return parameters
+
+
 CALIBRATIONS: Final[dict[str, Callable[[Settings, int, str], Parameters]]] = {
     "randomised-response": lambda *_: {},
     "two-round": _two_round,
@@ -202,5 +227,6 @@ CALIBRATIONS: Final[dict[str, Callable[[Settings, int, str], Parameters]]] = {
     "one-question": _one_question,
     "joint": _joint,
     "levels": _levels,
+    "strings": _strings,
 }
 """By kind: its parameters from settings, the number of categories and an epsilon."""

@@ -21,6 +21,7 @@ from deniable.documents import Column, Document, Fact, Table, upper_text
 from deniable.mechanisms import (
     InvalidPrivacyParameter,
     RandomisedResponse,
+    Strings,
     exact_epsilon,
     exact_number,
     odds_text,
@@ -40,6 +41,7 @@ from deniable.planning.plans import (
 from deniable.planning.specification import SUFFICIENT, most_responses, sufficient_kept
 from deniable.planning.words import (
     MOST_EPSILON,
+    found_fact,
     largest_share_text,
     promise_text,
     strength_fact,
@@ -199,6 +201,8 @@ def plan_document(made: Plan, drafts: Drafts, lifetime: int, reports: int | None
             yearly = plan(drafts(f"{year.epsilon:f}"), made.accuracy, made.largest_share)
             needed = yearly.reports(yearly.ways[0])
     facts += _budget(manifest, year, needed)
+    if isinstance(manifest.mechanism, Strings):
+        facts.append(found_fact(manifest.mechanism, manifest.specification.parameters["least"]))
     if choice := choice_of(manifest, made.largest_share):
         facts.append(Fact("users", users_text(choice), "cost", choice.cost))
     least = made.reports(made.ways[0])

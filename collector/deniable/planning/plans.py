@@ -96,10 +96,11 @@ def ways_to_ask(manifest: Manifest, largest_share: float | None = None) -> Itera
     shares, best = shares_text(manifest, largest_share), None
     if manifest.kind.name == "joint" and largest_share is None:
         shares = TOGETHER
-    if has_shares(manifest):
+    if has_shares(manifest) and not manifest.kind.texts:
         best = best_specification(manifest, largest_share=largest_share)
     yield way("as in the file", own)
-    if own != (plain := _plain(manifest)):
+    plain = own if manifest.kind.texts else _plain(manifest)
+    if own != plain:
         yield way("by randomised response", plain)
     if best is not None and best not in {own, plain}:
         yield way(f"with the best for {shares}", best)
@@ -124,6 +125,10 @@ def best_specification(
 ) -> Specification:
     """Return the best specification for shares up to a limit; of several questions, by kind."""
     epsilon, delta, repeat = epsilon or manifest.epsilon, manifest.delta, manifest.repeat
+    if manifest.kind.texts:
+        parameters = manifest.specification.parameters
+        settings = {key: parameters[key] for key in ("lengths", "least")}
+        return calibrated(manifest.kind.name, len(manifest.categories), epsilon, settings)
     if not manifest.dimensions:
         kind, kept = LEVELS if tells_distribution(manifest) else AUTO, None
         if manifest.kind.first_round_kept:
@@ -221,6 +226,8 @@ class Figure:
         name = "each share"
         if tells_distribution(manifest):
             name = "the share of all answers up to any one"
+        if manifest.kind.texts:
+            name = "the share of each text that is found"
         if manifest.dimensions:
             part = "combination" if manifest.kind.name == "joint" else "answer to each question"
             name = f"the share of each {part}"

@@ -8,7 +8,8 @@ from typing import ClassVar, Final
 
 from deniable.budget import NANO, format_nano, pure_cost
 from deniable.documents import Fact
-from deniable.mechanisms import KINDS, Parameters, exact_epsilon
+from deniable.estimates.accuracy import reports_to_find
+from deniable.mechanisms import KINDS, Parameters, Strings, exact_epsilon
 from deniable.mechanisms.answering import Answering, answering_kind, answering_parameters
 from deniable.mechanisms.block_design import DesignKind
 from deniable.mechanisms.exact import is_vast
@@ -179,6 +180,28 @@ class _Levels(KindWords):
         return f"one of {len(widths) + 1} levels, {groups}single answers: with {kinds}"
 
 
+class _Strings(KindWords):
+    summary = "for texts that nobody listed"
+    keys: ClassVar = {
+        "alphabet": "of a strings survey, instead of categories: the signs of its texts, such as "
+        '"a-z0-9-", or "text", with spaces and punctuation; all others become one',
+        "lengths": "how many signs of a text a report may be about, such as [2, 4, 6, 8, 10, 12]; "
+        "the last cuts texts; a single one, such as [12], if you will have a list of texts",
+        "least": "number of devices; a text is shown only if more have it; default: 50",
+    }
+    wanted = ("alphabet", "lengths")
+
+    def described(self, parameters: Parameters) -> dict[str, str]:
+        return {"lengths": ", ".join(map(str, parameters["lengths"]))}
+
+    def terms(self, parameters: Parameters, categories: int) -> str:
+        lengths, hashes, values, least = parameters.values()
+        return (
+            f"the first {' or '.join(map(str, lengths))} signs of a text, by one of {hashes:,} "
+            f"hashes to {values} values; texts of more than {least:,} devices are shown"
+        )
+
+
 KIND_WORDS: Final[dict[str, KindWords]] = {
     "randomised-response": _RandomisedResponse(),
     "two-round": _TwoRound(),
@@ -190,6 +213,7 @@ KIND_WORDS: Final[dict[str, KindWords]] = {
     "one-question": _OneQuestion(),
     "joint": _Joint(),
     "levels": _Levels(),
+    "strings": _Strings(),
 }
 """The words of every kind, by its name, in the order of :data:`deniable.mechanisms.KINDS`."""
 
@@ -235,6 +259,16 @@ def largest_share_text(largest_share: float) -> str:
     return "any share" if largest_share == 1 else f"shares up to {100 * largest_share:.3g} %"
 
 
+def found_fact(mechanism: Strings, least: int) -> Fact:
+    """Return the reports that it takes to find texts that nobody listed, of some shares."""
+    from deniable.presenting.cautions import reports_text  # needs numpy
+
+    needed = ((reports_to_find(mechanism, share, least), share) for share in _SHARES)
+    parts = (f"of {share:.0%} of devices {reports_text(count)}" for count, share in needed)
+    return Fact("found", f"to find most texts takes, {'; '.join(parts)}")
+
+
+_SHARES: Final = (0.1, 0.03, 0.01)
 MOST_EPSILON: Final = 8
 """Beyond this, odds of 3,000 to 1, a report is hardly deniable."""
 

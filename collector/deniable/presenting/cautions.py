@@ -297,6 +297,16 @@ def _few_numbers(histogram: Histogram) -> str:
     return " ".join(texts)
 
 
+def _texts_of_fakes(figures: DisplayedFigures) -> str:
+    texts = None if figures.histogram is None else figures.histogram.texts
+    if texts is None:
+        return ""
+    return (
+        f"About {texts.fakes:,} fake reports put any text here: these are words of whoever sent "
+        "reports, and not yours."
+    )
+
+
 def _hidden_by_steps(figures: DisplayedFigures) -> str:
     step = max((sample.step for sample in figures.samples), default=1)
     if step <= 1:
@@ -347,6 +357,7 @@ CAUTIONS: Final[tuple[Rule[DisplayedFigures], ...]] = (
     Rule("fakes-decide", Level.WARNING, lambda it: _fakes(it) if it.fakes_decide else ""),
     Rule("outside", Level.WARNING, _outside),
     Rule("shared-noise", Level.WARNING, _shared_noise),
+    Rule("texts-of-fakes", Level.WARNING, _texts_of_fakes),
     Rule("distrusted-issuers", Level.WARNING, _distrusted),
     Rule("chosen-by-size", Level.WARNING, _chosen_by_size),
     Rule("biased-view", Level.WARNING, _biased_view),

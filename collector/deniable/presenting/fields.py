@@ -146,6 +146,24 @@ def numeric_map(summary: object) -> Json:
     return plain(summary, _NUMERIC)
 
 
+_STAGE: Final = (
+    Field("length", {**COUNT, "description": "of the prefixes, in signs"}),
+    Field("reports", COUNT),
+    Field("tested", COUNT),
+    Field("standing", {**COUNT, "description": "those that stand out"}, lambda one: len(one.texts)),
+    Field("rarest", or_null(NUMBER, description="least share that stands out")),
+)
+_TEXTS: Final = (
+    Field("reports", {**COUNT, "description": "those about all lengths"}),
+    Field("least", {**COUNT, "description": "more devices have each text that is shown"}),
+    Field("rarest", or_null(NUMBER, description="least share of a text that can stand out")),
+    Field("fakes", {**COUNT, "description": "about so many put any text among these"}),
+    Field("whole", {**BOOLEAN, "description": "whether categories are texts, not prefixes"}),
+    Field("of_list", {**BOOLEAN, "description": "whether a list was tested"}),
+    Field("stages", array_of(object_of(*_STAGE)), lambda t: [plain(s, _STAGE) for s in t.stages]),
+)
+
+
 _OF_SEVERAL: Final = "each question's shares, if a survey has several"
 _SEEN: Final = "those that were seen, if responses are not categories"
 _HISTOGRAM: Final = (
@@ -192,6 +210,12 @@ _HISTOGRAM: Final = (
         "margins",
         array_of(object_of(*_MARGIN), description=_OF_SEVERAL),
         lambda h: [plain(margin, _MARGIN) for margin in h.margins] or None,
+        optional=True,
+    ),
+    Field(
+        "texts",
+        {**object_of(*_TEXTS), "description": "what was found, if answers are texts"},
+        lambda h: h.texts and plain(h.texts, _TEXTS),
         optional=True,
     ),
     Field("view", one_of(*_VIEWS), lambda _: None, optional=True),

@@ -6,15 +6,26 @@ from functools import cache
 from html import escape
 from typing import Any, Final
 
-from deniable.documents import Column, ColumnKind, Document, Table, with_cautions
+from deniable.documents import (
+    Column,
+    ColumnKind,
+    Document,
+    Table,
+    bound_text,
+    level_text,
+    with_cautions,
+)
 from deniable.documents.programs import Json
 from deniable.documents.terminal import document_text
+from deniable.estimates.accuracy import FALSE_ALARM, SURELY
 from deniable.estimates.answers import listed
 from deniable.estimates.curve import Distribution
+from deniable.estimates.found_texts import OTHER_TEXTS, FoundTexts
 from deniable.estimates.frequencies import View
 from deniable.estimates.histogram import Histogram
 from deniable.estimates.numeric import bin_ends
 from deniable.estimates.results import presents
+from deniable.messages.texts import OTHER_SIGN
 from deniable.presenting.cautions import histogram_cautions
 from deniable.presenting.estimate import (
     WITHHELD,
@@ -118,11 +129,14 @@ def rows_document(
 
 def histogram_sentence(histogram: Histogram) -> str:
     """Return the largest share, by an interval that holds for all; otherwise the mean."""
+    if histogram.texts is not None and not histogram.texts.texts:
+        return _none_found(histogram.texts)
     if (numeric := histogram.numeric) is not None:
         return "" if numeric.too_wide(numeric.mean) else estimate_sentence(histogram.mean())
     if not histogram.n:
         return ""
-    label = largest_shares([histogram], everywhere=False)[0]
+    ranked = largest_shares([histogram], everywhere=False)
+    label = next(name for name in ranked if histogram.texts is None or name != OTHER_TEXTS)
     largest = histogram.share(label)
     widest = largest.at(histogram.level_at_once)
     stated = replace(widest, level=histogram.level, at_once=True)
@@ -138,6 +152,8 @@ def lead_sentence(histogram: Histogram, label: str) -> str:
     try:
         first = histogram.leaders(1, histogram.question_of(label))
     except ValueError:  # a single report, or a single answer
+        return ""
+    if histogram.texts is not None:  # all others together are no text that could lead
         return ""
     if first.answers < 3 or histogram.sample.fewest_fakes:
         return ""
@@ -285,11 +301,50 @@ def supporting_text(mechanism: Any) -> str:
     )
 
 
+def _none_found(texts: FoundTexts) -> str:
+    return f"No text stands out: with these reports {_rare_text(texts)}."
+
+
+def _rare_text(texts: FoundTexts) -> str:
+    """Return how rare a text may be to be found with these reports, as a part of a sentence."""
+    rarest = 100 * texts.rarest
+    return (
+        f"texts of {bound_text(rarest)} % of devices may, and those of "
+        f"{bound_text(SURELY * rarest)} % nearly always do"
+    )
+
+
+def _text_notes(texts: FoundTexts) -> Iterator[str]:
+    stage = texts.stage
+    if texts.of_list:
+        yield (
+            f"Of {stage.tested:,} listed texts {len(stage.texts):,} stand out: {_rare_text(texts)}."
+        )
+    else:
+        steps = ", ".join(f"{one.length}: {len(one.texts):,}" for one in texts.stages)
+        yield (
+            f"Texts are found by their first signs. So many stand out, by length: {steps}. With "
+            f"these reports {_rare_text(texts)}."
+        )
+    if not texts.whole:
+        yield f"Shown are the first {stage.length} signs; longer texts are not told apart."
+    yield (
+        f"A text that {texts.least:,} devices or fewer have is not shown, and one that nobody has "
+        f"in fewer than {level_text(FALSE_ALARM)} of histograms."
+    )
+    yield (
+        f"Of {texts.reports:,} reports {stage.reports:,} are about texts of this length, drawn at "
+        f"random; {OTHER_SIGN} is any sign outside the alphabet."
+    )
+
+
 def _notes(histogram: Histogram, chosen: ShownRows) -> Iterator[str]:
     cut = ""
     if chosen.view is View.UNBIASED:
         beyond = any(not 0 <= (row["estimate"] or 0.0) <= 1 for row in chosen.rows)
         cut = f"{UNBIASED}. " if chosen.beyond else _BEYOND * beyond
+    if histogram.texts is not None:
+        yield from _text_notes(histogram.texts)
     yield f"{cut}{HELD[chosen.simultaneous]}"
     if any(row.get("impossible") for row in chosen.rows):
         yield "Rows marked as impossible have counts that honest devices do not cause."
@@ -340,6 +395,8 @@ def _rows_notes(chosen: ShownRows, *, numeric: bool) -> Iterator[str]:
 def turnout_sentence(histogram: Histogram) -> str:
     """Return how many answered, and who is not among them, suitable for publication."""
     sample, n = histogram.sample, histogram.n
+    if histogram.texts is not None:
+        n = histogram.texts.reports
     text = f"{n:,} device{'s' * (n != 1)} answered{f' {sample.place}' * bool(sample.place)}"
     if (epochs := sample.tally.epochs) > 1:
         to = f" to {sample.place}" * bool(sample.place)

@@ -59,13 +59,22 @@ ESTIMATE: Final = (
     Field("influence", or_null(NUMBER, description=_INFLUENCE)),
     Field("fakes_decide", {**BOOLEAN, "description": _FAKES_DECIDE}),
 )
+
+
+def _counts(histogram: DebiasedCounts) -> Sequence[int | None]:
+    counts: list[int | None] = histogram.raw.tolist()
+    if histogram.texts is not None:  # all other texts have no count of their own
+        counts[-1] = None
+    return counts
+
+
 # Columns: each value is a list with one entry per category, or per response.
 CATEGORY: Final = (
     Field("category", TEXT, "categories"),
     Field(
         "raw",
         or_null(COUNT, description="null where responses are not the categories"),
-        lambda h: (None,) * len(h.categories) if h.responses else h.raw,
+        lambda h: (None,) * len(h.categories) if h.responses else _counts(h),
     ),
     Field("estimate", NUMBER),
     Field("standard_error", or_null(NUMBER)),

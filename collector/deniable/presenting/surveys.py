@@ -11,6 +11,7 @@ import deniable.presenting.histogram  # noqa: F401 - it has the words of histogr
 from deniable.documents import Document
 from deniable.estimates.answers import Answers
 from deniable.estimates.decoders import Model
+from deniable.estimates.found_texts import FoundTexts
 from deniable.estimates.histogram import Histogram, estimate_histogram
 from deniable.estimates.revealed import Group, smallest_group
 from deniable.messages import Manifest
@@ -157,16 +158,21 @@ class SurveyFigures:
         *,
         level: float = 0.95,
         model: Model = Model.SAMPLED,
+        candidates: Iterable[str] | None = None,
     ) -> Histogram:
         """Return the debiased histogram of an epoch, by default of the newest with figures.
 
-        For several epochs it covers all their reports; those without figures are omitted.
+        For several epochs it covers all their reports; those without figures are omitted. Of a
+        survey of texts it has those that are found; with ``candidates``, those among these.
 
         Raises:
             TooFewReports: if none has figures.
             ValueError: for epochs in which devices may keep their responses.
         """
-        return histogram_of(self.manifest, self.counts(_range(epoch)), level, model)
+        if candidates is not None and not self.manifest.kind.texts:
+            raise ValueError("the answers of this survey are known: a list is for texts")
+        counts = self.counts(_range(epoch))
+        return histogram_of(self.manifest, counts, level, model, candidates)
 
     def compare(
         self,
@@ -290,6 +296,7 @@ def histogram_of(
     read: Sequence[EpochCounts],
     level: float = 0.95,
     model: Model = Model.SAMPLED,
+    texts: FoundTexts | Iterable[str] | None = None,
 ) -> Histogram:
     """Return the histogram of one epoch or several as they were read, at least one."""
     return estimate_histogram(
@@ -302,6 +309,7 @@ def histogram_of(
         standing=_standing([counted.standing for counted in read]),
         groups=[_group(manifest, counted) for counted in read],
         relayed=all(counted.relayed for counted in read),
+        texts=texts,
     )
 
 
@@ -343,12 +351,14 @@ def series_of(
         of_survey.setdefault(counted.survey_id, {})[counted.epoch] = counted
     for manifest in sorted(alike, key=lambda survey: (survey == surveys[0], survey.sequence)):
         by_epoch = of_survey.get(manifest.survey_id, {})
-        schedule = manifest.schedule
+        schedule, texts = manifest.schedule, None
+        if manifest.kind.texts and by_epoch:  # found in all epochs together, for each
+            texts = histogram_of(manifest, list(by_epoch.values())).texts
         for epoch in range(min(by_epoch, default=0), max(by_epoch, default=-1) + 1):
             begins, ends = schedule.epoch_start(epoch), schedule.epoch_start(epoch + 1)
             histogram = None
             if epoch in by_epoch:
-                histogram = histogram_of(manifest, [by_epoch[epoch]], level, model)
+                histogram = histogram_of(manifest, [by_epoch[epoch]], level, model, texts)
             points.append(Point(manifest.survey_id.hex(), epoch, begins, ends, histogram))
     apart = tuple(survey.survey_id.hex() for survey in surveys if survey not in alike)
     return Series(name, tuple(points), tuple(notes), apart)

@@ -21,7 +21,7 @@ from deniable.publishing.following import CEILING, epochs_left, left_behind, res
 from deniable.reading import duration_text, instant_text
 from deniable.reading.epochs import cut_text, cuts, ranges_text, unit_text
 from deniable.stores import Seal
-from deniable.terms.sentences import Coalitions
+from deniable.terms.sentences import Coalitions, possible_answers
 
 _RESPONSES: Final = 400
 _EXACT: Final = 1e-12
@@ -121,7 +121,9 @@ def survey_facts(
 
 
 def answers_of(manifest: Manifest) -> tuple[str, ...]:
-    """Return the answers; a range of numbers in one line."""
+    """Return the answers; a range of numbers in one line, and texts in a sentence."""
+    if manifest.kind.texts:
+        return possible_answers(manifest.categories, str, texts=True)
     if manifest.values is None:
         return manifest.all_answers
     low, high = manifest.categories[0], manifest.categories[-1]

@@ -14,6 +14,7 @@ from deniable.terms.sentences import (
     learnt,
     leaves,
     period,
+    possible_answers,
     seen,
     summary,
 )
@@ -66,7 +67,8 @@ class Notice:
 
 def _question(manifest: Manifest, _: Translate) -> Iterator[str]:
     yield f"“{manifest.question}”"
-    yield _("The answers are: {answers}.").format(answers=listed(manifest.all_answers))
+    answers = possible_answers(manifest.all_answers, _, texts=manifest.kind.texts)
+    yield _("The answers are: {answers}.").format(answers=listed(answers))
     yield period(manifest, _)
 
 

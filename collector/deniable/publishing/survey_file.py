@@ -27,6 +27,7 @@ from deniable.messages import (
     is_simulated,
     value_range,
 )
+from deniable.messages.texts import alphabet_signs, check_alphabet
 from deniable.planning.specification import (
     AUTO,
     LEVELS,
@@ -199,8 +200,7 @@ class SurveyFile:
             categories = labels_of(kind, dimensions)
             settings = answered_best(kind, dimensions, epsilon, delta, repeat, largest)
         else:
-            numeric = _is_numeric(kind, table)
-            categories = _values(table) if numeric else _texts(table, "categories")
+            categories = _categories(table, kind)
             settings = _settings(table, kind, categories, folder)
         return cls(
             name=name,
@@ -220,6 +220,17 @@ class SurveyFile:
             repeat=repeat,
             enrolment=_enrolment(table, folder),
         )
+
+
+def _categories(table: dict[str, object], kind: str) -> tuple[str, ...]:
+    """Return the answers; of texts, the signs of which they are made."""
+    if _is_numeric(kind, table):
+        return _values(table)
+    if kind == "strings":
+        signs = alphabet_signs(_text(table, "alphabet"))
+        check_alphabet(signs, "alphabet")
+        return signs
+    return _texts(table, "categories")
 
 
 def _meant(field: str) -> str:
@@ -266,6 +277,8 @@ def _kind(table: dict[str, object]) -> str:
                 raise InvalidManifest(key, f'belongs to a survey with mechanism = "{other}"')
     if _is_numeric(name, table) and "categories" in table:
         raise InvalidManifest("categories", "follow from low, high and step; omit them")
+    if "alphabet" in table and "categories" in table:
+        raise InvalidManifest("categories", "follow from alphabet; omit them")
     if _is_several(name) and "categories" in table:
         raise InvalidManifest("categories", "follow from dimensions; omit them")
     return name

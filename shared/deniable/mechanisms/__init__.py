@@ -69,6 +69,7 @@ ON_DEMAND: Final = {
     "MeanMatrix": "mean",
     "OneQuestion": "one_question",
     "RandomisedResponse": "randomised_response",
+    "Strings": "strings",
     "SurveyMatrix": "matrix",
     "TwoRound": "two_round",
 }
@@ -84,6 +85,7 @@ if TYPE_CHECKING:
     from deniable.mechanisms.mean import MeanMatrix as MeanMatrix
     from deniable.mechanisms.one_question import OneQuestion as OneQuestion
     from deniable.mechanisms.randomised_response import RandomisedResponse as RandomisedResponse
+    from deniable.mechanisms.strings import Strings as Strings
     from deniable.mechanisms.subset import Subset as Subset
     from deniable.mechanisms.two_round import TwoRound as TwoRound
 else:

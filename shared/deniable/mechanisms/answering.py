@@ -84,6 +84,17 @@ def separated(index: int, sizes: Sequence[int]) -> list[int]:
     return answers[::-1]
 
 
+def text_index(text: Iterable[int], signs: int) -> int:
+    """Return the number of a text among all, the shorter ones first, by the numbers of its signs.
+
+    The alphabet has so many signs, numbered from 1; 0 is any other.
+    """
+    index = 0
+    for sign in text:
+        index = index * (signs + 1) + sign + 1
+    return index
+
+
 Answering = tuple[str | int, ...]
 """A mechanism for one question: the name of its kind, followed by its parameters."""
 

@@ -12,6 +12,11 @@ from typing import Any, ClassVar, Final, Protocol
 
 from deniable.mechanisms.mechanism import SurveyMechanism
 
+MAX_SIGNS: Final = 255
+"""The most signs of an alphabet of texts: a sign is a byte."""
+MAX_LENGTH: Final = 64
+"""The most signs of a text."""
+
 Parameters = Mapping[str, Any]
 """The values by the manifest's field names: texts, integers, or (nested) tuples of these."""
 
@@ -26,6 +31,7 @@ _MODULES: Final = {
     "one-question": "deniable.mechanisms.one_question",
     "joint": "deniable.mechanisms.joint",
     "levels": "deniable.mechanisms.levels",
+    "strings": "deniable.mechanisms.strings",
 }
 """The module with the ``KIND`` of each name on the wire.
 
@@ -65,6 +71,7 @@ class Kind(Protocol):
         numeric: whether its categories are numbers in equal steps; None if their texts decide.
         ordered: whether its categories are ordered from least to greatest, and so have quantiles.
         several: whether it has several questions, each with its own answers.
+        texts: whether an answer is any text, and the categories are the signs of its alphabet.
         likeness: how often each of the other responses is sent, for people. It ends the sentence on
             other answers, if the responses are the categories.
         sent: what a response represents, for people, if that is more than one answer.
@@ -79,6 +86,7 @@ class Kind(Protocol):
     numeric: ClassVar[bool | None] = False
     ordered: ClassVar[bool] = False
     several: ClassVar[bool] = False
+    texts: ClassVar[bool] = False
     likeness: ClassVar[str] = "all alike"
     sent: ClassVar[str] = "a set of answers"
 

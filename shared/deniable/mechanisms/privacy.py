@@ -83,7 +83,7 @@ class TwoValuedPrivacy(Privacy):
     """The guarantee of a matrix with d = ``truth`` on and q = ``lie`` off the diagonal, 0 < q <= d.
 
     In a design, each value occurs in several places per row; then any two rows differ in
-    ``separating`` responses either way.
+    ``separating`` responses either way; in at most so many, if pairs are not all ``alike``.
 
     Source: Holohan, Leith and Mason, Theorem 8; docs/mathematics.md, sections 1 and 17.
     """
@@ -91,6 +91,7 @@ class TwoValuedPrivacy(Privacy):
     truth: Fraction
     lie: Fraction
     separating: int = 1
+    alike: bool = True
 
     def __post_init__(self) -> None:
         if not 0 < self.lie <= self.truth:
@@ -107,11 +108,6 @@ class TwoValuedPrivacy(Privacy):
         """Return how any two rows differ."""
         c = self.separating
         return (Apart(c * self.truth, c * self.lie, c),)
-
-    @property
-    def alike(self) -> bool:
-        """Return True: all pairs of rows differ alike."""
-        return True
 
     def delta_at_odds(self, odds: Fraction) -> Fraction:
         """Return the smallest delta that holds with e^epsilon = ``odds`` >= 1."""

@@ -162,6 +162,8 @@ def declaration_of(manifest: Manifest) -> Declaration:
     declared: Declaration = {"name": manifest.name, "question": manifest.question}
     if manifest.dimensions:
         declared["dimensions"] = {name: answers for name, *answers in manifest.dimensions}
+    elif manifest.kind.texts:
+        declared["alphabet"] = list(manifest.categories)
     elif manifest.values is None:
         declared["categories"] = list(manifest.categories)
     else:

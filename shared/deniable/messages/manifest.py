@@ -32,6 +32,7 @@ from deniable.messages.refusals import InvalidManifest, Refusal, RefusalCode
 from deniable.messages.schedule import FRESH, MAX_MEMOISED_CATEGORIES, Repeat, Schedule
 from deniable.messages.specification import RANDOMISED_RESPONSE, Specification
 from deniable.messages.texts import (
+    check_alphabet,
     check_categories,
     check_labels,
     check_origin,
@@ -110,6 +111,8 @@ class Manifest:
             raise InvalidManifest("nonce", "must have 16 bytes")
         check_text("question", self.question, 1024)
         check_categories(self.categories)
+        if self.kind.texts:
+            check_alphabet(self.categories)
         for field, value, exact in (
             ("epsilon", self.epsilon, exact_epsilon),
             ("delta", self.delta, exact_delta),

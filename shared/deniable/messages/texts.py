@@ -21,6 +21,7 @@ from numbers import Real
 from typing import Final, SupportsIndex
 
 from deniable.mechanisms import MAX_CATEGORIES, MAX_DENSE, Number, exact_number
+from deniable.mechanisms.kind import MAX_LENGTH, MAX_SIGNS
 from deniable.messages.refusals import InvalidManifest
 
 # The characters of texts, as alternating run lengths: so many code points are forbidden, so many
@@ -63,11 +64,17 @@ _INVISIBLE: Final = re.compile(
 )
 _BLANK_BRAILLE: Final = "\u2800"
 _NAMED: Final = 40  # characters of a text that a refusal repeats
+_SPACE: Final = "␣"
 _PREFIX: Final = "simulated-"
 _PLACES: Final = 6
 _MOST_STEPS: Final = 10**12
 _BEYOND: Final = 10**30
 _BEYOND_PLACES: Final = 30
+
+ALPHABETS: Final = {"text": "a-z0-9␣_.,:;/@#&+'()-"}
+"""Alphabets that have a name."""
+OTHER_SIGN: Final = "\ufffd"
+"""The sign that stands for all outside an alphabet."""
 
 VALUE_PATTERN: Final = re.compile(r"(?!-0\Z)-?(0|[1-9][0-9]{0,14})(\.[0-9]{0,5}[1-9])?", re.ASCII)
 """The only form of a value: no exponent or outer zeros, 15 digits before and 6 after the point."""
@@ -104,6 +111,37 @@ def check_text(field: str, text: str, most_bytes: int) -> None:
 def look_of(label: str) -> str:
     """Return the form that labels share if they differ in case, width or invisible characters."""
     return unicodedata.normalize("NFKC", _INVISIBLE.sub("", label)).casefold()
+
+
+def alphabet_signs(alphabet: str) -> tuple[str, ...]:
+    """Return the signs of an alphabet such as "a-z0-9-", of single signs and ranges."""
+    signs: list[str] = []
+    for first, last in re.findall("(.)(?:-(.))?", ALPHABETS.get(alphabet, alphabet), re.DOTALL):
+        signs += map(chr, range(ord(first), ord(last or first) + 1))
+    return tuple(signs)
+
+
+def check_alphabet(signs: tuple[str, ...], field: str = "categories") -> None:
+    """Check the signs of which texts are made: each must be one that folding a text leaves."""
+    if not 2 <= len(signs) <= MAX_SIGNS:
+        raise InvalidManifest(field, f"must have 2 to {MAX_SIGNS} signs")
+    for sign in signs:
+        if len(sign) != 1 or folded(sign) != sign or sign == OTHER_SIGN:
+            reason = "must be single signs, in lower case, with ␣ for a space"
+            raise InvalidManifest(field, f"{reason}: {sign[:_NAMED]!r}")
+
+
+def folded(text: str) -> str:
+    """Return a text as it is compared: without case, width and invisible signs; ␣ for a space."""
+    return _SPACE.join(look_of(text).split())
+
+
+def text_signs(text: str, alphabet: str) -> list[int]:
+    """Return the numbers of a text's signs from 1, 0 for each outside the alphabet; cut to 64.
+
+    An empty text is one sign outside the alphabet.
+    """
+    return [alphabet.find(sign) + 1 for sign in folded(text)[:MAX_LENGTH]] or [0]
 
 
 def check_categories(categories: tuple[str, ...]) -> None:

@@ -7,7 +7,7 @@ German and French; an app may supply another translation.
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib import resources
@@ -241,6 +241,19 @@ def _dice(manifest: Manifest, _: Translate) -> str:
     return text.format(sent=sent, hit=hit, miss=_times(mechanism.miss, _))
 
 
+def possible_answers(answers: Sequence[str], _: Translate, *, texts: bool) -> tuple[str, ...]:
+    """Return the answers for people; where any text is one, the sentence that says so.
+
+    Then the answers are the signs of its alphabet.
+    """
+    if not texts:
+        return tuple(answers)
+    text = _(
+        "any text, in lower case and cut; each sign other than {signs} is sent as one and the same"
+    )
+    return (text.format(signs="".join(answers)),)
+
+
 def likely(odds: Fraction, _: Translate) -> str:
     """Return how much more likely a response is with the answer than with another."""
     if is_vast(odds):
@@ -368,6 +381,9 @@ def learnt(manifest: Manifest, _: Translate) -> Iterator[str]:
     share = _("Roughly how many devices gave each answer, and no more about yours than said above.")
     yield mean if manifest.kind.name == "mean" else share
     mechanism, epochs = manifest.mechanism, manifest.schedule.epochs
+    if manifest.kind.texts:
+        text = _("A text is shown to others only if more than about {count} devices have it.")
+        yield text.format(count=f"{manifest.specification.parameters['least']:,}")
     if manifest.repeat.epochs is not None:
         if mechanism.rounds is None:
             yield _(

@@ -27,7 +27,7 @@ from deniable.client.parts import GatewayKeyring
 from deniable.client.state.state import State
 from deniable.client.survey import Survey
 from deniable.messages import Manifest, Refusal, instant_text, open_manifest
-from deniable.terms.sentences import Translate
+from deniable.terms.sentences import Translate, possible_answers
 
 _WORST = (
     "Only the app knows whether it uses a relay and whether it bundles this survey; the "
@@ -282,7 +282,7 @@ def _survey(
     return SurveyExplanation(
         survey.name,
         survey.question,
-        survey.categories,
+        possible_answers(survey.categories, app.translate, texts=survey.texts),
         app.arguments.collector,
         promise,
         terms,
@@ -311,7 +311,7 @@ def _stored_surveys(connection: sqlite3.Connection, now: float) -> Iterable[Surv
         yield SurveyExplanation(
             name,
             manifest.question,
-            manifest.all_answers,
+            possible_answers(manifest.all_answers, str, texts=manifest.kind.texts),
             manifest.origin,
             None,
             terms,

@@ -172,7 +172,8 @@ def _misfits(manifest: Manifest, survey: Survey) -> Iterator[tuple[ManifestFault
         yield ManifestFault.NOT_PINNED, "its id is not among those that the app accepts"
     if manifest.question != survey.question:
         yield ManifestFault.NOT_AS_DECLARED, other.format("question differs")
-    if (manifest.all_answers, manifest.dimensions) != (survey.categories, survey.dimensions):
+    asks = manifest.all_answers, manifest.dimensions, kind.texts
+    if asks != (survey.categories, survey.dimensions, survey.texts):
         yield ManifestFault.NOT_AS_DECLARED, other.format("categories differ")
     if survey.enrolment is not None and manifest.enrolment.mode != survey.enrolment:
         reason = f"its enrolment is {manifest.enrolment.mode}, but the app accepts only blind"

@@ -10,8 +10,11 @@ from deniable.estimates.decoders.decoder import Model as Model
 from deniable.estimates.decoders.decoder import Part as Part
 from deniable.estimates.decoders.decoder import Tally as Tally
 from deniable.estimates.decoders.decoder import cautious_errors as cautious_errors
+from deniable.estimates.decoders.decoder import checked_tally as checked_tally
 from deniable.estimates.decoders.decoder import chosen_errors as chosen_errors
 from deniable.estimates.decoders.decoder import recurring_errors as recurring_errors
+from deniable.estimates.decoders.listed import ListedTexts as ListedTexts
+from deniable.estimates.decoders.listed import TextsDecoder
 from deniable.estimates.decoders.support import SupportDecoder as SupportDecoder
 from deniable.estimates.decoders.support import TwoValuedDecoder as TwoValuedDecoder
 from deniable.mechanisms import Mechanism, TwoValuedMechanism
@@ -30,6 +33,7 @@ def _made(mechanism: Mechanism) -> Decoder:
 
 
 _made.register(TwoValuedMechanism, TwoValuedDecoder)
+_made.register(ListedTexts, TextsDecoder)
 
 
 @_made.register

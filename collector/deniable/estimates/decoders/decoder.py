@@ -83,6 +83,38 @@ For several figures from the same counts, ``tally`` checks and adds them up once
 """
 
 
+def checked_tally(counts: Counts, responses: int, epochs: int = 1) -> Tally:
+    """Return checked counts of this many responses, from this many epochs."""
+    if isinstance(counts, Tally):
+        if len(counts.counts) != responses:
+            raise ValueError("the counts are of another mechanism's responses")
+        return counts
+    where: slice | NDArray[np.int64] = slice(None)
+    if isinstance(counts, Mapping):
+        where = np.array(list(counts) or [0])
+        if where.dtype.kind not in "iu":
+            raise TypeError("the keys of counts must be response numbers, which are integers")
+        if not ((where >= 0) & (where < responses)).all():
+            raise ValueError(f"responses are numbered from 0 to {responses - 1}")
+        counts = list(counts.values())
+    elif len(counts) != responses:
+        raise ValueError(f"{responses} counts are expected, one per response")
+    listed = np.array(counts)
+    if len(listed) and listed.dtype.kind not in "biu":
+        raise TypeError("counts must be integers: give them unscaled")
+    # Python's own ints: numpy's overflow when they are summed.
+    n = sum(listed.tolist())
+    if len(listed) and listed.min() < 0:
+        raise ValueError("counts must not be negative")
+    if n < 1:
+        raise ValueError("there is nothing to estimate from: no reports")
+    if n >= 1 << 63:
+        raise ValueError("there are more reports than 64 bits can count")
+    dense = np.zeros(responses, dtype=np.int64)
+    dense[where] = listed
+    return Tally(n, dense, epochs)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Moments:
     """The means of G_jy^2 over the responses y, for each j: if j is true, or another (the largest).
@@ -126,34 +158,7 @@ class Decoder(ABC):
 
     def tally(self, counts: Counts, epochs: int = 1) -> Tally:
         """Return checked counts, from this many epochs."""
-        if isinstance(counts, Tally):
-            if len(counts.counts) != self.responses:
-                raise ValueError("the counts are of another mechanism's responses")
-            return counts
-        where: slice | NDArray[np.int64] = slice(None)
-        if isinstance(counts, Mapping):
-            where = np.array(list(counts) or [0])
-            if where.dtype.kind not in "iu":
-                raise TypeError("the keys of counts must be response numbers, which are integers")
-            if not ((where >= 0) & (where < self.responses)).all():
-                raise ValueError(f"responses are numbered from 0 to {self.responses - 1}")
-            counts = list(counts.values())
-        elif len(counts) != self.responses:
-            raise ValueError(f"{self.responses} counts are expected, one per response")
-        listed = np.array(counts)
-        if len(listed) and listed.dtype.kind not in "biu":
-            raise TypeError("counts must be integers: give them unscaled")
-        # Python's own ints: numpy's overflow when they are summed.
-        n = sum(listed.tolist())
-        if len(listed) and listed.min() < 0:
-            raise ValueError("counts must not be negative")
-        if n < 1:
-            raise ValueError("there is nothing to estimate from: no reports")
-        if n >= 1 << 63:
-            raise ValueError("there are more reports than 64 bits can count")
-        dense = np.zeros(self.responses, dtype=np.int64)
-        dense[where] = listed
-        return Tally(n, dense, epochs)
+        return checked_tally(counts, self.responses, epochs)
 
     @property
     def parts(self) -> tuple["Part", ...]:

@@ -192,7 +192,7 @@ class Asking:
         wanted = query.get("ask", "")
         kind = wanted if wanted in keys else keys[0]
         answers: Sequence[str] = answer_labels(manifest.dimensions) or manifest.categories
-        listed = tuple(answers) if len(answers) <= MOST_LISTED else ()
+        listed = tuple(answers) if len(answers) <= MOST_LISTED and not manifest.kind.texts else ()
         firsts = [f"{name}: {answers[0]}" for name, *answers in manifest.dimensions[:2]]
         given = dict(zip(("given", "answer"), firsts, strict=False)) if kind == "group" else {}
         names = tuple(name for name, *_ in manifest.dimensions)
@@ -241,7 +241,7 @@ class Controls:
             )
         if "ask" in page.takes:
             return cls(asking=Asking.of(query, manifest))
-        if "group" not in page.takes or manifest.values is not None:
+        if "group" not in page.takes or manifest.values is not None or manifest.kind.texts:
             return cls()
         categorical = (survey for survey in surveys if survey.values is None)
         answers = dict.fromkeys(

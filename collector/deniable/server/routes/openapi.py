@@ -84,7 +84,7 @@ _SCHEMAS: Final[dict[str, Json]] = {
         optional={
             "ratio": TEXT,
             "kept": DECIMAL,
-            **_alike(TEXT, "fresh", "questions", "widths"),
+            **_alike(TEXT, "fresh", "questions", "widths", "lengths"),
             **_alike({"type": "string", "pattern": "^[0-9]+$"}, "d", "q", "m", "s", "v"),
         },
         description="current surveys, with their privacy terms",

@@ -1,0 +1,178 @@
+"""Listed texts: the matrix of a level for some of its prefixes, their hashed values, and decoder.
+
+With B_xy = 1 where a response y is a value of the text x, the support of x is B_x n, and M as
+:mod:`deniable.estimates.found_texts` has it, G = (M - q)^-1 (B - q) estimates the shares of the
+listed texts; 1 less their sum is that of all others. With their row, of responses that are all
+alike, that is a left inverse: G P^T = I.
+"""
+
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.estimates.binomial import IntervalMethod, binomial_intervals, normal_quantile
+from deniable.estimates.decoders.decoder import Decoder, Extremes, Floats, Model, Tally
+from deniable.estimates.decoders.dense import DenseDecoder
+from deniable.mechanisms import Draw, Strings, TwoValuedPrivacy, os_random_word
+from deniable.mechanisms.mechanism import uniform_below
+from deniable.mechanisms.strings import multipliers, text_halves
+
+Integers = NDArray[np.int64]
+Words = NDArray[np.uint64]
+
+
+def level_multipliers(mechanism: Strings, level: int) -> Words:
+    """Return the numbers of a level's hash functions, (hashes, 3)."""
+    first = level * mechanism.hashes
+    numbers = map(multipliers, range(first, first + mechanism.hashes))
+    return np.array(list(numbers), dtype=np.uint64)
+
+
+def halves_of(prefixes: Iterable[bytes], level: int) -> Words:
+    """Return the halves that stand for prefixes of a level, (prefixes, 2)."""
+    halves = [text_halves(prefix, level) for prefix in prefixes]
+    return np.array(halves, dtype=np.uint64).reshape(-1, 2)
+
+
+def hash_values(halves: Words, numbers: Words, values: int) -> Iterator[Integers]:
+    """Yield the values of prefixes by each hash function, in an array that is used again.
+
+    As :func:`deniable.mechanisms.strings.hash_value`: sums and products wrap at 2^64.
+    """
+    first, second = np.ascontiguousarray(halves.T)
+    mixed, factor, half = np.empty_like(first), np.empty_like(first), np.uint64(32)
+    m = np.uint64(values)
+    for a, b, c in numbers:
+        np.add(first, a, out=mixed)
+        np.add(second, b, out=factor)
+        np.multiply(mixed, factor, out=mixed)
+        np.add(mixed, c, out=mixed)
+        np.right_shift(mixed, half, out=mixed)
+        np.multiply(mixed, m, out=mixed)
+        np.right_shift(mixed, half, out=mixed)
+        yield mixed.view(np.int64)
+
+
+class ListedTexts:
+    """The matrix of one level for some prefixes, and for all other texts together.
+
+    The row of the others is what they are on average over the hash functions: all responses alike.
+    """
+
+    rounds: Final = None
+    truth: Final = None
+    hit: Final = None
+    miss: Final = None
+
+    def __init__(self, mechanism: Strings, level: int, texts: Iterable[bytes]) -> None:
+        self.mechanism, self.level, self.texts = mechanism, level, tuple(texts)
+        self.categories = len(self.texts) + 1
+        self.responses = mechanism.hashes * mechanism.value.categories
+        self.grid = self.responses * mechanism.value.grid
+
+    @property
+    def privacy(self) -> TwoValuedPrivacy:
+        """Return the guarantee of a report of this level."""
+        value, hashes = self.mechanism.value, self.mechanism.hashes
+        return TwoValuedPrivacy(value.truth / hashes, value.lie / hashes, hashes, alike=False)
+
+    @cached_property
+    def supported(self) -> NDArray[np.bool_]:
+        """Return which responses each prefix supports, (prefixes, responses)."""
+        m, hashes = self.mechanism.value.categories, self.mechanism.hashes
+        numbers = level_multipliers(self.mechanism, self.level)
+        supported = np.zeros((len(self.texts), hashes, m), dtype=np.bool_)
+        halves = halves_of(self.texts, self.level)
+        for number, values in enumerate(hash_values(halves, numbers, m)):
+            supported[np.arange(len(self.texts)), number, values] = True
+        return supported.reshape(len(self.texts), self.responses)
+
+    def row(self, category: int) -> list[int]:
+        """Return one row's weights over the grid."""
+        value, m = self.mechanism.value, self.mechanism.value.categories
+        if category == len(self.texts):
+            return [value.grid] * self.responses
+        weights = m * value.lies, m * (value.grid - (m - 1) * value.lies)
+        return [weights[supports] for supports in self.supported[category].tolist()]
+
+    def probability(self, category: int, response: int) -> Fraction:
+        """Return one entry of the matrix, exactly."""
+        return Fraction(self.row(category)[response], self.grid)
+
+    def randomise(self, answer: int, draw: Draw = os_random_word) -> int:
+        """Return a response to a listed text, or to any other."""
+        if answer == len(self.texts):
+            return uniform_below(self.responses, draw)
+        m, number = self.mechanism.value.categories, uniform_below(self.mechanism.hashes, draw)
+        value = int(self.supported[answer, number * m : (number + 1) * m].argmax())
+        return number * m + self.mechanism.value.randomise(value, draw)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ListedTexts):
+            return NotImplemented
+        ours, theirs = ((one.mechanism, one.level, one.texts) for one in (self, other))
+        return ours == theirs
+
+    def __hash__(self) -> int:
+        return hash((self.mechanism, self.level, self.texts))
+
+
+class TextsDecoder(DenseDecoder):
+    """The decoder of one level's counts, for a list of texts and all others together."""
+
+    kernels_tested = False
+
+    def __init__(self, mechanism: ListedTexts) -> None:
+        Decoder.__init__(self, mechanism.categories, mechanism.responses)
+        value, hashes = mechanism.mechanism.value, mechanism.mechanism.hashes
+        p, w, q = float(value.truth), float(value.lie), 1 / value.categories
+        self._supported = mechanism.supported
+        self._truth, self._lie, self._kappa = p, w, p - q
+        self._matrix = np.full((self.categories, self.responses), 1 / self.responses)
+        self._matrix[:-1] = np.where(self._supported, p, w) / hashes
+        # B P^T is M: a support is the sum of a row's weights on its responses.
+        supporting = self._matrix[:-1] @ self._supported.T - q
+        self._inverse = np.empty_like(self._matrix)
+        self._inverse[:-1] = np.linalg.solve(supporting.T, self._supported - q)
+        self._inverse[-1] = 1 - self._inverse[:-1].sum(axis=0)
+        self._matrix.flags.writeable = self._inverse.flags.writeable = False
+
+    @cached_property
+    def extremes(self) -> Extremes:
+        """Return the ends of the kernels; any text supports a given one as a lie or as the truth.
+
+        All others together have no count of their own: it is that of all reports.
+        """
+        rarest, likeliest = np.full(self.categories, self._lie), np.full(self.categories, 1.0)
+        likeliest[:-1] = self._truth
+        return Extremes(self._inverse.min(axis=1), self._inverse.max(axis=1), rarest, likeliest)
+
+    def tested_counts(self, tally: Tally) -> NDArray[np.int64]:
+        """Return the supports of the texts, and the number of reports for all others."""
+        supports = [int(tally.counts[row].sum()) for row in self._supported]
+        return np.array([*supports, tally.n])
+
+    def intervals(
+        self, tally: Tally, level: float, *, possible: bool = False
+    ) -> tuple[Floats, Floats, tuple[IntervalMethod, ...]]:
+        """Return the binomial intervals of the supports, about the corrected estimates."""
+        estimate = self.frequencies(tally)
+        centre = np.clip(estimate, 0, 1) if possible else estimate
+        supports = self.tested_counts(tally)[:-1] + tally.n * self._kappa * (centre - estimate)[:-1]
+        supports = np.clip(supports, 0, tally.n)
+        low, high, methods = binomial_intervals(supports, tally.n, level)
+        share = supports / tally.n
+        # What is subtracted for collisions varies as well.
+        own = np.sqrt(np.maximum(share * (1 - share), 1 / tally.n) / tally.n) / self._kappa
+        errors = self.standard_errors(tally, Model.FIXED if tally.n < 2 else Model.SAMPLED)
+        wider = np.maximum(errors[:-1] / own, 1) / self._kappa
+        half = normal_quantile(level) * errors[-1]
+        return (
+            np.append(centre[:-1] - wider * (share - low), centre[-1] - half),
+            np.append(centre[:-1] + wider * (high - share), centre[-1] + half),
+            (*methods, IntervalMethod.NORMAL),
+        )

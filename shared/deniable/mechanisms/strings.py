@@ -1,0 +1,180 @@
+"""Texts that nobody listed: a text is hashed to one of m values, and that is randomised.
+
+The signs of an alphabet are numbered from 1; 0 is any other. There are L lengths of prefixes, and H
+public hash functions for each. The device draws one of the L H at random, whatever its text is, and
+answers with the value of its text's prefix by randomised response over the m values:
+
+    P(x, (l, j, y)) = P'(h_lj(x), y) / (L H).
+
+No response is more than e^epsilon times as likely with one text as with another, whatever the hash
+functions are. Their law is in docs/protocol.md; over random a, b and c, the values of two prefixes
+are independent and uniform (Thorup 2015, section 3.4), but for what m leaves of 2^32.
+"""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from hashlib import sha256
+from itertools import pairwise
+from typing import Final
+
+from deniable.mechanisms.block_design import MAX_RESPONSES
+from deniable.mechanisms.kind import (
+    MAX_LENGTH,
+    MAX_SIGNS,
+    InvalidParameter,
+    Kind,
+    Parameters,
+    at_fault,
+)
+from deniable.mechanisms.mechanism import Draw, category_index, os_random_word, uniform_below
+from deniable.mechanisms.one_question import ResponseLabels
+from deniable.mechanisms.privacy import TwoValuedPrivacy
+from deniable.mechanisms.randomised_response import RandomisedResponse
+
+LEAST_HASHES: Final = 1024
+"""The fewest hash functions of a length: what two texts share of them is then near 1/m."""
+_MASK: Final = (1 << 64) - 1
+
+
+class Strings:
+    """Hash the text's prefix of a length that is drawn, and answer with the hash's value.
+
+    The categories are the texts of at most ``lengths[-1]`` signs, the shorter ones first.
+
+    Source: Bassily, Nissim, Stemmer and Thakurta 2017; docs/mathematics.md, section 22.
+    """
+
+    __slots__ = ("_drawn", "categories", "grid", "hashes", "lengths", "responses", "signs", "value")
+    rounds: Final = None
+    truth: Final = None
+    miss: Final = None
+
+    def __init__(
+        self, signs: int, lengths: tuple[int, ...], hashes: int, value: RandomisedResponse
+    ) -> None:
+        self.signs, self.lengths, self.hashes, self.value = signs, lengths, hashes, value
+        self._drawn = len(lengths) * hashes
+        self.categories = _texts_of(signs, lengths[-1])
+        self.responses, self.grid = self._drawn * value.categories, self._drawn * value.grid
+
+    @property
+    def hit(self) -> Fraction:
+        """Return the probability that the response is a value of the text."""
+        return self.value.truth
+
+    @property
+    def privacy(self) -> TwoValuedPrivacy:
+        """Return the guarantee: odds that any two texts attain, and a bound of delta."""
+        truth, lie = self.value.truth / self._drawn, self.value.lie / self._drawn
+        return TwoValuedPrivacy(truth, lie, self._drawn, alike=False)
+
+    def hashed(self, text: bytes, number: int) -> int:
+        """Return the response for a text's value by one of all hash functions.
+
+        A longer text than the longest prefix is cut.
+        """
+        level, m = number // self.hashes, self.value.categories
+        u, v = text_halves(text[: self.lengths[level]], level)
+        a, b, c = multipliers(number)
+        mixed = ((a + u) & _MASK) * ((b + v) & _MASK) + c & _MASK
+        return number * m + ((mixed >> 32) * m >> 32)
+
+    def row(self, category: int) -> Sequence[int]:
+        """Return one row's weights over the grid."""
+        text, weights = self._text(category), self.value.row(0)
+        row = [weights[1]] * self.responses
+        for number in range(self._drawn):
+            row[self.hashed(text, number)] = weights[0]
+        return row
+
+    def probability(self, category: int, response: int) -> Fraction:
+        """Return the probability of a response given a text."""
+        text, m = self._text(category), self.value.categories
+        response = category_index(response, self.responses, "a response")
+        own = self.hashed(text, response // m)
+        return self.value.probability(own % m, response % m) / self._drawn
+
+    def randomise(self, answer: int, draw: Draw = os_random_word) -> int:
+        """Return a response to the text ``answer``."""
+        text, m = self._text(answer), self.value.categories
+        number = uniform_below(self._drawn, draw)
+        return number * m + self.value.randomise(self.hashed(text, number) % m, draw)
+
+    def _text(self, category: int) -> bytes:
+        """Return the signs of a text, as :func:`deniable.mechanisms.answering.text_index` does."""
+        index = category_index(category, _texts_of(self.signs, MAX_LENGTH))
+        text = bytearray()
+        while index:
+            index, sign = divmod(index - 1, self.signs + 1)
+            text.append(sign)
+        return bytes(text[::-1])
+
+    @property
+    def _identity(self) -> tuple[object, ...]:
+        return self.signs, self.lengths, self.hashes, self.value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Strings) and other._identity == self._identity
+
+    def __hash__(self) -> int:
+        return hash(self._identity)
+
+    def __repr__(self) -> str:
+        return f"Strings({self.signs}, {self.lengths}, {self.hashes}, {self.value})"
+
+
+def _texts_of(signs: int, length: int) -> int:
+    return sum((signs + 1) ** size for size in range(length + 1))
+
+
+def text_halves(prefix: bytes, level: int) -> tuple[int, int]:
+    """Return the two halves of 32 bits that represent a prefix of a level."""
+    return divmod(int.from_bytes(sha256(bytes((level,)) + prefix).digest()[:8]), 1 << 32)
+
+
+def multipliers(number: int) -> tuple[int, int, int]:
+    """Return the three numbers of a hash function."""
+    digest = sha256(b"deniable strings" + number.to_bytes(4)).digest()
+    return int.from_bytes(digest[:8]), int.from_bytes(digest[8:16]), int.from_bytes(digest[16:24])
+
+
+class _Kind(Kind):
+    name = "strings"
+    fields = ("lengths", "hashes", "values", "least")
+    texts = True
+    sent = "one of many groups of texts, into which they are sorted at random"
+
+    def check(self, parameters: Parameters) -> None:
+        lengths, hashes, values, least = (parameters[name] for name in self.fields)
+        ends = (0, *lengths, MAX_LENGTH + 1) if type(lengths) is tuple else ()
+        if (
+            not all(type(number) is int for number in (*ends, hashes, values, least))
+            or len(ends) < 3
+            or any(length >= longer for length, longer in pairwise(ends))
+            or not (hashes >= LEAST_HASHES and values >= 2 and 1 <= least < 1 << 32)
+            or len(lengths) * hashes * values > MAX_RESPONSES
+        ):
+            reason = f"its lengths rise to {MAX_LENGTH} at most, with {LEAST_HASHES:,} hashes"
+            most = f"and 2 values or more each, {MAX_RESPONSES:,} responses at most, and a least"
+            raise InvalidParameter("mechanism", f"{reason} {most}")
+
+    def mechanism(
+        self, parameters: Parameters, categories: int, epsilon: str, delta: str
+    ) -> Strings:
+        self.check_pure(delta)
+        if categories > MAX_SIGNS:
+            raise InvalidParameter("categories", f"for texts are at most {MAX_SIGNS} signs")
+        with at_fault("epsilon"):
+            value = RandomisedResponse(parameters["values"], epsilon, delta)
+        return Strings(categories, parameters["lengths"], parameters["hashes"], value)
+
+    def responses(self, parameters: Parameters, categories: tuple[str, ...]) -> Sequence[str]:
+        values = tuple(f"value {value + 1}" for value in range(parameters["values"]))
+        return ResponseLabels(
+            (f"first {length}, hash {number + 1:,}", values)
+            for length in parameters["lengths"]
+            for number in range(parameters["hashes"])
+        )
+
+
+KIND: Final = _Kind()

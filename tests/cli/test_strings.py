@@ -1,0 +1,161 @@
+"""Texts that nobody listed, from a survey file and an app to the commands of analysts."""
+
+import json
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from deniable.client import IN_MEMORY, Client, ClientSettings, ManifestRefused, Survey
+from deniable.client.ledger.admission import check_declaration
+from deniable.fakes import FakeCollector
+from deniable.messages.bundle import declaration_of
+from tests.cli.commands import Workplace, succeed
+
+ENGINE = """\
+name = "engine"
+question = "Which search engine do you use?"
+mechanism = "strings"
+alphabet = "a-z-"
+lengths = [2, 4, 6]
+epsilon = "6"
+epoch = "1 day"
+epochs = 30
+minimum_reports = 1
+start = 2026-01-05T00:00:00Z
+"""
+TRUTH = {"Google": 0.5, "bing": 0.3, "=cmd": 0.2}
+DEVICES = 2_000
+
+
+@pytest.fixture
+def engine(place: Workplace) -> Workplace:
+    """Return a collector with reports of texts, whose words are fixed."""
+    place.publish(ENGINE)
+    manifest, words = place.manifest("engine"), np.random.default_rng(5)
+    survey = Survey.declared(declaration_of(manifest))
+
+    def draw() -> int:
+        return int(words.integers(2**64, dtype=np.uint64))
+
+    texts = [text for text, share in TRUTH.items() for _ in range(round(share * DEVICES))]
+    index = {text: survey.index_of(text) for text in TRUTH}
+    place.count([manifest.mechanism.randomise(index[t], draw) for t in texts], 0, "engine")
+    return place
+
+
+def flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+def test_a_file_is_published_shown_and_declared(place: Workplace) -> None:
+    place.publish(ENGINE)
+    manifest = place.manifest("engine")
+    parameters = manifest.specification.parameters
+    assert parameters["lengths"] == (2, 4, 6)
+    assert parameters["least"] == 50
+    assert 3 * parameters["hashes"] * parameters["values"] <= 1 << 20
+    shown = flat(place.succeed("survey show engine"))
+    assert "any text, in lower case and cut; each sign other than abc" in shown
+    assert "texts of more than 50 devices are shown" in shown
+    called = place.succeed("survey show engine").partition("\nSurvey.strings(")[2]
+    survey = eval(f"Survey.strings({called}", {"Survey": Survey})
+    check_declaration(manifest, survey)
+    plain = Survey("engine", manifest.question, manifest.categories, "6", mechanisms=["strings"])
+    with pytest.raises(ManifestRefused, match="categories differ"):
+        check_declaration(manifest, plain)
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"alphabet": ""}, "alphabet"),
+        ({"alphabet": '"A-Z"'}, "alphabet"),
+        ({"lengths": ""}, "lengths"),
+        ({"lengths": "[4, 2]"}, "lengths"),
+        ({"lengths": "[2, 70]"}, "lengths"),
+        ({"least": "0"}, "least"),
+        ({"categories": '["a", "b"]'}, "categories"),
+        ({"mechanism": '"affine"'}, "alphabet"),
+        ({"repeat": '"memoised"', "memoised_epochs": "7"}, "repeat"),
+    ],
+)
+def test_a_field_at_fault_is_named(place: Workplace, changes: dict[str, str], field: str) -> None:
+    assert f"{field}: " in place.fail("survey publish", place.written(ENGINE, **changes))
+
+
+def test_what_stands_out_is_shown_and_nothing_else(engine: Workplace) -> None:
+    shown = flat(engine.succeed("hist engine"))
+    assert "answered google… (95 % interval" in shown
+    rows = re.findall(r"(google…|bing|�cmd|\(any other text\)) .*?%", shown)
+    assert {"google…", "bing", "�cmd", "(any other text)"} <= set(rows)
+    assert f"{DEVICES:,} devices answered" in shown
+    assert re.search(r"About \d+ fake reports put any text here", shown)
+    told = json.loads(engine.succeed("hist engine --json"))
+    assert [row["category"] for row in told["categories"]][-1] == "(any other text)"
+    assert told["texts"]["reports"] == DEVICES
+    assert sum(stage["reports"] for stage in told["texts"]["stages"]) == DEVICES
+    assert told["categories"][-1]["raw"] is None
+    assert "google…" in engine.succeed("hist engine --csv")
+
+
+def test_a_list_is_looked_for(engine: Workplace, tmp_path: Path) -> None:
+    file = tmp_path / "names.txt"
+    file.write_text("bing\nkagi\nGOOGLE\n", "utf-8")
+    shown = flat(engine.succeed("hist engine --candidates", file))
+    assert "Of 3 listed texts 2 stand out" in shown
+    assert "kagi" not in shown
+
+
+def test_a_text_is_asked_for_by_name(engine: Workplace) -> None:
+    assert "answered bing (95 % interval" in flat(engine.succeed("ask share engine Bing"))
+    assert "answered nobody…" in flat(engine.succeed("ask share engine nobody-at-all"))
+    assert engine.run("watch engine --epoch 0 --share bing --above 10%").exit_code == 2
+
+
+def test_a_list_is_for_texts_alone(place: Workplace, tmp_path: Path) -> None:
+    place.publish(start="2026-01-05T00:00:00Z")
+    place.count([0, 1, 2])
+    (tmp_path / "names.txt").write_text("never\n", "utf-8")
+    assert "a list is for texts" in place.fail("hist tea --candidates", tmp_path / "names.txt")
+
+
+def test_plans_and_simulations_are_of_texts(tmp_path: Path) -> None:
+    file = tmp_path / "engine.toml"
+    file.write_text(ENGINE, "utf-8")
+    planned = flat(succeed("plan", file))
+    assert "For the share of each text that is found within ± 5 percentage points" in planned
+    assert re.search(r"find most texts takes, of 10% of devices about [\d,]+ reports;", planned)
+    truth = "google=60%, bing=39.9%, rare=0.1%"
+    told = succeed("simulate --devices 20000 --truth", truth, file)
+    assert "SIMULATED" in told
+    assert re.search(r"google…? +60\.0% +yes", told)
+    assert re.search(r"rare +0\.1% +no", told)
+    assert told == succeed("simulate --devices 20000 --truth", truth, file)
+    other = succeed("simulate --devices 20000 --seed 2 --truth", truth, file)
+    assert other != told
+
+
+def test_an_app_reports_any_text() -> None:
+    survey = Survey.strings("engine", "Which search engine?", max_epsilon="2")
+    with FakeCollector() as collector:
+        collector.publish(survey)
+        with Client(
+            collector.origin,
+            authority=collector.authority,
+            surveys=[survey],
+            state=IN_MEMORY,
+            consent="on",
+            background=False,
+            settings=ClientSettings(first_epoch="now", delivery_seconds=0),
+        ) as client:
+            client.refresh()
+            client.report("engine", "Some Text, whatever " + os.urandom(40).hex(), strict=True)
+            assert client.flush(5.0).delivered == 1
+            explained = flat(str(client.explain()))
+        assert sum(collector.counts("engine").values()) == 1
+    assert "any text, in lower case and cut" in explained
+    assert "shown to others only if more than about 50 devices have it" in explained
+    assert "one of many groups of texts" in explained
