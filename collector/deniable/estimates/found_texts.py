@@ -166,8 +166,8 @@ def standing(level: Level, prefixes: Sequence[bytes], alpha: float, least: float
         excess = supports / level.n - level.miss - level.supports(halves, explained)
         excess[texts] = shares * level.kappa
     order = texts[np.argsort(-excess[texts], kind="stable")]
-    found = tuple(prefixes[at] for at in order.tolist())
-    return Stage(level.length, level.n, tested, found, rarest)
+    standing = tuple(prefixes[at] for at in order.tolist())
+    return Stage(level.length, level.n, tested, standing, rarest)
 
 
 def _explaining(
@@ -317,7 +317,7 @@ class FoundTexts:
 
     @property
     def whole(self) -> bool:
-        """Return whether what is listed are texts, not prefixes of longer ones."""
+        """Return whether the listed texts are whole, not prefixes of longer ones."""
         return self.level == len(self.mechanism.lengths) - 1
 
     @property

@@ -302,8 +302,8 @@ def _texts_of_fakes(figures: DisplayedFigures) -> str:
     if texts is None:
         return ""
     return (
-        f"About {texts.fakes:,} fake reports put any text here: these are words of whoever sent "
-        "reports, and not yours."
+        f"About {texts.fakes:,} fake reports put any text here: these are words of those who "
+        "sent reports, not yours."
     )
 
 

@@ -327,7 +327,7 @@ def _text_notes(texts: FoundTexts) -> Iterator[str]:
             f"these reports {_rare_text(texts)}."
         )
     if not texts.whole:
-        yield f"Shown are the first {stage.length} signs; longer texts are not told apart."
+        yield f"Shown are the first {stage.length} signs; longer texts may share them."
     yield (
         f"A text that {texts.least:,} devices or fewer have is not shown, and one that nobody has "
         f"in fewer than {level_text(FALSE_ALARM)} of histograms."

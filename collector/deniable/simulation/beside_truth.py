@@ -231,8 +231,8 @@ def texts_document(
     ]
     title = "The truth, of the most frequent texts"
     tables = [*figures.tables, Table(columns, rows, title=title)]
-    found = [row["text"] for row in rows if row["found"] == "yes"]
+    standing = [row["text"] for row in rows if row["found"] == "yes"]
     return replace(
         Document(facts, tables, figures.notes),
-        values={"seed": seed, "level": level, "truth": true, "found": found},
+        values={"seed": seed, "level": level, "truth": true, "found": standing},
     )
