@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from scipy import stats
 
 from deniable.estimates import (
     Accuracy,
@@ -179,6 +180,41 @@ def test_of_counts_that_honest_devices_do_not_cause_nothing_is_concluded() -> No
     assert table.sentence.startswith("Nobody can tell whether plan and theme are related.")
     assert "Not to be used" in leaders.sentence
     assert "Not to be used" in table.sentence
+
+
+def test_of_several_epochs_two_questions_are_related_as_they_are_in_each() -> None:
+    asked = answered("joint", "6")
+    apart = expected(asked, 3_000)
+    unrelated = np.einsum("i,j,k->ijk", *SUMS).reshape(-1)
+    none = (3_000 * decoder_of(asked.mechanism).response_shares(unrelated)).round().astype(int)
+    for epochs in (1, 5):
+        span = range(epochs)
+        related, not_related = (
+            estimate_histogram(asked, span, [epochs * count for count in counts])
+            for counts in (apart, none.tolist())
+        )
+        (table, other) = (one.cross("plan", "theme") for one in (related, not_related))
+        assert table.together
+        assert not other.together
+        assert "plan and theme are related. " in table.sentence
+        assert "no clear sign that plan and theme are related." in other.sentence
+    # Of 60 reports in 5 epochs, 12 devices may have sent all: too few.
+    few = estimate_histogram(asked, range(5), {at: 5 for at in range(12)})
+    assert few.cross("plan", "theme").test is None
+    assert few.cross("plan", "theme").sentence.startswith("Too few reports to tell whether ")
+
+
+def test_where_the_same_devices_answer_in_all_epochs_few_tests_find_a_relation_by_chance() -> None:
+    asked, rng, runs = answered("joint", "6"), np.random.default_rng(7), 400
+    matrix = np.array([decoder_of(asked.mechanism).response_shares(row) for row in np.eye(12)])
+    unrelated = np.einsum("i,j,k->ijk", *SUMS).reshape(-1)
+    found = 0
+    for devices in rng.multinomial(1_000, unrelated, size=runs):
+        counts = sum(rng.multinomial(devices, matrix).sum(axis=0) for _ in range(4))
+        table = estimate_histogram(asked, range(4), counts.tolist()).cross("plan", "theme")
+        found += table.together
+    # At most 5 % of such tests do; more than allowed here in at most 1e-6 of cases.
+    assert found <= stats.binom.isf(1e-6, runs, 0.05)
 
 
 def test_no_fakes_move_what_two_groups_are_compared_by_further_than_is_said() -> None:

@@ -349,19 +349,22 @@ def association(sample: Sample, one: Floats, other: Floats) -> Test | None:
     has the covariance V = J C J^T, where C is that of the f_ij and J the derivative of d. Then d^T
     V^-1 d has Hotelling's distribution, in large samples chi-square, with (r - 1)(c - 1) degrees of
     freedom. If a combination is expected from less than 10 devices, chance makes it too large too
-    often.
+    often. Of several epochs' reports, C is at least that of devices that are in all of them (see
+    :func:`deniable.estimates.decoders.decoder.recurring_errors`).
     """
     decoder, tally = sample.decoder, sample.tally
     r, c = len(one), len(other)
-    if tally.epochs > 1:
-        return None
     weights = (one[:, None] * other[None]).reshape(r * c, -1)
     kernels = decoder.kernels(weights)
     f = (kernels @ tally.shares).reshape(r, c)
     spread = (kernels * tally.shares) @ kernels.T - np.outer(f, f)
     row, column = f.sum(axis=1), f.sum(axis=0)
-    if not tally.n * np.outer(row, column).min() >= _EXPECTED:
+    devices = tally.n / tally.epochs  # at least
+    if not devices * np.outer(row, column).min() >= _EXPECTED:
         return None
+    # Each epoch after the first may draw no new devices, but noise only.
+    true = np.maximum(f.ravel(), 0) / np.maximum(f, 0).sum()
+    spread += (tally.epochs - 1) * (np.diag(true) - np.outer(true, true))
     kept = [(i, j) for i in range(r - 1) for j in range(c - 1)]
     slopes = np.zeros((len(kept), r, c))
     for at, (i, j) in enumerate(kept):
