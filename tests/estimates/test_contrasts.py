@@ -199,7 +199,7 @@ def test_of_several_epochs_two_questions_are_related_as_they_are_in_each() -> No
         assert "plan and theme are related. " in table.sentence
         assert "no clear sign that plan and theme are related." in other.sentence
     # Of 60 reports in 5 epochs, 12 devices may have sent all: too few.
-    few = estimate_histogram(asked, range(5), {at: 5 for at in range(12)})
+    few = estimate_histogram(asked, range(5), dict.fromkeys(range(12), 5))
     assert few.cross("plan", "theme").test is None
     assert few.cross("plan", "theme").sentence.startswith("Too few reports to tell whether ")
 
