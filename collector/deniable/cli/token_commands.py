@@ -54,7 +54,7 @@ def new(directory: Path, role: str, label: str) -> None:
     made = Token(token_digest(secret), Role(role), label, int(time.time()))
     with_store(config, lambda store: store.add_token(made))
     click.echo(secret)
-    # Not if a script reads the token.
+    # To stderr, so that a script that reads the token does not get it.
     click.echo(f"store     {store_text(config)}", err=True)
 
 

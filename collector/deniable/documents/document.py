@@ -19,7 +19,7 @@ class Level(StrEnum):
     """
 
     ALERT = "alert"  # the result must not be used
-    WARNING = "warning"  # it may mislead uninformed readers
+    WARNING = "warning"  # the result may mislead uninformed readers
     NOTE = "note"
 
 
@@ -96,8 +96,8 @@ class Fact:
     """A fact: a labelled text for people (none if empty), and a value for programs.
 
     Attributes:
-        details: additional labels and texts for it.
-        aside: whether it is folded under Details where possible.
+        details: additional labels and texts for the fact.
+        aside: whether the fact is folded under Details where possible.
     """
 
     label: str = ""
@@ -129,7 +129,7 @@ class Column:
         title: None if only programs see it.
         width: the key of a row's typical interval width, to which its numbers are rounded.
         signed: whether positive numbers have a sign.
-        cell: the text of a row for people, if it differs from that of the value.
+        cell: the text of a row for people, if it differs from the text of the value.
     """
 
     key: str
@@ -141,7 +141,7 @@ class Column:
     cell: Callable[[Mapping[str, Any]], str] | None = None
 
     def texts(self, rows: Sequence[Mapping[str, Any]]) -> list[str]:
-        """Return its cells; shares and points are rounded alike, to their typical width."""
+        """Return the column's cells; shares and points are rounded alike to their typical width."""
         widths = sorted(
             row[self.width]
             for row in rows
@@ -199,7 +199,7 @@ class Document:
     Attributes:
         sentence: the result in one sentence, which can be published by itself.
         chart: a function from a width to an SVG drawing.
-        values: more values, only for programs.
+        values: additional values, only for programs.
     """
 
     facts: Sequence[Fact] = ()
@@ -241,8 +241,8 @@ def number_text(
 ) -> str:
     """Return a number, rounded to the second digit of its interval's width: more would be noise.
 
-    Percentages have at least one decimal. A whole number has thousands separators, one with an
-    unknown interval has six digits, or a decimal of percent, and none is "-".
+    Percentages have at least one decimal. A whole number has thousands separators. A number with an
+    unknown interval has six digits, or a decimal of percent. A missing number is "-".
     """
     if number is None:
         return "-"

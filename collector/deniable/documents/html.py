@@ -46,8 +46,8 @@ def document_html(
 ) -> str:
     """Return the parts of a document, with its chart as markup.
 
-    If ``folded``, tables are folded. Below a sentence, so are all but the first limitations.
-    ``heading`` returns the markup of a title or a label, for pages that explain its words.
+    If ``folded``, tables are folded. Below a sentence, all but the first limitations are folded
+    too. ``heading`` returns the markup of a title or a label, for pages that explain its words.
     """
     tables = "".join(table_html(table, heading) for table in document.tables)
     if folded and tables:
@@ -58,7 +58,7 @@ def document_html(
     said = {caution.code for caution in alerts if caution not in alone} - {"simulated"}
     sentence = f'<p class="sentence{" alert" * bool(said)}">'
     others = [caution for caution in document.cautions if caution.level is not Level.ALERT]
-    first = max(_LIMITATIONS, sum(caution.brief for caution in others))  # these come first
+    first = max(_LIMITATIONS, sum(caution.brief for caution in others))  # alerts come first
     aside = [fact for fact in document.facts if fact.aside]
     details = "".join(
         (
@@ -84,7 +84,7 @@ def document_html(
 
 
 def documents_page(documents: Sequence[Document], title: str) -> str:
-    """Return documents as a standalone page: without scripts, pictures and external files."""
+    """Return documents as a standalone page without scripts, pictures or external files."""
     sections = "".join(
         f"<section>\n<h2>{escape(document.heading)}</h2>\n{document_html(document)}</section>\n"
         for document in documents
@@ -107,7 +107,7 @@ def cautions_html(cautions: Iterable[Caution]) -> str:
 
 
 def table_html(table: Table, heading: Callable[[str], str] = escape) -> str:
-    """Return a table if it has rows; each also has its values in full precision, for programs."""
+    """Return a table if it has rows; each row also has its full-precision values, for programs."""
     if not table.rows:
         return ""
     columns = [column for column in table.titled if column.shape != "bar"]

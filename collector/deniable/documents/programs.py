@@ -23,7 +23,7 @@ DECIMAL: Final[Json] = {"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?$"}
 class Field(NamedTuple):
     """A member of an object, or a column of a table; an optional one is omitted if null.
 
-    It shows the attribute with its name, one at a dotted path, or the source's result.
+    The value is the attribute of that name, the attribute at a dotted path, or the source's result.
     """
 
     name: str
@@ -109,7 +109,7 @@ _FORMULA_SIGNS: Final = tuple("=+-@\t\r")
 
 def table_csv(table: Table, shared: Mapping[str, Any]) -> str:
     """Return a table as CSV; see :func:`rows_csv`."""
-    keys = dict.fromkeys(column.key for column in table.columns if column.key)  # each once
+    keys = dict.fromkeys(column.key for column in table.columns if column.key)  # each key once
     return rows_csv([*keys], table.rows, shared)
 
 

@@ -18,8 +18,8 @@ BARS: Final = "Bars: solid to the low end, half-tone to the estimate, light to t
 def bar(value: float, low: float, high: float, width: int = 30, scale: float = 1.0) -> str:
     """Draw a value as a bar and its interval as the bar's shades.
 
-    It is solid up to the interval's low end, half-tone up to the value, light up to the high end.
-    The width corresponds to ``scale``; values beyond [0, scale] are drawn at its ends.
+    The bar is solid up to the interval's low end, half-tone up to the value, light up to the high
+    end. The width corresponds to ``scale``; values beyond [0, scale] are drawn at its ends.
     """
     ends = (min(low, value), value, max(high, value))
     solid, half, light = (round(width * min(max(x / scale, 0.0), 1.0)) for x in ends)
@@ -43,14 +43,14 @@ def document_text(document: Document, width: int = 100) -> str:
 
 
 def print_document(document: Document, screen: "Console") -> None:
-    """Print the parts of a document for people, with an empty line between them."""
+    """Print the parts of a document for people, with empty lines between the parts."""
     from rich.console import Group
     from rich.text import Text
 
     parts: list[RenderableType] = []
     sentence = document.sentence
     for caution in document.cautions:
-        if caution.level is Level.ALERT:  # it is shown above, once
+        if caution.level is Level.ALERT:  # an alert is shown above, once
             screen.print(f"{caution}\n", style="bold red")
             sentence = sentence.replace(f" {caution.text}", "")
     if sentence:

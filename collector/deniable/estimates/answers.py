@@ -121,7 +121,7 @@ def answers_text(answers: Answers) -> str:
 
 
 def no_answer(name: str, categories: Sequence[str]) -> ValueError:
-    """Return the error that these have no such answer."""
+    """Return the error that no such answer exists."""
     return ValueError(f"there is no answer {name!r}, but {_some(categories)}")
 
 
@@ -130,12 +130,12 @@ def _some(names: Sequence[str]) -> str:
 
 
 def denies(answer: str) -> bool:
-    """Return whether an answer is a no, in a language of notices, so that another goes first."""
+    """Return whether an answer means no in a language of notices, so that the other goes first."""
     return answer.rpartition(": ")[2].casefold() in {"no", "nein", "non"}
 
 
 def listed(names: Sequence[str], word: str = "or") -> str:
-    """Return names as a part of a sentence."""
+    """Return the names joined as part of a sentence."""
     if len(names) < 3:
         return f" {word} ".join(names)
     return f"{', '.join(names[:-1])} {word} {names[-1]}"

@@ -28,7 +28,7 @@ from deniable.mechanisms import Mechanism
 _MOST_WEIGHTS: Final = 1 << 21
 """The most cuts times responses: all cuts for up to 1,448 values; every eighth for 4,096."""
 _ERRORS: Final = 2
-"""The number of standard errors that are traded against one of blur."""
+"""The number of standard errors that are traded for one unit of blur."""
 
 
 def averaged_shares(categories: int, cuts: Sequence[int], blur: int, shift: int) -> Floats:

@@ -356,9 +356,9 @@ def _less(one: Estimate, other: Estimate, label: str, unit: Unit) -> Estimate:
 
 
 def _multiple(one: Estimate, other: Estimate, label: str) -> Estimate:
-    """Return how many times as large a figure is; at least one figure is within a group."""
+    """Return how many times as large as the other a figure is; at least one is within a group."""
     level, high = min(one.level, other.level), math.inf
-    # If the other is estimated at 0 or below, it has no estimate, only a lower end.
+    # If the other is estimated at 0 or below, the multiple has no estimate, only a lower end.
     value = one.value / other.value if other.value > 0 else math.nan
     error, low, moved = math.nan, 0.0, math.inf
     too_small = one.too_small or other.too_small

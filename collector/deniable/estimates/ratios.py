@@ -107,7 +107,7 @@ def _cautious_errors(form: Form, unseen: float) -> list[float]:
 
 
 def range_of_ratio(above: Form, below: Form) -> tuple[float, float]:
-    """Return the range of a ratio: a part in the whole, shares, or any."""
+    """Return the possible range of a ratio: of a part to its whole, of two shares, or of others."""
     if above.constant or below.constant:
         return -math.inf, math.inf
     weights = [w for form in (above, below) for w in form.terms.values()]

@@ -23,7 +23,7 @@ def judge_report(
 
     Raises:
         Refusal: malformed, bad-key, unknown-survey, out-of-domain, too-early, epoch-closed,
-            bad-signature or not-enrolled; the first that applies.
+            bad-signature or not-enrolled; the first code that applies.
     """
     signed = SignedReport.from_envelope(envelope)
     manifest = known_survey(signed.report.survey_id)
@@ -40,12 +40,12 @@ def check_report(
 ) -> bytes | None:
     """Check a report against its survey, in the protocol's order.
 
-    The report was read and its key checked. The result is the id of the issuer that
-    vouches for the device, None in an open survey.
+    The report was read and its key checked. The result is the id of the issuer that vouches for the
+    device, or None in an open survey.
 
     Raises:
         Refusal: out-of-domain, too-early, epoch-closed, bad-signature, not-enrolled or malformed;
-            the first that applies.
+            the first code that applies.
     """
     report, schedule = signed.report, manifest.schedule
     if report.epoch >= schedule.epochs:

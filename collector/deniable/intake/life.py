@@ -16,14 +16,14 @@ and a collector's. Let n be the newest epoch with a counted report. Then
   a survey ends automatically only if a report of its last epoch was counted;
 - an epoch that closed before n opened is over, and is sealed;
 - for the others, including n, only the clock decides. It is trusted within BELIEVED_SECONDS after
-  they closed. After that, the operator is asked: either there was no upkeep for as long, or the
-  clock is ahead.
+  they closed. After that, the operator is asked. Either no upkeep ran for that long, or the clock
+  is ahead.
 
 A clock that is ahead by more than BELIEVED_SECONDS, an epoch, its grace and EARLY_SECONDS is past
-that time for every epoch that has begun: it seals no open epoch, and ends nothing. One that is less
-far ahead seals too early by as much. Neither stops a correct clock from continuing. This assumes
-devices whose clocks do not have the same error: a report from the future through such a collector
-would confirm its clock.
+that time for every epoch that has begun: it seals no open epoch, and ends nothing. A clock that is
+less far ahead seals too early by as much. Neither clock stops a correct one from continuing. This
+assumes devices whose clocks do not have the same error: a report from the future through such a
+collector would confirm its clock.
 """
 
 from collections.abc import Iterable
@@ -39,7 +39,7 @@ BELIEVED_SECONDS: Final = 7 * 86_400
 
 
 class Action(StrEnum):
-    """Actions that may be due; ASK: a seal if the clock is right, which only the operator knows."""
+    """Actions that may be due; ASK is a seal if the clock is right, as only the operator knows."""
 
     SEAL = "seal"
     PRUNE = "prune"
@@ -49,7 +49,7 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """An action due for a survey, or for one epoch of it."""
+    """An action due for a survey, or for one of its epochs."""
 
     action: Action
     epoch: int | None = None
@@ -68,7 +68,7 @@ class StandingSeal(Protocol):
 
     @property
     def pruned_at(self) -> int | None:
-        """Return the instant when its receipts were erased; None while they are kept."""
+        """Return the instant when the epoch's receipts were erased; None while they are kept."""
 
 
 def due(
@@ -80,8 +80,8 @@ def due(
 ) -> list[Due]:
     """Return the actions that are due for a survey, in order.
 
-    It accepted reports until ``ended_at``, and ``newest`` is the newest epoch with a counted one;
-    each is None if there is none. Times are Unix seconds.
+    The survey accepted reports until ``ended_at``; ``newest`` is the newest epoch with a counted
+    report. Each is None if it does not exist. Times are Unix seconds.
     """
     schedule = manifest.schedule
     standing = {seal.epoch: seal for seal in seals}
@@ -111,6 +111,6 @@ def _closing(
 
 
 def finished(manifest: Manifest, seals: Iterable[StandingSeal], ended_at: int | None) -> bool:
-    """Return whether the survey is over: nothing will ever be due again."""
+    """Return whether the survey is over, so that no action will be due again."""
     pruned = sum(seal.pruned_at is not None for seal in seals)
     return ended_at is not None and pruned == manifest.schedule.epochs

@@ -27,7 +27,7 @@ _WITHIN: Final = "by itself within ± 5 percentage points needs at most"
 
 
 def accuracy_facts(manifest: Manifest, largest_share: float | None = None) -> Iterator[Fact]:
-    """Yield the number of reports for useful figures, and what these reveal."""
+    """Yield the number of reports for useful figures, and what these figures reveal."""
     yield Fact("figures", revealed_at_worst(manifest))
     if tells_distribution(manifest):
         yield from _distribution(manifest)
@@ -43,7 +43,7 @@ def accuracy_facts(manifest: Manifest, largest_share: float | None = None) -> It
             f"the mean within ± {float(half):.15g}, 2 % of the range, needs about {reports:,} "
             "reports, if answers are spread evenly",
         )
-        if len(manifest.values) > 2:  # of two, the mean says all
+        if len(manifest.values) > 2:  # for two values, the mean suffices
             yield from _beside_mean(manifest, manifest.values)
         return
     reports = reports_for_half_width(manifest.mechanism, _POINTS, largest_share)
@@ -62,7 +62,7 @@ def accuracy_facts(manifest: Manifest, largest_share: float | None = None) -> It
 
 
 def _distribution(manifest: Manifest) -> Iterator[Fact]:
-    """Yield the reports for shares up to an answer, and the accuracy of quartiles."""
+    """Yield how many reports shares up to an answer need, and the accuracy of quartiles."""
     mechanism, points = manifest.mechanism, 100 * _POINTS
     reports = Accuracy.half_width(_POINTS).reports(estimates.cumulative_variance(mechanism))
     one = specified(AUTO, len(manifest.categories), manifest.epsilon, manifest.delta)
@@ -96,7 +96,7 @@ def _distribution(manifest: Manifest) -> Iterator[Fact]:
 
 
 def _of_questions(manifest: Manifest, reports: int, largest_share: float | None) -> str:
-    """Return the number of reports for useful figures, and the number with the other kind."""
+    """Return the number of reports for useful figures, and the number for the other kind."""
     dimensions = manifest.dimensions
     if manifest.kind.name == "joint":
         single = _for_single_questions(manifest.mechanism, dimensions, largest_share)
@@ -123,7 +123,7 @@ def _made(kind: str, manifest: Manifest, largest_share: float | None) -> SurveyM
 def _for_single_questions(
     joint: SurveyMechanism, dimensions: Dimensions, largest_share: float | None
 ) -> int:
-    """Return the reports for an answer's share, for the question that needs most."""
+    """Return how many reports an answer's share needs, for the question that needs the most."""
     sizes = sizes_of(dimensions)
     first = [separated(x, sizes) for x in range(joint.categories)]
     return max(
@@ -138,7 +138,7 @@ def _for_single_questions(
 
 
 def _beside_mean(manifest: Manifest, values: Sequence[Fraction]) -> Iterator[Fact]:
-    """Yield the reports for the mean and quartiles in a survey of the distribution."""
+    """Yield how many reports the mean and quartiles need in a survey of the distribution."""
     step, half = values[1] - values[0], (values[-1] - values[0]) / 50
     levels = specified(LEVELS, len(values), manifest.epsilon, repeat=manifest.repeat)
     tree = levels.mechanism(len(values), manifest.epsilon, "0")
@@ -153,7 +153,7 @@ def _beside_mean(manifest: Manifest, values: Sequence[Fraction]) -> Iterator[Fac
 
 
 def blind_devices_text(manifest: Manifest, reports: int) -> str:
-    """Return how many devices a blind survey needs for this many reports, by how often apps run."""
+    """Return how many devices a blind survey needs for these reports, by how often apps run."""
     left = [_share_left(n * manifest.schedule.epoch_seconds / _WEEK) for n in (4, 7, 14)]
     four, seven, fourteen = (ceil(reports / share) for share in left)
     return (

@@ -70,7 +70,7 @@ def calibrated(
 
 
 def setting(settings: Settings, key: str) -> Any:
-    """Return one setting."""
+    """Return one of the settings."""
     if key not in settings:
         raise InvalidParameter(key, "is missing")
     return settings[key]

@@ -1,7 +1,7 @@
 """The mechanisms that could be the most accurate, and the cost of each.
 
-All are designs: r of K responses support a category, t of them any two. Those that support the
-answer are sent at the odds E to the others; docs/mathematics.md, section 17.
+All are designs: r of the K responses support a category, and t support any two. Those that support
+the answer are sent at the odds E to the others; docs/mathematics.md, section 17.
 """
 
 from bisect import bisect_right
@@ -33,7 +33,7 @@ _Real = TypeVar("_Real", float, Fraction)
 
 
 def least_cost(categories: int, odds: Fraction, largest_share: float = 0.0) -> Fraction | None:
-    """Return k n times the greatest variance of shares up to a limit, for the best subsets.
+    """Return k n times the greatest variance of shares up to a limit, with the best subsets.
 
     The odds are as given, and delta is 0. Up to 1/k, where it is the sum of the variances of all
     shares, no matrix with these odds has less, for fixed data of equal frequencies: Ye and Barg
@@ -108,7 +108,7 @@ SMALLEST_WITHIN: Final = 1.002
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A kind of mechanism with its parameters, and the numbers of its design."""
+    """A kind of mechanism with its parameters and the numbers of its design."""
 
     kind: str
     categories: int
@@ -122,7 +122,7 @@ class Candidate:
         """Return the mechanism with a manifest's kind and parameters.
 
         Raises:
-            KeyError: if it is not a design.
+            KeyError: if the mechanism is not a design.
         """
         if kind == PLAIN:
             return cls(kind, categories, categories, 1, 0)
@@ -144,13 +144,13 @@ class Candidate:
 
     @property
     def size(self) -> int:
-        """Return the parameter that is the size of its blocks; 1 if there is none."""
+        """Return the parameter that is the size of the blocks; 1 if there is no such parameter."""
         return self.parameters.get(_SIZES.get(self.kind, ""), 1)
 
     def sizes(self, most: int) -> list[int]:
         """Return the possible sizes of blocks on these points, in increasing order.
 
-        They allow for at most this many responses; some sizes may still have too many sets.
+        The sizes allow at most this many responses; some sizes may still have too many sets.
         """
         if self.kind == "affine":
             order, dimension = self.parameters["q"], self.parameters["m"]
@@ -160,7 +160,7 @@ class Candidate:
         return [self.size]
 
     def of_size(self, size: int) -> "Candidate":
-        """Return the design with blocks of this size on the same points; ValueError if none."""
+        """Return the design with blocks of this size on the same points, or raise ValueError."""
         if size == self.size:
             return self
         parameters = {**self.parameters, _SIZES[self.kind]: size}
@@ -173,7 +173,7 @@ class Candidate:
 
     @property
     def points(self) -> int:
-        """Return v, the number of points of its blocks, at least the number of categories."""
+        """Return v, the number of points in the blocks, at least the number of categories."""
         # Each of the K blocks has b points, v r = K b, and each point shares t of its r blocks with
         # every other: r (b - 1) = t (v - 1).
         return (
@@ -188,7 +188,7 @@ class Candidate:
         return self.points * self.replication // self.responses
 
     def bounded(self, delta: float) -> bool:
-        """Return whether its odds are limited: a large delta allows any odds."""
+        """Return whether the odds are limited: a large delta allows any odds."""
         return delta * self.replication < self.separating
 
     def excess(self, pure: _Real, delta: _Real) -> _Real:
@@ -224,7 +224,7 @@ class Candidate:
         """Return the solution matrix with this privacy.
 
         Raises:
-            InvalidPrivacyParameter, GridTooCoarse: if there is none.
+            InvalidPrivacyParameter, GridTooCoarse: if no such matrix exists.
         """
         if self.kind == PLAIN:
             return RandomisedResponse(self.categories, epsilon, delta)
@@ -282,7 +282,7 @@ def candidates_of_blocks(
                 yield translates
     larger = range(max(k, _ALL_ORDERS + 1), int(_NEAR * k) + 1)
     for q in chain(range(2, _ALL_ORDERS + 1), larger):
-        # The least m with q^m >= k: a larger one has more responses, without delta at no gain.
+        # The least m with q^m >= k: a larger m has more responses and, without delta, no advantage.
         m = next(m for m in range(1, k + 1) if q**m >= k)
         if sizes := block_sizes(q, m, most):
             greatest = largest(q**m) / q ** (m - 1)
@@ -337,7 +337,7 @@ def best_part(points: int, excess: float, share: float) -> float:
     # (1 + e - e c (1 - u))(1 + e c u) + f e c (1 - 2u - e u + e c u (1 - u)). A quadratic g(u) > 0
     # over u (1 - u) has one minimum in (0, 1), at 1/(1 + sqrt(g(1)/g(0))).
     spread = excess * points / (points - 1)
-    if share > 0.5:  # the greatest variance is in the interior: it falls and rises, too
+    if share > 0.5:  # the greatest variance is in the interior, since it falls and also rises
 
         def added(u: float) -> float:
             other = (1 + excess - spread * (1 - u)) * (1 + spread * u) / (u * (1 - u) * spread**2)

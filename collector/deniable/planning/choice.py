@@ -46,8 +46,8 @@ class Alternative:
 
     Attributes:
         candidate: the mechanism.
-        epsilon: the epsilon of one of its reports.
-        users: the factor by which it needs more users for the same accuracy.
+        epsilon: the epsilon of one report.
+        users: the factor by which the mechanism needs more users for the same accuracy.
     """
 
     candidate: Candidate
@@ -64,7 +64,7 @@ class Choice:
         epsilon: the epsilon of one report.
         delta: the delta of one report.
         largest_share: the largest share to be exact; up to 1/k it means all shares together.
-        cost: k n times its addition to the greatest variance of shares up to that.
+        cost: k n times its addition to the greatest variance of shares up to that share.
         bound: the bound for the best design of all subsets, at delta 0. For all shares together no
             unbiased estimates cost less in the worst case, in which all categories are equally
             frequent.
@@ -116,8 +116,8 @@ def best(
 ) -> Choice:
     """Return the mechanism that needs the fewest users for a given accuracy of each share.
 
-    It compares randomised response and the designs, by their exact variances at equal privacy of
-    one report. With ``reports``, it compares them at equal privacy of this many reports of one
+    Randomised response and the designs are compared by their exact variances at equal privacy of
+    one report. With ``reports``, they are compared at equal privacy of this many reports of one
     device. The privacy loss of designs adds up faster than that of randomised response, and usually
     faster with large blocks than with small ones. So designs with any smaller block size compete.
     Each has the epsilon of one report at which all reports together keep the total of the winner
@@ -129,8 +129,8 @@ def best(
         epsilon: the epsilon of one report.
         delta: the slack of one report; 0 unless a mechanism is not purely private.
         kind: the only kind to choose from.
-        most_responses: the most that a design may have; randomised response is always included.
-        reports: the planned number per device, each randomised afresh.
+        most_responses: the limit on a design's responses; randomised response is always included.
+        reports: the planned number of reports per device, each randomised afresh.
         composed_delta: the slack of their total, whatever the delta of each; ignored without
             ``reports``.
         largest_share: the largest share that is to be exact; by default 10 %, or 2/k for few
@@ -160,7 +160,7 @@ def best(
     total = composed(ranked[0].candidate, level, reports, slack, composed_delta)
 
     def alike(candidate: Candidate, guess: Fraction) -> Fraction:
-        """Return the epsilon of one report at which all add up to the same total."""
+        """Return the epsilon of one report at which all reports add up to the same total."""
 
         def adds_up(one: Fraction) -> Decimal:
             return composed(candidate, one, reports, slack, composed_delta)
@@ -227,7 +227,7 @@ def unlikely_level(
     )
     up, down, none = float(odds * mass), float(mass), float(1 - (1 + odds) * mass)
     law, steps, times = [1.0], 0, reports
-    if up**reports > UNLIKELY:  # all of them may be one step apart
+    if up**reports > UNLIKELY:  # all reports may be one step apart
         steps, times = reports, 0
     for n in range(1, times + 1):  # the distribution of the sum by falling steps, from n on
         law = [
@@ -294,9 +294,9 @@ class _Terms:
         return entries
 
     def choice(self, ranked: Sequence[_Entry], total: Decimal | None = None) -> Choice:
-        """Return the first, and the best of each kind among the others."""
+        """Return the first candidate, and the best of each kind among the others."""
         (candidate, epsilon, cost), *others = ranked
-        # Another candidate of its own kind counts unless it is equally good.
+        # A different candidate of the same kind counts unless it is equally good.
         alternatives = (
             other
             for other in sorted(_firsts(others), key=lambda entry: entry.cost)

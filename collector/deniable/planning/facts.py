@@ -59,7 +59,7 @@ _MOST_TIMES: Final = 1_000_000
 
 
 def choice_facts(manifest: Manifest, largest_share: float | None = None) -> Iterator[Fact]:
-    """Yield the reasons for a mechanism; none unless it is randomised response or a design."""
+    """Yield the reasons for a mechanism that is randomised response or a design; otherwise none."""
     choice = choice_of(manifest, largest_share)
     if choice is None:
         return
@@ -95,7 +95,7 @@ def choice_facts(manifest: Manifest, largest_share: float | None = None) -> Iter
 
 
 def adds_up_text(reports: int, level: str) -> str:
-    """Return in words the level by which this many reports of a device favour its answers."""
+    """Return in words the level to which this many reports of a device favour its answers."""
     return (
         f"{reports:,} reports from a device favour its answers over any alternative by at most "
         f"epsilon {level}, except with a chance of 1 in {UNLIKELY.denominator:,}"
@@ -103,7 +103,7 @@ def adds_up_text(reports: int, level: str) -> str:
 
 
 def choice_of(manifest: Manifest, largest_share: float | None = None) -> Choice | None:
-    """Return the comparison of its mechanism; None unless randomised response or a design."""
+    """Return the comparison of a mechanism; None unless randomised response or a design."""
     kind, parameters = manifest.kind.name, manifest.specification.parameters
     k, most = len(manifest.categories), most_responses(manifest.repeat)
     if manifest.kind.first_round_kept:
@@ -263,9 +263,9 @@ def composition_document(
     slack: str,
     categories: int,
 ) -> Document:
-    """Return the document of reports' sum at this epsilon, or of one's part of a total.
+    """Return the document of a sum of reports at this epsilon, or of a report's part of a total.
 
-    It also mentions a device's lifetime budget.
+    The document also mentions a device's lifetime budget.
     """
     extra = exact_number("slack", slack)
     if extra >= 1:
@@ -338,7 +338,7 @@ def _compositions(delta: Fraction, times: int, extra: Fraction, categories: int)
         yield "advanced", lambda level: advanced_composition(level, delta, times, extra), _any
         closed = kairouz_oh_viswanath_composition
         yield "Kairouz et al.", lambda level: closed(level, delta, times, extra), _any
-    # One slack for all of the following, rounded up to a plain decimal.
+    # One slack for all following compositions, rounded up to a plain decimal.
     together = Fraction(ceil((1 - (1 - delta) ** times * (1 - extra)) * _UNIT), _UNIT)
     if together >= 1:
         raise InvalidPrivacyParameter(

@@ -48,7 +48,7 @@ class Way:
 
 
 def tells_distribution(manifest: Manifest) -> bool:
-    """Return whether a survey is for a distribution: its figure is any share up to an answer."""
+    """Return whether a survey is for a distribution, whose figures are shares up to an answer."""
     return manifest.kind.name == LEVELS
 
 
@@ -62,9 +62,9 @@ def variance_of(
 ) -> float:
     """Return n Var of a survey's figure with this mechanism: its mean, or any share.
 
-    Shares are at most the largest, or by default as the mechanism is chosen for them. For a
-    mean, answers are spread evenly, with the most noise that any answer has. Infinite if floating
-    point cannot distinguish the answers.
+    Shares are at most ``largest_share``, by default the limit that the mechanism is chosen for. For
+    a mean, answers are spread evenly, with the most noise that any answer has. The result is
+    infinite if floating point cannot distinguish the answers.
     """
     try:
         if has_shares(manifest) and not tells_distribution(manifest):
@@ -81,8 +81,8 @@ def variance_of(
 def ways_to_ask(manifest: Manifest, largest_share: float | None = None) -> Iterator[Way]:
     """Yield the survey's own way, randomised response, the best, and asking without any privacy.
 
-    All are at the survey's epsilon and delta. The best is for shares up to a limit, and for all
-    shares together; for a mean, it is the survey's own.
+    All ways have the survey's epsilon and delta. The best way is for shares up to a limit, and for
+    all shares together; for a mean, the best way is the survey's own.
     """
 
     def way(title: str, used: Specification) -> Way:
@@ -180,7 +180,7 @@ def _unprotected(manifest: Manifest, largest_share: float | None) -> float:
 
 
 def _sizes(manifest: Manifest) -> set[int]:
-    """Return how many answers each question has, for questions with separate estimates."""
+    """Return the number of answers to each question, for questions with separate estimates."""
     if manifest.kind.name == "one-question":
         return set(sizes_of(manifest.dimensions))
     return {len(manifest.categories)}
@@ -248,7 +248,7 @@ class Plan:
         manifest: the survey.
         accuracy: the required accuracy; for a difference, that of two groups of this many reports.
         ways: the survey's own way to ask, first, and others at the same epsilon.
-        largest_share: the largest share with this accuracy; None as for the mechanism's choice.
+        largest_share: the largest share with this accuracy; None for the mechanism's limit.
         pace: the reports of a published survey so far, and their rate.
     """
 
@@ -265,7 +265,7 @@ class Plan:
 
     @property
     def sentence(self) -> str:
-        """Return how many reports the survey's own way needs, and for a published survey, when."""
+        """Return how many reports the survey's own way needs; for a published survey, also when."""
         reports, figure = self.reports(self.ways[0]), self.figure
         takes = "no number of reports suffices"
         if reports is not None:
@@ -298,7 +298,7 @@ class Plan:
         return self.accuracy.scale * sqrt(variance)
 
     def _outlook(self, pace: Pace) -> str:
-        """Return the dates when that is reached at this rate, by new devices and the same."""
+        """Return when the accuracy is reached at this rate, with new and with the same devices."""
         of_others, of_same = self.reached_at(same=False), self.reached_at()
         if not pace.steps:
             coming = "Once a closed epoch has figures, this shows when that is reached."
@@ -393,7 +393,7 @@ def plan(
 ) -> Plan:
     """Return the plan for a survey's figure: a mean, or shares up to ``largest_share``.
 
-    For a published survey it states when that is reached at its present rate.
+    For a published survey, the plan states when the accuracy is reached at the present rate.
     """
     # Even if all shares together were to be exact, the plan is for each of them.
     largest_share = largest_share or None
@@ -421,8 +421,8 @@ def epsilon_for(
 
     grid = _epsilons(manifest)
     least = bisect_left(grid, True, key=does)
-    # If another design becomes the best by the survey's own criterion, which may be another one,
-    # the worst variance of a share may rise by up to half: then smaller epsilons may suffice.
+    # If a different design becomes the best by the survey's own criterion, which may differ from
+    # this, the worst variance of a share may rise by up to half: then smaller epsilons may suffice.
     furthest = max(least - _FURTHEST, -1) if has_shares(manifest) else least
     for below in range(least - _STEP, furthest, -_STEP):
         if does(grid[below]):
@@ -431,7 +431,7 @@ def epsilon_for(
 
 
 def _epsilons(manifest: Manifest) -> list[str]:
-    """Return the possible epsilons of the survey, rising; below that of a kept response, if any."""
+    """Return the survey's possible epsilons, rising, all below that of any kept response."""
     numbers = [
         Decimal(digits).scaleb(power) for power in range(-5, -1) for digits in range(100, 1000)
     ]
@@ -450,16 +450,16 @@ class Year:
     """A device's reports in the first 365 days of a survey, one in every epoch.
 
     Attributes:
-        epochs: the number in a year, at least 1, though the survey may have fewer.
-        reports: the number of those in which the survey asks.
-        charged: the device's charge for these, in units of 1e-9 epsilon.
-        level: the most by which they favour the device's answers, except with a chance of 1 in a
-            million; rounded up. None for kinds whose reports are not composed here, and for kept
-            responses.
+        epochs: the number of epochs in a year, at least 1, though the survey may have fewer.
+        reports: the number of epochs in which the survey asks.
+        charged: the device's charge for these reports, in units of 1e-9 epsilon.
+        level: the most by which these reports favour the device's answers, except with a chance of
+            1 in a million; rounded up. None for kinds whose reports are not composed here, and for
+            kept responses.
         lifetime: the device's ceiling set by the app, in units of 1e-9 epsilon.
-        affordable: the number of reports that this pays for, up to the epochs of any survey.
-        epsilon: the one at which it pays for a report in every epoch of the year, rounded down to
-            two digits; None for kept responses.
+        affordable: the number of reports that the ceiling pays for, up to the epochs of any survey.
+        epsilon: the epsilon at which the ceiling pays for a report in every epoch of the year,
+            rounded down to two digits; None for kept responses.
     """
 
     epochs: int

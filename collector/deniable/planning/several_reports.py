@@ -24,14 +24,14 @@ _HALVINGS: Final = 30
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """A number of reports of one device, and the epsilon and delta that they must keep together."""
+    """A number of reports of one device, and the epsilon and delta of all reports together."""
 
     reports: int
     epsilon: float
     delta: float
 
     def kept_by(self, candidate: Candidate, excess: float) -> bool:
-        """Return whether reports with the odds 1 + ``excess`` keep it."""
+        """Return whether reports with the odds 1 + ``excess`` keep the total."""
         import numpy as np  # only here; the choice for one report does not need it
 
         # A report has a log odds of step, 0 or -step, with the chances E a, the rest and a. The
@@ -61,8 +61,8 @@ def cheapest(
 ) -> dict[Candidate, float]:
     """Return the design of each kind with the fewest responses among the nearly cheapest.
 
-    They have about the epsilon of one report at which all keep the total, blocks no larger than
-    these, and at most this many responses; ``within`` is the tolerance.
+    The designs have about the epsilon of one report at which all reports keep the total, blocks no
+    larger than these, and at most this many responses; ``within`` is the tolerance.
     """
     chosen = {}
     for kind in (PLAIN, *DESIGNS):

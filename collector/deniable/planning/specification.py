@@ -1,4 +1,4 @@
-"""The mechanism of a survey: the one that its operator names, or the best one."""
+"""The mechanism of a survey: the mechanism that its operator names, or the best."""
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping

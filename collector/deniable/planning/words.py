@@ -24,7 +24,7 @@ class KindWords:
     Attributes:
         summary: a description, placed after its name in the help for survey files.
         keys: the kind's keys in a survey file, with their help.
-        wanted: the required ones.
+        wanted: the required keys.
     """
 
     summary: ClassVar[str]
@@ -235,7 +235,7 @@ def terms(kind: str, parameters: Parameters, categories: int) -> str | None:
 
 
 def promise_text(odds: Fraction) -> str:
-    """Return the promise of a report, as a part of a sentence."""
+    """Return the promise of a report, as part of a sentence."""
     return f"a response is {times_as_likely(odds)} as with any other answer"
 
 
@@ -300,7 +300,7 @@ def guess_text(odds: Fraction, before: Fraction = Fraction(1, 2)) -> str:
 
 
 def strength_fact(manifest: Manifest) -> Fact:
-    """Return the meaning of its epsilon for a person, as in docs/choosing-epsilon.md."""
+    """Return the meaning of a survey's epsilon for a person, as in docs/choosing-epsilon.md."""
     odds, level = manifest.mechanism.privacy.odds, strongest(manifest)
     assert odds is not None, "every mechanism of a survey is pure"
     verdicts = (verdict for most, verdict in _STRENGTHS.items() if level <= most)

@@ -34,14 +34,14 @@ class DisplayedFigures:
     """Figures as a surface shows them, to which cautions apply.
 
     Attributes:
-        samples: the reports behind them.
-        biases: how far fake reports move them, as a part of a sentence; "" if unknown.
-        fakes_decide: whether 1 % of fakes move one over its whole possible range.
+        samples: the reports behind the figures.
+        biases: how far fake reports move the figures, as part of a sentence; "" if unknown.
+        fakes_decide: whether 1 % of fakes move a figure over its whole possible range.
         reports: the reports of which that is 1 %.
-        outside: the number of them that are further from all possible values than intervals reach.
-        histogram: the histogram of their rows.
-        rows: the rows among its rows; view: their view.
-        level: the level of their intervals.
+        outside: the number of figures further from all possible values than intervals reach.
+        histogram: the histogram that contains the rows.
+        rows: the displayed rows of the histogram; view: their view.
+        level: the confidence level of the intervals.
         recurring: which devices widen which intervals; ``wider`` is the greatest factor compared
             with noise alone.
         disjoint: whether no device is in several of the samples, according to the analyst.
@@ -73,7 +73,7 @@ _MOST_MOVED: Final = {Unit.SHARE: 100.0, Unit.DIFFERENCE: 200.0}
 
 
 def bias_text(name: str, influence: float, unit: Unit, *, decided: bool = False) -> str:
-    """Return how far 1 % of fake reports move a figure of this name, as a part of a sentence."""
+    """Return how far 1 % of fake reports move a figure of this name, as part of a sentence."""
     if influence == 0:
         return f"{name} does not change: fakes cannot move it"
     moved = influence * FAKES * (100 if unit.of_shares else 1)
@@ -87,7 +87,7 @@ def bias_text(name: str, influence: float, unit: Unit, *, decided: bool = False)
 def furthest(estimates: Iterable[Estimate], name: str = "it") -> tuple[str, bool]:
     """Return the move of the estimate that fakes move furthest, and whether they decide it.
 
-    As a part of a sentence; "" if unknown.
+    The move is part of a sentence; "" if unknown.
     """
     known = [one for one in estimates if not math.isnan(one.influence)]
     if not known:
@@ -183,7 +183,7 @@ def _outside(figures: DisplayedFigures) -> str:
     if not figures.outside:
         return ""
     rows, chance = figures.rows, ""
-    # For intervals that all hold at once, it applies to none or few.
+    # For intervals that all hold at once, the caution applies to few intervals or none.
     if rows is not None and not rows.simultaneous:
         chance_of_one = (1 - figures.level) / 2
         if rows.total * chance_of_one >= 1:
@@ -249,7 +249,7 @@ def _different_surveys(figures: DisplayedFigures) -> str:
 
 def _few_reports(figures: DisplayedFigures) -> str:
     histogram = figures.histogram
-    # More reports do not help against counts that honest devices cannot cause.
+    # Additional reports cannot remedy counts that honest devices cannot cause.
     if histogram is None or any(sample.fewest_fakes for sample in figures.samples):
         return ""
     if histogram.numeric is not None:
@@ -266,7 +266,7 @@ def _few_reports(figures: DisplayedFigures) -> str:
     )
     simultaneous = figures.rows is not None and figures.rows.simultaneous
     own = histogram.level_at_once if simultaneous else histogram.level
-    for width in (0.05, 1 / k):  # if enough for the first, answers are many, and rare
+    for width in (0.05, 1 / k):  # if enough for the first width, answers are many and rare
         needed = histogram.reports_for(width, own)
         if needed > histogram.n:
             wide = f"intervals of ± {bound_text(100 * width)} percentage points"
@@ -375,7 +375,7 @@ CAUTIONS: Final[tuple[Rule[DisplayedFigures], ...]] = (
 def histogram_cautions(
     histogram: Histogram, rows: ShownRows | None = None, view: View = View.UNBIASED
 ) -> tuple[Caution, ...]:
-    """Return the cautions about some of its rows, or about all in a view."""
+    """Return the cautions about some of a histogram's rows, or about all rows in a view."""
     outside = int((histogram.outside & ~histogram.poisoning.impossible).sum())
     if histogram.numeric is not None:
         estimates = (histogram.numeric.mean, *(group.share for group in histogram.numeric.bins))

@@ -1,4 +1,4 @@
-"""Words of a comparison: what changed, or differs, and how much of it is chance."""
+"""Words of a comparison: what changed or differs, and how much of this is due to chance."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -64,7 +64,7 @@ _MOST_NAMED: Final = 10
 
 
 def comparison_cautions(comparison: Comparison) -> tuple[Caution, ...]:
-    """Return the cautions about its figures."""
+    """Return the cautions about the figures of a comparison."""
     figure = "a share" if comparison.of_shares else "the mean"
     figures = [row.estimate for row in comparison.rows]
     samples: tuple[Sample, ...] = (comparison.histogram.sample,)
@@ -73,7 +73,7 @@ def comparison_cautions(comparison: Comparison) -> tuple[Caution, ...]:
         figure = f"a difference{' of means' * (not comparison.of_shares)}"
         samples = (comparison.against.sample, *samples)
         reports = "the reports on each side"
-    if comparison.quantiles:  # fakes' influence on them is unknown, but known for these shares
+    if comparison.quantiles:  # fakes' influence is known only for these shares
         figure = f"the share up to the {comparison.rows[0].label}"
         figures = [side.share for side in comparison.quantiles if side.share]
     return DisplayedFigures(
@@ -125,7 +125,7 @@ def comparison_picture(comparison: Comparison, width: float = WIDTH) -> Picture:
 
 
 def comparison_sentence(comparison: Comparison) -> str:
-    """Return the largest change, if there is any, by intervals that hold for all rows at once."""
+    """Return the largest change, if any, according to intervals that hold for all rows at once."""
     if text := _statement(comparison):
         text = " ".join(filter(None, (text, *_added(comparison))))
         return with_cautions(text, comparison_cautions(comparison))
@@ -138,7 +138,7 @@ def _statement(comparison: Comparison) -> str:
         return _one_change(comparison)
     rows = comparison.leading
     known = [row for row in rows if row.distinguishable]
-    # Of two answers one rises as the other falls: a yes goes first.
+    # If there are two answers, one rises as the other falls: a yes goes first.
     row = max(
         known or rows, key=lambda row: (round(abs(row.estimate.value), 9), not denies(row.label))
     )
@@ -178,7 +178,7 @@ def _added(comparison: Comparison) -> Iterator[str]:
     was, them = ("was", "it") if len(added) == 1 else ("were", "one of them")
     names = listed([f'"{name}"' for name in added], "and")
     yield f"{names} {was} added, and {chosen} chose {them}: that takes share from the others."
-    # The old answers' shares of their sum would all stay as they were, if that were all of it.
+    # If the added answers were the only change, the old answers' shares of their sum would stay.
     moves = {}
     for name in (row.label for row in comparison.rows if row.label in old):
         move = now.share(name, given=old) - before.share(name, given=old)
@@ -195,7 +195,7 @@ def _added(comparison: Comparison) -> Iterator[str]:
 
 
 def news_sentence(comparison: Comparison) -> str:
-    """Return the largest change, without cautions, or briefly that there is no clear one."""
+    """Return the largest change without cautions, or a short statement that no change is clear."""
     rows = [row for row in comparison.leading if row.distinguishable]
     if rows:
         return _statement(comparison) or estimate_statement(rows[0].estimate)
@@ -203,7 +203,7 @@ def news_sentence(comparison: Comparison) -> str:
 
 
 def _one_change(comparison: Comparison) -> str:
-    """Return one figure on both sides, and their difference; "" for a single one."""
+    """Return one figure on both sides, and the difference; "" for a single figure."""
     row, difference = comparison.rows[0], comparison.rows[0].estimate
     sides = [side for side in (row.now, row.before) if side and side.low <= side.value <= side.high]
     if len(sides) < 2 or difference.too_small:
@@ -270,7 +270,7 @@ def _other(comparison: Comparison) -> str:
 
 
 def _place(comparison: Comparison, side: Histogram) -> str:
-    """Return the survey and the time of a side, and the version if both have one name."""
+    """Return the survey and the time of a side, and the version if both sides share a name."""
     version = side.sample.version
     return side.sample.place + f" ({version})" * (version in _heads(comparison))
 

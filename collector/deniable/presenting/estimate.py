@@ -39,21 +39,21 @@ AT_ONCE: Final = ", which holds for all answers at once"
 
 
 def estimate_sentence(estimate: Estimate, conclusion: str = "") -> str:
-    """Return the estimate in words, with a conclusion in it, followed by the cautions."""
+    """Return the estimate in words, including the conclusion, followed by the cautions."""
     return with_cautions(estimate_statement(estimate, conclusion), estimate_cautions(estimate))
 
 
 def estimate_statement(estimate: Estimate, conclusion: str = "", when: str = "") -> str:
-    """Return the sentence without cautions, for surfaces that show these beside it.
+    """Return the sentence without cautions, for surfaces that show the cautions beside it.
 
-    It is shorter if the survey is named beside it: it states ``when`` instead of who reported.
+    The sentence is shorter if the survey is named beside it: it states ``when``, not who reported.
     """
     concluded, when = f": {conclusion}" * bool(conclusion), f" {when}" * bool(when)
     whom, label = "the devices" if when else _whom(estimate), f"{estimate.label}{when}"
     if estimate.too_small:
         return f"Too few reports to tell {_untold(estimate)}{concluded}."
     show = partial(estimate_text, estimate)
-    # A table beside it has a share's ends as near as they are written.
+    # A table beside the sentence has a share's ends as precisely as they are written.
     bound = _impossible(estimate) and estimate.unit is not Unit.SHARE
     bounds = ("least", "most") if bound else ("", "")
     low, high = map(show, (estimate.low, estimate.high), bounds)
@@ -92,7 +92,7 @@ def estimate_statement(estimate: Estimate, conclusion: str = "", when: str = "")
 
 
 def _count_sentence(estimate: Estimate) -> str:
-    """Return about how many of those that answered a share means; "" if that is shown elsewhere."""
+    """Return about how many of those that answered a share means; "" if it is shown elsewhere."""
     n = answered(estimate)
     if not n or estimate.high - estimate.low > _WORTH or estimate.at_once:
         return ""
@@ -106,7 +106,7 @@ def _count_sentence(estimate: Estimate) -> str:
 
 
 def answered(estimate: Estimate) -> int | None:
-    """Return the number that answered, for a share; None for other figures, and within a group."""
+    """Return how many devices answered, for a share; None for other figures and within a group."""
     if estimate.unit is not Unit.SHARE or estimate.form is None or len(estimate.samples) != 1:
         return None
     ((sample, weights),) = estimate.form.terms.items()
@@ -114,7 +114,7 @@ def answered(estimate: Estimate) -> int | None:
 
 
 def _impossible(estimate: Estimate) -> bool:
-    """Return whether no population has the value, which is then outside its interval."""
+    """Return whether no population has the value; the value is then outside its interval."""
     return estimate.value < estimate.low or estimate.value > estimate.high
 
 
@@ -136,7 +136,7 @@ def estimate_text(estimate: Estimate, number: float, bound: str = "") -> str:
 
 
 def estimate_cautions(estimate: Estimate) -> tuple[Caution, ...]:
-    """Return the cautions about its use."""
+    """Return the cautions about the use of the estimate."""
     reports = "the reports of each" if len(estimate.samples) > 1 else "the reports"
     return DisplayedFigures(
         estimate.samples,
@@ -155,7 +155,7 @@ def _whom(estimate: Estimate) -> str:
 
 
 def _untold(estimate: Estimate) -> str:
-    """Return the figure that the reports do not determine, as a part of a sentence."""
+    """Return the figure that the reports do not determine, as part of a sentence."""
     if estimate.group:
         return f"how many of {_whom(estimate)} answered {estimate.label}"
     return f"the {'ratio' if estimate.unit is Unit.RATIO else 'difference'}, {estimate.label}"
@@ -186,7 +186,7 @@ COUNTS: Final = tuple(Field(name, or_null(NUMBER), partial(_count, name)) for na
 
 
 def wider_than_noise(estimate: Estimate) -> float:
-    """Return the ratio of its error to that of the noise alone."""
+    """Return the ratio of the estimate's error to that of the noise alone."""
     if estimate.form is None:  # shares within groups
         return math.inf
     try:
@@ -267,7 +267,7 @@ def quantile_sentence(quantile: Quantile[Any]) -> str:
 
 
 def quantile_cautions(quantile: Quantile[Any]) -> tuple[Caution, ...]:
-    """Return the cautions about its use: for fakes, only the share's move is known."""
+    """Return the cautions about the quantile's use: for fakes, only the share's move is known."""
     if (share := quantile.share) is None:
         return ()
     moved = furthest([share], "the share up to it")
@@ -304,7 +304,7 @@ def quantile_table(quantiles: Sequence[Quantile[Any]], title: str = "") -> Table
 
 
 def curve_rows(distribution: Distribution) -> list[Json]:
-    """Return a row for each share of the curve, with its part of the band."""
+    """Return a row for each share of the curve, with that part of the band."""
     curve = distribution.curve
     columns = (curve.estimate, curve.rising, curve.low, curve.high)
     return [

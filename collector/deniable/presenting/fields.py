@@ -346,7 +346,7 @@ def histogram_csv(histogram: Histogram, view: View = View.UNBIASED) -> str:
 
 
 def _with_bias(row: Json) -> Json:
-    """Return a row with its own bias, by 1 % of fakes; raw counts have none."""
+    """Return a row with its own bias from 1 % of fakes; raw counts have no bias."""
     influence = row.get("influence")
     return row | {"bias_at_1_percent": None if influence is None else 0.01 * influence}
 

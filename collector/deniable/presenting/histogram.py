@@ -169,7 +169,7 @@ def _chart(
     histogram: Histogram, rows: ShownRows, distribution: Distribution | None
 ) -> Callable[[float], str]:
     @cache
-    def dots() -> Any:  # their intervals are computed once
+    def dots() -> Any:  # the dots' intervals are computed once
         from deniable.presenting.pictures import histogram_dots
 
         return histogram_dots(histogram, rows)
@@ -187,7 +187,7 @@ def _chart(
 
 
 def _curve_first(histogram: Histogram) -> bool:
-    """Return whether the curve comes first: if noise alone makes single shares impossible."""
+    """Return whether the curve comes first, because noise alone makes single shares impossible."""
     return histogram.first_view is not View.UNBIASED
 
 
@@ -196,7 +196,7 @@ def _statistic_tables(histogram: Histogram) -> Iterator[Table]:
     if histogram.numeric is None:
         return
     columns = [Column("statistic", "figure"), *estimate_columns(histogram.level, "number")[:2]]
-    # Quartiles are values of the list, and so are not rounded.
+    # Quartiles are values from the list, and so are not rounded.
     rows = [
         {**estimate_row(row), "kind": "number" if row["statistic"] == "mean" else "exact"}
         for row in statistic_rows(numeric_map(histogram.numeric))
@@ -221,7 +221,7 @@ def quantile_document(histogram: Histogram, probability: float) -> Document:
 
 
 def _distribution_tables(distribution: Distribution, *, quartiles: bool) -> Iterator[Table]:
-    """Yield the table of quartiles, if wanted, and one of some twenty shares of the curve."""
+    """Yield the table of quartiles, if wanted, and a table of about 20 shares of the curve."""
     if quartiles:
         yield quantile_table(distribution.quartiles, "Quartiles")
     if not distribution.withheld:
@@ -238,7 +238,7 @@ def _distribution_tables(distribution: Distribution, *, quartiles: bool) -> Iter
 
 
 def _row_tables(histogram: Histogram, chosen: ShownRows, *, raw: bool) -> Iterator[Table]:
-    """Yield the table of single questions' answers, and that of categories; or of the largest."""
+    """Yield the table of each question's answers, and that of all or the largest categories."""
     of_questions = sum("raw" not in row for row in chosen.rows)
     if histogram.numeric is not None:
         of_questions = 0
@@ -273,7 +273,7 @@ def _row_columns(
 
 
 def _response_tables(histogram: Histogram) -> Iterator[Table]:
-    """Yield the raw counts that are not in the rows, unless they are too many to read."""
+    """Yield the raw counts that are not in the rows, unless the counts are too many to read."""
     if len(histogram.raw) > _MOST_RESPONSES:
         return
     rows = response_rows(histogram)

@@ -88,7 +88,7 @@ def histogram_dots(histogram: Histogram, chosen: ShownRows) -> list[Dot]:
 
 
 def _within(share: float, *, beyond: bool = False) -> float:
-    """Return a share as drawn: at the end of the possible range, if it is beyond."""
+    """Return a share as drawn: a share beyond the possible range is at the end of the range."""
     return share if beyond else min(max(share, 0.0), 1.0)
 
 
@@ -104,7 +104,7 @@ def rows_picture(
     heading: bool = True,
     dots: Sequence[Dot] | None = None,
 ) -> Picture:
-    """Return the chart of rows of a histogram, with ``dots`` if they exist already."""
+    """Return the chart of rows of a histogram, with the ``dots`` if these already exist."""
     if dots is None:
         dots = histogram_dots(histogram, chosen)
     svg = dots_chart(
@@ -120,7 +120,7 @@ def rows_picture(
 
 
 def _notes(histogram: Histogram, chosen: ShownRows) -> Iterator[str]:
-    """Yield the notes of a standalone chart; a document has its own."""
+    """Yield the notes of a standalone chart; a document has its own notes."""
     if len(chosen.rows) < chosen.total and not chosen.chosen:
         yield f"{len(chosen.rows)} of {chosen.total:,} answers."
     if histogram.values is not None and not chosen.rows:  # no group's interval is informative
@@ -148,7 +148,7 @@ def curve_picture(
     heading: bool = True,
     notes: Sequence[str] = (),
 ) -> Picture:
-    """Return the chart of a curve in its band; steps, since answers are single values."""
+    """Return the chart of a curve in its band, drawn in steps since answers are single values."""
     rows = zip(curve.rising.tolist(), curve.low.tolist(), curve.high.tolist(), strict=True)
     dots = tuple(Dot("", value, None, (low, high)) for value, low, high in rows)
     svg = series_chart(
@@ -172,7 +172,7 @@ def series_panels(
 ) -> list[Panel]:
     """Return a panel for each group of answers, or each category; for numbers, one for the mean.
 
-    ``figures`` are the ones to draw, if not all.
+    ``figures`` are the figures to draw; by default, all are drawn.
     """
     outer = [*series.figures(*groups)] if figures is None else figures
     labels = {label for label, _ in outer}
@@ -198,7 +198,7 @@ def series_picture(
     heading: bool = True,
     panels: Sequence[Panel] | None = None,
 ) -> Picture:
-    """Return the chart of a series: a panel for each category or for the mean, or some of these."""
+    """Return the chart of a series: a panel for each category, for some, or for the mean."""
     simultaneous = series.holds_at_once(*groups)
     held = "that hold for all answers of an epoch at once" if simultaneous else "each by itself"
     points, levels = series.points, [histogram.level for histogram in series.histograms]
@@ -241,12 +241,12 @@ def _lines(series: Series) -> list[Line]:
 
 
 def version_names(series: Series) -> dict[str, str]:
-    """Return the names of its surveys by their ids."""
+    """Return the names of a series' surveys by their ids."""
     return {one.survey_id: one.sample.version for one in series.histograms}
 
 
 def series_scale(series: Series) -> Scale:
-    """Return the scale of a series: of shares, or of its numbers."""
+    """Return the scale of a series, for shares or for its numbers."""
     if not series.numeric:
         return SHARES
     values = [value for histogram in series.histograms for value in histogram.values or ()]
@@ -270,9 +270,9 @@ def plot_differences(
     dots: Sequence[Dot] | None = None,
     ends: tuple[float, float] | None = None,
 ) -> Picture:
-    """Return the chart of differences by their labels; it marks those that are not clear.
+    """Return the chart of differences by their labels; differences that are not clear are marked.
 
-    ``dots`` are its rows, if they exist; ``ends`` are those of the possible range, for numbers.
+    ``dots`` are the chart's rows, if they exist; ``ends`` are those of the range of numbers.
     """
     at_once = any(estimate.at_once for estimate in differences.values())
     held = "that hold for all answers at once" if at_once else "each by itself"

@@ -300,7 +300,7 @@ def _cells(table: CrossTable) -> Iterator[Estimate]:
 
 
 def _names(table: CrossTable) -> tuple[Sequence[str], Sequence[str]]:
-    """Return the names of rows and columns, with those of all devices."""
+    """Return the names of rows and columns, including those for all devices."""
     rows, columns = [*table.rows[1:], _ALL], [*table.columns[1:], _ALL]
     return rows[: len(table.cells)], columns[: len(table.cells[0])]
 

@@ -108,7 +108,7 @@ def revealed_sentence(revealed: Revealed) -> str:
 
 
 def revealed_notes(revealed: Revealed) -> tuple[str, ...]:
-    """Return the conditions."""
+    """Return the conditions of the statement."""
     whose = "The promise of one report holds against everybody, including the collector; "
     if revealed.epsilon is None:
         return (f"{whose}for these figures, nothing more can be promised.", *_unlinked(revealed))
@@ -151,7 +151,7 @@ def revealed_document(revealed: Revealed) -> Document:
 
 
 def revealed_at_worst(manifest: Manifest) -> str:
-    """Return the most that figures of an epoch can reveal, however many reports, in words."""
+    """Return in words the most that an epoch's figures can reveal with any number of reports."""
     step = max(1, manifest.minimum_reports)
     figures = Revealed.of(
         manifest.mechanism,

@@ -122,7 +122,7 @@ def margin_rows(margin: Margin) -> list[Json]:
 
 
 def crossed_rows(histogram: Histogram) -> list[Json]:
-    """Return the figures of single questions' answers if categories are combinations."""
+    """Return the figures of each question's answers, if categories are combinations."""
     if not histogram.crossed:
         return []
     return [
@@ -142,7 +142,7 @@ def crossed_rows(histogram: Histogram) -> list[Json]:
 
 
 def at_once(row: Json) -> Json:
-    """Return a row with the interval that holds for all rows at once, instead of its own."""
+    """Return a row with the interval that holds for all rows at once, instead of the row's own."""
     low, high = row["simultaneous_low"], row["simultaneous_high"]
     value = row["estimate"]
     outside = value is not None and beyond(value, low, high, 0.0, 1.0)
@@ -177,7 +177,7 @@ def counted(row: Json, answered: int | None) -> Json:
 
 
 def count_texts(answered: int, *shares: float) -> list[str]:
-    """Return an estimated count and the ends of its interval, outward to its second digit."""
+    """Return an estimated count and its interval's ends, rounded outward to the second digit."""
     value, low, high = (answered * min(max(share, 0.0), 1.0) for share in shares)
     step = 10 ** max(math.floor(math.log10(max(high - low, 1.0))) - 1, 0)
     whole = round(value / step), math.floor(low / step + ALIKE), math.ceil(high / step - ALIKE)
@@ -214,13 +214,13 @@ class ShownRows:
     """Rows of figures from this module.
 
     Attributes:
-        rows: low and high are the ends of the displayed interval, "shown" is the estimate in a view
+        rows: low and high are the ends of the displayed interval; "shown" is the estimate in a view
             other than the unbiased one.
-        total: the number of rows; matching: the number with the wanted text.
-        chosen: whether these are those with the largest estimates, in that order.
-        simultaneous: whether their intervals hold at once, for all rows.
+        total: the number of rows; matching: the number of rows with the wanted text.
+        chosen: whether the rows are those with the largest estimates, in that order.
+        simultaneous: whether the intervals hold for all rows at once.
         view: the view of the displayed estimates.
-        beyond: whether these are shown even below 0 and above 1, because this view was requested.
+        beyond: whether estimates below 0 and above 1 are shown, because this view was requested.
     """
 
     rows: tuple[Json, ...]
@@ -241,9 +241,9 @@ def chosen_rows(
 ) -> ShownRows:
     """Return the rows whose labels contain the wanted text; the largest, if there are many.
 
-    By default they are in the histogram's ``first_view``. For several questions their answers come
-    first; in a view other than the unbiased one they are the categories; for numbers, the groups
-    with informative intervals.
+    By default, rows are in the histogram's ``first_view``. For several questions, the questions'
+    answers come first; in a view other than the unbiased one, rows are the categories; for numbers,
+    the groups with informative intervals.
 
     Raises:
         ValueError: for any choice in a numeric survey, whose rows are groups of values.
@@ -259,9 +259,9 @@ def chosen_rows(
     wanted_count = len(kept)
     chosen = top is not None or wanted_count > MOST_ROWS
     if chosen:
-        # Sorted by the displayed value, and if that is 0, by the estimate. It is None if no report
-        # is about its question. Single questions' answers, which have no count of their own, come
-        # first.
+        # Sorted by the displayed value, and if that is 0, by the estimate. The estimate is None if
+        # no report is about its question. Single questions' answers, which have no count of their
+        # own, come first.
         keys = ("shown", "estimate") if biased else ("estimate",)
         kept.sort(
             key=lambda row: [
@@ -293,7 +293,7 @@ def largest_shares(
 ) -> list[str]:
     """Return the answers, starting with the largest shares in all histograms together.
 
-    Single questions' answers precede combinations of them, and of two answers a yes its no.
+    Single questions' answers precede combinations of them; of two answers, a yes precedes its no.
 
     If they were chosen by one of them, chance would make them seem to fall in the others. But the
     mean of x and y, from n and m reports, (n x + m y) / (n + m), has with their difference x - y
@@ -348,7 +348,7 @@ def estimate_columns(
 ) -> list[Column]:
     """Return the columns of an estimate with its interval at a level, and a bar.
 
-    The title says whether intervals hold at once, unless there is one kind only.
+    The title states whether intervals hold at once, unless there is only one kind.
     """
     held = {None: "", True: ", all at once", False: ", on its own"}[simultaneous]
     return [
@@ -365,7 +365,7 @@ def estimate_columns(
 
 
 def estimate_row(row: Json) -> Json:
-    """Return an estimate's fields with the width of its interval if that is useful."""
+    """Return an estimate's fields, with the width of its interval if the width is useful."""
     known = row["low"] is not None and row["high"] is not None
     # With few reports a standard error is unreliable: it underestimates the scatter.
     few = row.get("method") == IntervalMethod.CLOPPER_PEARSON
@@ -378,7 +378,7 @@ def estimate_row(row: Json) -> Json:
 
 
 def histogram_facts(histogram: DebiasedCounts) -> Iterator[Fact]:
-    """Yield the reports behind the figures, as facts for people."""
+    """Yield facts for people about the reports behind the figures."""
     if histogram.survey:
         survey = f"{histogram.survey}, {histogram.sample.period}"
         yield Fact("survey", survey, aside=True)
@@ -394,12 +394,12 @@ def histogram_facts(histogram: DebiasedCounts) -> Iterator[Fact]:
         among = "" if len(histogram.epochs) == 1 else ", in the epoch with the fewest"
         hidden = f"{histogram.anonymity_set:,} reports of one survey id{among}"
         yield Fact("hides among", hidden, aside=True)
-    if histogram.groups:  # otherwise it is unknown what else is shown
+    if histogram.groups:  # otherwise the other displayed figures are unknown
         yield Fact("reveals", revealed_brief(histogram.revealed()), aside=True)
 
 
 def enrolment_text(histogram: DebiasedCounts) -> str:
-    """Return the words on an enrolment: who vouches for the devices that sent these reports."""
+    """Return the words for an enrolment: who vouches for the devices that sent these reports."""
     enrolment = histogram.enrolment
     if enrolment is None:
         return "not known"

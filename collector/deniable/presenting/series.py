@@ -97,7 +97,7 @@ SERIES_SCHEMA: Final[Json] = object_of(
 
 
 def series_rows(series: Series, figures: SeriesFigures) -> Iterator[Json]:
-    """Yield a row for each epoch and group; its figures are None for a gap."""
+    """Yield a row for each epoch and group; the figures are None for a gap."""
     heads = [plain(point, _POINT) for point in series.points]
     for place, head in enumerate(heads):
         for label, estimates in figures:
@@ -148,7 +148,7 @@ def _notes(series: Series) -> list[Note]:
 
 
 def _apart(series: Series) -> Iterator[str]:
-    """Yield which surveys of the name are omitted, and that others have other answers."""
+    """Yield which surveys of the name are omitted, and which have different answers."""
     if len({histogram.categories for histogram in series.histograms}) > 1:
         yield "Versions differ in their answers: an added answer reduces the shares of others."
     if series.apart:
@@ -222,7 +222,7 @@ def series_sentence(series: Series, *groups: Answers, among: Sequence[str] | Non
 
 
 def _trend(series: Series, *groups: Answers) -> Trend | None:
-    """Return the trend of the only group, or of the mean; None for several, or few epochs."""
+    """Return the trend of the only group or the mean; None for several groups or too few epochs."""
     if len(groups) != (not series.numeric):
         return None
     try:
@@ -234,7 +234,7 @@ def _trend(series: Series, *groups: Answers) -> Trend | None:
 def _change(
     series: Series, *groups: Answers, among: Sequence[str] | None
 ) -> tuple[str, Point, Point] | None:
-    """Return the change in words, with its first and last epoch; None if there is none."""
+    """Return the change in words, with its first and last epoch; None if nothing changed."""
     pairs = [
         (known[0], known[-1])
         for line in series.lines
@@ -250,7 +250,7 @@ def _change(
         names = [name for name in among if name in last.histogram.labels]
     try:
         change = compare(last.histogram, answers, first.histogram, names)
-    except ValueError:  # such as kept responses, or other answers
+    except ValueError:  # such as kept responses, or different answers
         return None
     return comparison_sentence(change), first, last
 
@@ -262,7 +262,7 @@ def trend_sentence(trend: Trend) -> str:
     if not slope.low <= slope.value <= slope.high:  # no population has such a slope
         return with_cautions(f"Too few reports to tell the trend of {what}.", cautions)
     kind: ColumnKind = "points" if slope.unit.of_shares else "number"
-    # A fall is stated by its size.
+    # The size of a fall is stated without a sign.
     factor = -1.0 if slope.high < 0 else 1.0
     low, high = sorted(factor * end for end in (slope.low, slope.high))
     value, low_text, high_text = (
@@ -282,7 +282,7 @@ def trend_sentence(trend: Trend) -> str:
 
 
 def trend_cautions(trend: Trend) -> tuple[Caution, ...]:
-    """Return the cautions about its use."""
+    """Return the cautions about the use of the trend."""
     return DisplayedFigures(
         trend.slope.samples,
         *furthest([trend.slope], f"{every_text(trend.seconds)}'s change"),
@@ -297,7 +297,7 @@ def trend_cautions(trend: Trend) -> tuple[Caution, ...]:
 def series_cautions(
     series: Series, figures: SeriesFigures, *groups: Answers, chosen: ShownRows | None = None
 ) -> tuple[Caution, ...]:
-    """Return the cautions about some of its figures, which may be chosen by their size."""
+    """Return the cautions about some figures of the series, which may be chosen by their size."""
     histograms, trend = series.histograms, _trend(series, *groups)
     estimates = [estimate for _, row in figures for estimate in row if estimate is not None]
     means = any(estimate.unit is Unit.NUMBER for estimate in estimates)
@@ -342,7 +342,7 @@ def series_csv(series: Series, *groups: Answers) -> str:
 def headline(series: Series) -> Document:
     """Return the newest mean, or largest share, in a sentence, and any change in a note.
 
-    Its chart is small, with all epochs. The largest share is that of all epochs together, with
+    The chart is small and shows all epochs. The largest share is that of all epochs together, with
     intervals that hold for all answers at once: so the choice favours neither a large share nor a
     change now (:mod:`deniable.presenting.rows`).
     """
@@ -383,7 +383,7 @@ def _news(series: Series) -> Iterator[str]:
         if len(apart) > 1:
             before, now = [*apart.values()][-2:]
             names = None if series.numeric else largest_shares((before, now), everywhere=True)
-            with suppress(ValueError):  # such as other answers
+            with suppress(ValueError):  # such as different answers
                 yield news_sentence(compare(now, None, before, names and names[:_COMPARED]))
             return
 

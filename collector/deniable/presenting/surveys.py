@@ -55,21 +55,21 @@ class SurveyFigures:
     """The figures of one survey of a collector, read whenever they are requested.
 
     Attributes:
-        manifest: its question and terms.
+        manifest: the survey's question and terms.
     """
 
     def __init__(self, source: Source, manifest: Manifest, named: tuple[Manifest, ...]) -> None:
         self._source = source
-        self._named = named  # all of its name, the newest first
+        self._named = named  # all surveys of the name, the newest first
         self.manifest = manifest
 
     def __repr__(self) -> str:
-        """Return its name and the beginning of its id."""
+        """Return the survey's name and the beginning of its id."""
         return f"<SurveyFigures {self.manifest.name} {self.manifest.survey_id.hex()[:12]}>"
 
     @property
     def older(self) -> "tuple[SurveyFigures, ...]":
-        """Return the surveys of its name before it, the newest first. They are never pooled."""
+        """Return the earlier surveys of the same name, the newest first. They are never pooled."""
         place = self._named.index(self.manifest)
         return tuple(
             SurveyFigures(self._source, manifest, self._named)
@@ -79,7 +79,7 @@ class SurveyFigures:
     def versions(self, text: str | None = None) -> "list[tuple[SurveyFigures, int]]":
         """Return the versions with reports of the epochs that a text names, and how many.
 
-        The first is the one that is shown by default: see :func:`deniable.reading.by_reports`.
+        The first version is shown by default: see :func:`deniable.reading.by_reports`.
         Without a text, the epochs are the newest ones. A single version needs no choice.
         """
         if len(self._named) < 2:
@@ -91,7 +91,7 @@ class SurveyFigures:
             if text is not None:
                 try:
                     epochs = epoch_range(text, survey.schedule, now)
-                except ValueError:  # it has none such
+                except ValueError:  # the survey has no such epochs
                     epochs = range(0)
             counted.append((survey, {one.number: one.n for one in listed if one.number in epochs}))
         live = [one for one in self._named if one.survey_id not in ended and now < one.schedule.end]
@@ -102,12 +102,12 @@ class SurveyFigures:
 
     @property
     def published_at(self) -> int | None:
-        """Return the Unix time of its publication, if known."""
+        """Return the Unix time of the survey's publication, if known."""
         return self._source.published(self.manifest.name).get(self.manifest.survey_id)
 
     @property
     def version(self) -> str:
-        """Return its name among those of its name, by its publishing."""
+        """Return the survey's version name, which contains the day of its publication."""
         return version_text(self.manifest.sequence, self.published_at)
 
     def epochs(self) -> tuple[ListedEpoch, ...]:
@@ -119,12 +119,12 @@ class SurveyFigures:
         return tuple(epoch for epoch in self.epochs() if epoch.state.closed)
 
     def pace(self) -> Pace:
-        """Return the rate of its reports, from its closed epochs and the clock."""
+        """Return the rate of the survey's reports, from its closed epochs and the clock."""
         reports = {epoch.number: epoch.n for epoch in self.closed()}
         return Pace.of(self.manifest, reports, time.time(), self._ended_at)
 
     def newest_closed(self) -> int:
-        """Return the newest epoch with final figures; TooFewReports if there is none."""
+        """Return the newest epoch with final figures; TooFewReports if no epoch has any."""
         if closed := self.closed():
             return closed[-1].number
         raise TooFewReports(f"no final epoch of {self.manifest.name} has figures yet")
@@ -134,7 +134,7 @@ class SurveyFigures:
         return self._source.distrusted(self.manifest)
 
     def counts(self, epochs: range | None = None) -> tuple[EpochCounts, ...]:
-        """Return the counts of randomised responses; by default of the newest epoch with any.
+        """Return the counts of randomised responses; by default, of the newest epoch with figures.
 
         Raises:
             TooFewReports: if none of the epochs has figures.
@@ -145,7 +145,7 @@ class SurveyFigures:
         return counted
 
     def without_figures(self, epochs: range | None = None) -> str:
-        """Return the reason why it, or some of its epochs, has no figures, and what comes next."""
+        """Return why the survey, or some of its epochs, has no figures, and what comes next."""
         return without_figures(self._source, self.manifest, epochs)
 
     @property
@@ -160,13 +160,13 @@ class SurveyFigures:
         model: Model = Model.SAMPLED,
         candidates: Iterable[str] | None = None,
     ) -> Histogram:
-        """Return the debiased histogram of an epoch, by default of the newest with figures.
+        """Return the debiased histogram of an epoch, by default of the newest epoch with figures.
 
         For several epochs it covers all their reports; those without figures are omitted. Of a
         survey of texts it has those that are found; with ``candidates``, those among these.
 
         Raises:
-            TooFewReports: if none has figures.
+            TooFewReports: if no epoch has figures.
             ValueError: for epochs in which devices may keep their responses.
         """
         if candidates is not None and not self.manifest.kind.texts:
@@ -188,14 +188,14 @@ class SurveyFigures:
         """Return the changes in the newest closed epoch, from the previous one with figures.
 
         Args:
-            epoch: another one, or several together.
+            epoch: a different epoch, or several together.
             against: the other side: other epochs; another survey with the same answers; or one of
                 these as text: "0-3", "older", the previous survey of its name, or a name or the
                 beginning of an id of its name, optionally with epochs, "older:0-3". For another
                 survey the default is the same dates, if both have figures of any. "across 2.0
                 released" compares epochs after a note with as many before it, from this survey or
                 otherwise the previous one.
-            answers: only the share of these; by default that of each answer, or the mean.
+            answers: only the share of these answers; by default that of each answer, or the mean.
             given: only among those who gave these answers.
             quantile: for numbers, the quantile to compare instead: 0.5 for the median.
             level: the level of intervals.
@@ -252,9 +252,9 @@ class SurveyFigures:
     def series(
         self, *, successors: bool = True, level: float = 0.95, model: Model = Model.SAMPLED
     ) -> "Series":
-        """Return the figures of all its epochs, and those of its name's other surveys.
+        """Return the figures of all the survey's epochs, and of other surveys of its name.
 
-        Those with a different question are omitted; without ``successors``, all others.
+        Surveys with a different question are omitted; without ``successors``, all other surveys.
         """
         others = [manifest for manifest in self._named if manifest != self.manifest]
         surveys = [self.manifest, *others] if successors else [self.manifest]
@@ -267,9 +267,9 @@ class SurveyFigures:
         return series_of(name, surveys, counts, level, model, self._source.notes(name))
 
     def headline(self, *, level: float = 0.95) -> Document:
-        """Return its newest mean, or the largest share of the newest epochs, in a sentence.
+        """Return in a sentence the newest mean, or the largest share of the newest epochs.
 
-        Its chart is small. TooFewReports if there are no figures.
+        The chart is small. TooFewReports if there are no figures.
         """
         from deniable.presenting.series import headline
 
@@ -298,7 +298,7 @@ def histogram_of(
     model: Model = Model.SAMPLED,
     texts: FoundTexts | Iterable[str] | None = None,
 ) -> Histogram:
-    """Return the histogram of one epoch or several as they were read, at least one."""
+    """Return the histogram of one or more epochs as read."""
     return estimate_histogram(
         manifest,
         [counted.epoch for counted in read],
@@ -321,7 +321,7 @@ def _group(manifest: Manifest, read: EpochCounts) -> Group:
 
 
 def _standing(standings: Sequence[EpochStanding]) -> EpochStanding:
-    """Return the standing of several epochs together: as final as the least final."""
+    """Return the standing of several epochs together: that of the least final epoch."""
     if len(standings) == 1:
         return standings[0]
     return EpochStanding(
@@ -339,7 +339,7 @@ def series_of(
 ) -> "Series":
     """Return the figures of surveys of one name, each epoch by epoch, with notes.
 
-    The first of the surveys is the one in question: those with a different question are kept apart.
+    The first survey is the one in question; surveys with a different question are kept apart.
     An epoch without figures between others of its survey is a gap.
     """
     from deniable.estimates.series import Point, Series
@@ -375,7 +375,7 @@ class Surveys:
         return f"<Surveys of {self._source!r}>"
 
     def __iter__(self) -> Iterator[str]:
-        """Yield the names."""
+        """Yield the names of surveys."""
         return iter(self._source.names())
 
     def __getitem__(self, name: str) -> SurveyFigures:
@@ -383,11 +383,11 @@ class Surveys:
         return self.find(name)
 
     def find(self, name: str, id_prefix: str | None = None) -> SurveyFigures:
-        """Return the survey of a name whose id has this beginning; without one, the newest.
+        """Return the survey of a name whose id has this beginning; by default, the newest survey.
 
         Raises:
-            NoSuchSurvey: if there is none.
-            AmbiguousSurvey: if several ids have it.
+            NoSuchSurvey: if there is no such survey.
+            AmbiguousSurvey: if several ids have this beginning.
         """
         named = self._source.manifests(name)
         return SurveyFigures(self._source, find_version(name, named, id_prefix), named)
@@ -400,7 +400,7 @@ def connect(url: str, token: str | None = None, *, authority: str | Path) -> Sur
 
     Args:
         url: ``https://host[:port]``; ``http`` for this machine only.
-        token: an analyst's; public surveys need none.
+        token: an analyst's token; public surveys need none.
         authority: the public key that signs the surveys, 64 hex digits, which ``deniable authority
             show`` shows to the operator; or a file from ``deniable survey export``. Rotations of
             the key are followed.

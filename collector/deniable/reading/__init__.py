@@ -1,6 +1,6 @@
 """Reading: a collector's published data, from its store or its URL, with one contract.
 
-It needs no numpy: :mod:`deniable.estimates` computes estimates from it.
+This package needs no numpy; :mod:`deniable.estimates` computes estimates from the data.
 """
 
 from typing import TYPE_CHECKING

@@ -79,7 +79,8 @@ _WORDS: Final = {
 class EpochStanding:
     """The standing of an epoch when its figures were read.
 
-    The seal's digest is 64 hex digits; None also if part of what it covers is withheld.
+    The seal's digest is 64 hex digits; None also if part of the sealed data is
+    withheld.
     """
 
     state: EpochState
@@ -87,7 +88,7 @@ class EpochStanding:
 
 
 def epoch_standing(schedule: Schedule, epoch: int, now: float, seal: bytes | None) -> EpochStanding:
-    """Return the standing of an epoch with a seal's digest, which is empty if it is not shown."""
+    """Return an epoch's standing with its seal's digest, which is empty if the seal is hidden."""
     if seal is not None:
         return EpochStanding(EpochState.SEALED, seal.hex() or None)
     if now >= schedule.closes(epoch):
@@ -121,7 +122,7 @@ def ranges(epochs: Iterable[int]) -> list[list[int]]:
 def period_text(start: int, seconds: int, epochs: Iterable[int]) -> str:
     """Return the days of epochs of a schedule, such as "23–29 November 2026"; hours of short ones.
 
-    In UTC; by the day in which each epoch of whole days begins.
+    Days are in UTC. An epoch of whole days is named by the day on which it begins.
     """
     daily, clock = seconds % _DAY == 0, "%H:%M" if start % 60 == seconds % 60 == 0 else "%H:%M:%S"
     periods = []
@@ -149,7 +150,7 @@ def dates_text(schedule: Schedule, epochs: Iterable[int]) -> str:
 
 
 def asked_text(schedule: Schedule, epochs: range) -> str:
-    """Return the text that selects epochs: their days, or when the first and last begin."""
+    """Return the text that selects epochs: their days, or when the first and the last begin."""
     begin, last = (schedule.epoch_start(epoch) for epoch in (epochs[0], epochs[-1]))
     daily = schedule.epoch_seconds % _DAY == 0
     ends = [iso_time(begin), iso_time(last + daily * (schedule.epoch_seconds - _DAY))]
@@ -165,9 +166,9 @@ def version_text(sequence: int, published_at: int | None = None) -> str:
 
 
 def answered_texts(versions: Sequence[tuple[str, int]], unit: str = "") -> list[str]:
-    """Return how many devices answered a version, the first, and how many more answered others.
+    """Return how many devices answered the first version, and how many more answered the others.
 
-    They did in the newest ``unit`` of time, unless dates were asked for.
+    The counts are from the newest ``unit`` of time, unless dates were requested.
     """
     (first, count), *others = versions
     who = f"{count:,} device{'s' * (count != 1)}" if count else "too few devices"
@@ -207,7 +208,7 @@ def standing_text(schedule: Schedule, now: float, ended_at: int | None = None) -
 
 
 def epoch_end_text(schedule: Schedule, now: float, ended_at: int | None = None) -> str:
-    """Return when the open epoch ends, and when its counts are final; "" if none is open."""
+    """Return when the open epoch ends, and when its counts are final; "" if no epoch is open."""
     epoch = schedule.epoch_at(now)
     if epoch is None or ended_at is not None:
         return ""
@@ -218,7 +219,7 @@ def epoch_end_text(schedule: Schedule, now: float, ended_at: int | None = None) 
 
 
 def date_text(instant: int, *, time: bool = False) -> str:
-    """Return a day in UTC, such as "5 December 2026"; followed by its ``time``, if requested."""
+    """Return a day in UTC, such as "5 December 2026", followed by the ``time`` if requested."""
     moment = calendar(instant)
     if moment is None:
         return instant_text(instant)
@@ -241,9 +242,9 @@ def duration_text(seconds: int) -> str:
 
 
 def reporters(place: str = "", group: str = "") -> str:
-    """Return the devices that a figure is about: those that reported, in a place if it is known.
+    """Return the devices that a figure describes: those that reported, and their place if known.
 
-    For a group, they are those that reported its answers.
+    For a group, the devices are those that reported the group's answers.
     """
     did = f"answered {group}" if group else "reported"
     word = "in" if group else "to"
@@ -276,7 +277,7 @@ def every_text(seconds: int) -> str:
 
 
 class Step(NamedTuple):
-    """All epochs up to one, together: its closing time, their number, and their reports."""
+    """All epochs up to a certain one: its closing time, their number, and their reports."""
 
     at: int
     epochs: int
@@ -285,14 +286,14 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """The reports of a survey's closed epochs, and of future ones at the same rate.
+    """The reports of a survey's closed epochs, and of future epochs at the same rate.
 
     Attributes:
         rate: reports per epoch, on average over the last seven closed days.
         period: an epoch's length in words, such as "a day".
-        steps: the newest closed epoch with figures, and each future one if reports continue; none
+        steps: the newest closed epoch with figures, and each future epoch if reports continue; none
             if no closed epoch has figures.
-        over: whether no more reports count.
+        over: whether the survey accepts no more reports.
     """
 
     rate: float
@@ -313,13 +314,13 @@ class Pace:
         over = ended_at is not None or now >= schedule.closes(schedule.epochs - 1)
         if not closed:
             return cls(0.0, period, over=over)
-        # Closed epochs without figures count, too: reports may have stopped.
+        # Closed epochs without figures also count, since reports may have stopped.
         last, week = max(closed), max(1, UNITS["week"] // schedule.epoch_seconds)
         past = int((now - schedule.closes(0)) // schedule.epoch_seconds)
         past = min(max(last, past), schedule.epochs - 1)
         first = max(min(closed), past + 1 - week)
         rate = sum(n for epoch, n in closed.items() if epoch >= first) / (past + 1 - first)
-        # In a range of epochs in which devices keep their responses, figures are from one.
+        # In a range of epochs in which devices keep their responses, figures are from one epoch.
         most: dict[int, int] = {}
         for epoch, n in closed.items():
             most[epoch // kept] = max(most.get(epoch // kept, 0), n)
@@ -333,7 +334,7 @@ class Pace:
 
 
 def epoch_range(text: str, schedule: Schedule, now: float) -> range:
-    """Return the epochs of a text such as "3", "0-5", "last" (the last one over) or "last-week".
+    """Return the epochs of a text: "3", "0-5", "last" (the last one that is over) or "last-week".
 
     Days, such as "2026-11-16..2026-11-29" in UTC, mean the epochs that begin on them, or the one in
     which the first of them begins.
@@ -371,7 +372,7 @@ def epoch_range(text: str, schedule: Schedule, now: float) -> range:
 
 
 def _days(text: str, now: float) -> tuple[int, int]:
-    """Return when the days of a text begin and end; ValueError if they are not in the calendar."""
+    """Return when the days of a text begin and end; ValueError for days not in the calendar."""
     today = int(now) // _DAY * _DAY
     if text == "yesterday":
         return today - _DAY, today

@@ -31,7 +31,7 @@ _TOKEN: Final = re.compile(r"[!-~]{1,1024}", re.ASCII)
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *_: Any) -> None:
-        """Follow none: the answer is an error like any other."""
+        """Follow no redirect: the answer is an error like any other."""
 
 
 class _HostFirst(urllib.request.BaseHandler):
@@ -83,10 +83,10 @@ class Fetcher:
         return f"Fetcher({self.url!r})"
 
     def get(self, path: str, most: int, allowed: bool = False) -> bytes:
-        """Return the body of a 200; with the token, if that is what allows it.
+        """Return the body of a 200 answer; the token is sent if access requires it.
 
         Raises:
-            ReadingError: with the reason if there is none.
+            ReadingError: with the reason, if there is no such answer.
         """
         return self.tagged(path, most, allowed)[0]
 

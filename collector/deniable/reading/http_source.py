@@ -72,7 +72,7 @@ class HttpSource(Source):
         url: ``https://host[:port]``, with a path if a proxy adds one; ``http`` for this machine
             only.
         authority: the public key, 32 bytes, that signs its surveys, or a predecessor of that key.
-        token: an analyst's; public surveys need none.
+        token: an analyst's token; public surveys need none.
         seconds: the time limit of one answer.
 
     Raises:
@@ -165,7 +165,7 @@ class HttpSource(Source):
                 raise
             counts.extend(read_counts(manifest, body))
         numbers = [epoch_counts.epoch for epoch_counts in counts]
-        # Seals do not reveal an epoch that came twice, which would count twice.
+        # Seals do not reveal that an epoch came twice; it would then count twice.
         if numbers != sorted(set(numbers)) or (epochs is None and len(numbers) > 1):
             raise Untrusted("the collector returned other epochs than requested")
         return tuple(
@@ -241,7 +241,7 @@ class HttpSource(Source):
             ) from refusal
 
     def _signed(self, name: str, identifier: str, signer: bytes) -> tuple[bytes, Manifest]:
-        """Return a survey as the key signed it, and opened."""
+        """Return a survey's signed form, and its opened form."""
         path = f"/v1/surveys/{quote(name)}/manifest?survey={identifier}"
         envelope = self._get(path, _MOST_ENVELOPE_BYTES)
         try:

@@ -39,15 +39,15 @@ class AmbiguousSurvey(ReadingError, LookupError):
 
 
 class NotReached(ReadingError):
-    """The collector did not answer in time, or not like a collector."""
+    """The collector did not answer in time, or did not answer like a collector."""
 
 
 class NotThere(NotReached):
-    """There is nothing at that address, and the server is not a collector, or lacks such a file."""
+    """The address does not exist: the server is not a collector, or lacks such a file."""
 
 
 class NotAllowed(ReadingError):
-    """The collector requires a token, or one with another role."""
+    """The collector requires a token, or a token with a different role."""
 
 
 class Refused(ReadingError):
@@ -63,7 +63,7 @@ class Untrusted(ReadingError):
 
 
 class TooFewReports(ReadingError):
-    """No requested figures are shown yet."""
+    """None of the requested figures is shown yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class ListedEpoch:
 
     @property
     def standing(self) -> EpochStanding:
-        """Return the state with the seal's digest in hex if that is shown."""
+        """Return the state, with the seal's digest in hex if the digest is shown."""
         digest = b"" if self.seal is None else self.seal.digest
         return EpochStanding(self.state, digest.hex() or None)
 
@@ -98,11 +98,11 @@ class EpochCounts:
 
     @property
     def reports(self) -> int:
-        """Return the number of reports in them, at least one."""
+        """Return the number of reports in these counts, at least one."""
         return sum(self.counts.values())
 
     def check(self) -> None:
-        """Check the counts against the seal, if they are all that it covers.
+        """Check the counts against the seal, if they are complete.
 
         Raises:
             Untrusted: if they do not match the seal.
@@ -117,7 +117,7 @@ class EpochCounts:
 
 
 def added_up(parts: Sequence[Mapping[int, int]]) -> Mapping[int, int]:
-    """Return the count of each response in all of them together."""
+    """Return the count of each response in all these epochs together."""
     if len(parts) == 1:
         return parts[0]
     total: dict[int, int] = {}
@@ -128,10 +128,10 @@ def added_up(parts: Sequence[Mapping[int, int]]) -> Mapping[int, int]:
 
 
 class Source(ABC):
-    """A collector to be read. Every method may raise ReadingError; a store's, StoreError.
+    """A collector to be read. Methods may raise ReadingError; those of a store, StoreError.
 
-    Of a survey only the collector's published data are available: figures of at least
-    ``minimum_reports``, renewed in steps of as many.
+    Only a survey's published data are available: figures of at least ``minimum_reports`` reports,
+    renewed in steps of as many.
     """
 
     @abstractmethod
@@ -140,11 +140,11 @@ class Source(ABC):
 
     @abstractmethod
     def manifests(self, name: str) -> tuple[Manifest, ...]:
-        """Return all surveys of a name, newest first, including those that are over or ended."""
+        """Return all surveys of a name, newest first, including surveys that are over or ended."""
 
     @abstractmethod
     def ended(self, name: str) -> Mapping[bytes, int]:
-        """Return the ids of a name's ended surveys, and when they ended in Unix seconds."""
+        """Return the ids of a name's ended surveys, and the Unix seconds when they ended."""
 
     @abstractmethod
     def published(self, name: str) -> Mapping[bytes, int]:
@@ -156,17 +156,17 @@ class Source(ABC):
 
     @abstractmethod
     def epochs(self, manifest: Manifest) -> tuple[ListedEpoch, ...]:
-        """Return the epochs that have figures, in order; from a store also others with a seal."""
+        """Return the epochs with figures, in order; a store also returns other sealed epochs."""
 
     @abstractmethod
     def counts(self, manifest: Manifest, epochs: range | None = None) -> tuple[EpochCounts, ...]:
         """Return the counts of the given epochs with figures, in order.
 
-        The default is the newest with any.
+        The default is the newest epoch with figures.
         """
 
     def counted(self, manifest: Manifest, epoch: int) -> int | None:  # noqa: ARG002
-        """Return the reports of an epoch, shown or not; None for readers who see only figures."""
+        """Return an epoch's number of reports, shown or not; None if readers see only figures."""
         return None
 
     @abstractmethod
@@ -178,7 +178,7 @@ class Source(ABC):
         """Return an app's bundle of surveys of one name, signed with the current key.
 
         Raises:
-            InvalidBundle: if they do not belong together.
+            InvalidBundle: if the surveys do not belong together.
         """
 
     def close(self) -> None:  # noqa: B027 - nothing is open by default
@@ -216,7 +216,7 @@ ACROSS: Final = "across "
 
 
 def most_epochs(manifest: Manifest) -> int:
-    """Return the number of epochs for which a collector answers at once, given the size of each."""
+    """Return the number of epochs in one answer of a collector, given the size of each."""
     return max(1, min(_MOST_EPOCHS, _MOST_COUNTS // manifest.mechanism.responses))
 
 
@@ -229,7 +229,7 @@ def find_version(name: str, named: Sequence[Manifest], prefix: str | None = None
         prefix: 4 to 64 hex digits.
 
     Raises:
-        NoSuchSurvey: if there is none.
+        NoSuchSurvey: if there is no such survey.
         AmbiguousSurvey: if several ids have this beginning, or the prefix is too short.
     """
     if prefix is None:
@@ -255,16 +255,16 @@ def by_reports(
     *,
     dated: bool,
 ) -> list[tuple[Manifest, int]]:
-    """Return the versions of a survey with reports at one time, the one to be shown first.
+    """Return the versions of a survey with reports at one time; the first is shown by default.
 
-    Those that are ``live``, neither over nor ended, come first; of these the one with the most
-    reports, and of as many the newest.
+    Versions that are ``live``, neither over nor ended, come first; among these, the version with
+    the most reports, or the newest of several with as many.
 
     Args:
         counted: the versions, the newest first, and their reports by epoch.
-        live: versions of which reports may come.
-        dated: whether these epochs were asked for; else they are the newest of each version, and
-            count where they are of one time.
+        live: versions from which reports may still come.
+        dated: whether these epochs were requested; otherwise they are the newest of each version,
+            and count if they are of the same time.
     """
     known = [(one, epochs) for one, epochs in counted if any(epochs.values())]
     if not dated:
@@ -277,7 +277,7 @@ def by_reports(
 def asked_alike(manifest: Manifest, named: Sequence[Manifest]) -> tuple[Manifest, ...]:
     """Return the surveys whose figures are comparable with a survey's, including itself.
 
-    Question, answers, their numeric values, and their order are the same. Their epsilons,
+    Questions, answers, their numeric values, and their order are the same. Epsilons,
     mechanisms and epochs may differ; for a single question also some answers, but not all.
     """
 
@@ -295,7 +295,7 @@ def asked_alike(manifest: Manifest, named: Sequence[Manifest]) -> tuple[Manifest
 
 
 def named_epochs(text: str, manifest: Manifest, now: float) -> range:
-    """Return the epochs that a text names; ValueError for any that the survey does not have."""
+    """Return the epochs that a text names; ValueError for epochs that the survey does not have."""
     try:
         return epoch_range(text, manifest.schedule, now)
     except ValueError as error:
@@ -307,7 +307,7 @@ def appear_text(
 ) -> str:
     """Return in words why a survey, or some of its epochs, has no figures, and what happens next.
 
-    It accepted reports until ``ended_at``, if it was ended before its time.
+    The survey accepted reports until ``ended_at``, if it was ended early.
     """
     schedule, least = manifest.schedule, max(1, manifest.minimum_reports)
     unit, last = unit_text(schedule), schedule.closes(schedule.epochs - 1)
@@ -343,7 +343,7 @@ def appear_text(
 
 
 def without_figures(source: Source, manifest: Manifest, epochs: range | None = None) -> str:
-    """Return why a survey has no figures, and its number of reports for those who may know."""
+    """Return why a survey has no figures, and for authorised readers its number of reports."""
     now, least = time.time(), manifest.minimum_reports
     text = appear_text(manifest, now, source.ended(manifest.name).get(manifest.survey_id), epochs)
     epoch = manifest.schedule.epoch_at(now)
@@ -356,7 +356,7 @@ def without_figures(source: Source, manifest: Manifest, epochs: range | None = N
 def find_against(
     text: str, manifest: Manifest, named: Callable[[str], Sequence[Manifest]]
 ) -> tuple[Manifest, str | None]:
-    """Return the other survey and epochs of a comparison; None: the newest closed.
+    """Return the other survey and epochs of a comparison; None means the newest closed epoch.
 
     Args:
         text: "previous", epochs such as "0-3", or another survey, optionally with epochs:
@@ -388,8 +388,8 @@ def newest_closed_of(
 ) -> int | None:
     """Return the newest closed epoch with figures; if none is closed, the newest with figures.
 
-    None if there are no figures. The epochs are in order. ``with_before`` omits the first, if there
-    are more, since none is before it. Epochs in ``but`` are skipped, if there are others.
+    The result is None if there are no figures. The epochs are in order. ``with_before`` omits the
+    first of several, since no epoch is before it. Epochs in ``but`` are skipped if others exist.
     """
     known = [epoch for epoch in epochs if epoch.n]
     known = [epoch for epoch in known if epoch.number not in (but or ())] or known
@@ -406,7 +406,7 @@ def epochs_beside(
 ) -> tuple[range | None, range | None]:
     """Return epochs of two surveys to compare: with the same dates, if both have figures.
 
-    Closed epochs are preferred, the newest of them. Otherwise each side has its newest closed one,
+    The newest closed epochs are preferred. Otherwise each side has its newest closed epoch,
     unless the first survey's ``epochs`` are given.
     """
     (own, listed), (survey, others) = ours, other
@@ -422,18 +422,18 @@ def epochs_beside(
 
 
 def alone(epoch: int | None) -> range | None:
-    """Return one epoch as a range; None if it is None."""
+    """Return one epoch as a range, or None for None."""
     return None if epoch is None else range(epoch, epoch + 1)
 
 
 def epoch_before(epochs: Sequence[ListedEpoch], first: int, manifest: Manifest) -> int | None:
-    """Return the newest epoch with figures before one, and before responses that are kept in it."""
+    """Return the newest epoch with figures before one and before the responses kept in it."""
     first = (manifest.repeat.memo_range(first) or range(first, first + 1)).start
     return max((epoch.number for epoch in epochs if epoch.n and epoch.number < first), default=None)
 
 
 def nothing_before(manifest: Manifest, older: Sequence[Manifest]) -> TooFewReports:
-    """Return the error that nothing is before; ``older`` surveys of the name have figures."""
+    """Return the error that no figures are before; ``older`` surveys of the name have figures."""
     noun, *length = unit_text(manifest.schedule).split()
     text = f"no earlier figures: a comparison needs two {' '.join((noun + 's', *length))} with some"
     for survey in asked_alike(manifest, older)[:1]:
@@ -444,7 +444,7 @@ def nothing_before(manifest: Manifest, older: Sequence[Manifest]) -> TooFewRepor
 
 
 def note_names(notes: Sequence[Note]) -> list[str]:
-    """Return the names for selecting notes: their texts, with times where texts recur."""
+    """Return the names by which notes are selected: their texts, with times if texts recur."""
     texts = [note.text.casefold() for note in notes]
     return [
         note.text if texts.count(text) == 1 else f"{note.text} ({instant_text(note.at, _SECOND)})"
@@ -478,12 +478,12 @@ def sides_across(
 ) -> tuple[range, Manifest, range]:
     """Return epochs since a note, and the survey and as many epochs before it, all over.
 
-    If devices keep responses, one epoch each, which share no noise.
+    If devices keep responses, each side is one epoch, and the two share no noise.
 
     Args:
-        note: an event, such as an update; the epoch that contains it is on neither side.
+        note: an event, such as an update; the epoch that contains the event is on neither side.
         surveys: the survey, followed by the earlier ones of its name, with their epochs. The first
-            one's epochs before the note are compared, or otherwise the next one's.
+            survey's epochs before the note are compared, or otherwise the next one's.
 
     Raises:
         TooFewReports: if one of the sides has no epoch with figures that is over.

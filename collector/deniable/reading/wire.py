@@ -51,8 +51,8 @@ def read_epochs(
     """Return the epochs that have figures, and the distrusted issuers.
 
     Raises:
-        NotReached: if it is not such an answer.
-        Untrusted: if it is about another survey.
+        NotReached: if the body is not such an answer.
+        Untrusted: if the answer is about another survey.
     """
 
     def epoch(row: Any) -> ListedEpoch:
@@ -106,11 +106,11 @@ def counts_map(manifest: Manifest, epochs: Sequence[EpochCounts]) -> dict[str, A
 
 
 def read_counts(manifest: Manifest, body: object) -> tuple[EpochCounts, ...]:
-    """Return counts, checked against their seals if they are all that these cover.
+    """Return counts; complete counts are checked against their seals.
 
     Raises:
-        NotReached: if it is not such an answer.
-        Untrusted: if it is about another survey, or does not match the seal.
+        NotReached: if the body is not such an answer.
+        Untrusted: if the answer is about another survey, or does not match the seal.
     """
 
     def part(row: Any) -> dict[int, int]:
@@ -215,7 +215,7 @@ def note_maps(notes: Sequence[Note]) -> list[Json]:
 
 
 def read_notes(values: Any) -> tuple[Note, ...]:
-    """Return notes from such values; ValueError if they are invalid."""
+    """Return the notes from plain values; ValueError if the values are invalid."""
     if not isinstance(values, list) or len(values) > MOST_NOTES:
         raise ValueError("not a list of notes")
     try:

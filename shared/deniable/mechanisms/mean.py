@@ -103,7 +103,7 @@ class MeanMatrix:
         return self.rows.randomise(place + (uniform_below(self._between, draw) < rest), draw)
 
     def stands_for(self, response: int) -> Fraction:
-        """Return the place among the categories, from 0 on, that a response adds to the mean."""
+        """Return the position among the categories (from 0) that a response adds to the mean."""
         place = Fraction(response * self.rows.grid - self.first, self.step)
         return place * (self.categories - 1) / (self.rows.categories - 1)
 

@@ -117,7 +117,7 @@ class Coalitions:
         """
         _, shared = translate, same is not False
         betrayed = beside and mode == "blind"  # the issuer sees which account, the collector when
-        # An access log contains accounts, addresses and moments.
+        # An access log contains accounts, addresses and times.
         logged = _(
             "an access log of the app's backend and the collector together, by the network address "
             "that both see"

@@ -328,7 +328,7 @@ def _read_journal(state: State, now: float) -> Journal:
             " GROUP BY verdict ORDER BY verdict"
         ).fetchall()
         memos = tuple(_read(MemoEntry, connection, survey_of))
-    # Stable: within one second, events of the device come before its reports. A settled report, of
+    # Stable: within one second, events of the device come before its reports. A settled report, for
     # which only the day is known, comes at the end of the day.
     entries.sort(
         key=lambda entry: (entry.at // DAY, getattr(entry, "settled", None) is not None, entry.at)

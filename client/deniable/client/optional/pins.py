@@ -21,7 +21,7 @@ class LogPin(NoPin):
     """The log of one collector, as an app pins it."""
 
     policy: LogPolicy
-    digest: str  # of the policy's text: another policy is another pin
+    digest: str  # of the policy's text: a different policy is a different pin
     quorum: str
     _witnessed: set[bytes] = field(default_factory=set, repr=False, compare=False)
 

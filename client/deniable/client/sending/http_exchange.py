@@ -34,7 +34,7 @@ _HTTPS_PORT: Final = 443
 _FIXED: Final = {"User-Agent": USER_AGENT, "Connection": "close"}
 
 _Wanted = tuple[str, str, Mapping[str, str], bytes, int]
-"""A request's method, path, headers and body, and the most bytes accepted of an answer's body."""
+"""A request's method, path, headers and body, and the maximum size of an answer's body in bytes."""
 
 
 def exchange(

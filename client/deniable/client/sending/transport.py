@@ -57,7 +57,7 @@ class Transport(Protocol):
             path: from the root of the collector's origin.
             headers: in addition to those of every request.
             body: may be empty.
-            most: the most bytes accepted of an answer's body.
+            most: the maximum size of an answer's body, in bytes.
             timeout: seconds for the whole exchange, from resolving the name to the answer's end.
             before_body: called once the connection is open (including the proxy's tunnel and TLS),
                 before any byte of the request is written. An error raised there ends the request

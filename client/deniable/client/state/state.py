@@ -2,7 +2,7 @@
 
 1. A change that cannot be made durable did not happen: every failure of the disk is
    ``StateUnavailable``.
-2. The exception is a user's refusal. It takes effect in the process that receives it, in any case.
+2. The exception is a user's refusal. It always takes effect in the process that receives it.
 3. If a newer version wrote the state, a refusal is kept beside it, and that version obeys it.
 """
 

@@ -150,8 +150,8 @@ class Decoder(ABC):
     """Whether there are frequencies; otherwise only the mean."""
 
     likeliest_response: float | None = None
-    """The greatest probability of any response to any answer, if responses support sets of
-    categories: in addition to the supported counts, none of these may have been sent too often."""
+    """If responses support sets of categories, the greatest probability of any response to any
+    answer. The test for fakes also checks that no single response was sent too often."""
 
     def __init__(self, categories: int, responses: int) -> None:
         self.categories, self.responses = categories, responses

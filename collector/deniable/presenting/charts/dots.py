@@ -50,8 +50,8 @@ def dots_chart(
 ) -> Markup:
     """Return a row for each dot: label, bands, numbers.
 
-    The title names the image, and is drawn if ``heading`` is set. Notes are written below it. A
-    reference is a number for comparison, with its name. ``value`` names the dots.
+    The title names the image, and is drawn if ``heading`` is set. Notes are written below the
+    chart. A reference is a number for comparison, with its name. ``value`` names the dots.
     """
     wide = width >= _WIDE
     decimals = scale.decimals(dot.outer[1] - dot.outer[0] for dot in dots if dot.outer)
@@ -118,7 +118,7 @@ def difference_chart(
     scale: Scale = POINTS,
     levels: tuple[str, str] = ("50%", "95%"),
 ) -> Markup:
-    """Return differences around 0; if the outer interval contains 0, it says "not clear".
+    """Return differences around 0; one whose outer interval contains 0 is marked "not clear".
 
     The intervals are those of the differences: whether two intervals of shares overlap says little
     about them.
@@ -150,7 +150,7 @@ def _interval(band: Band | None, scale: Scale, decimals: int) -> str:
 def _bands(dot: Dot, axis: Axis, y: float) -> Markup:
     """Return the two bands and the dot, or an arrow if the axis does not reach the value."""
     drawn = [element("line", cls="guide", x1=axis.start, x2=axis.end, y1=y, y2=y)]
-    # The inner one is higher, so that it is visible behind the dot, however narrow.
+    # The inner band is higher, so that it is visible behind the dot, however narrow.
     for band, cls, height in ((dot.outer, "outer", 8.0), (dot.inner, "inner", 12.0)):
         if band is not None:
             x = axis.at(band[0])

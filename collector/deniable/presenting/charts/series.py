@@ -72,7 +72,7 @@ def series_chart(
     levels: tuple[str, str] = ("50%", "95%"),
     high: float = _HIGH,
 ) -> Markup:
-    """Return bands over the named epochs; gaps stay gaps. ``height`` is that of a panel.
+    """Return bands over the named epochs; gaps stay gaps. ``height`` is a panel's height.
 
     Nothing is drawn between epochs: each has its own step. With their ``spans``, Unix seconds, they
     are on one time axis, with dates instead of names. ``lines`` are their surveys, the newest last,
@@ -82,7 +82,7 @@ def series_chart(
     broadest = max([_PANEL, *(text_width(panel.label) + 12 for panel in panels)])
     columns = max(1, min(int(width // broadest), len(panels), _WIDEST))
     across = width / columns
-    # Of other surveys the values: a wide interval of few reports would leave no room for the rest.
+    # Only values of other surveys: a wide interval of few reports would leave no room for the rest.
     first = lines[-1].first if lines else 0
     known = [
         min(max(number, scale.least), scale.most)
@@ -142,7 +142,7 @@ class _Steps:
 def _steps(
     spans: Sequence[tuple[int, int]], left: float, room: float, axis: Axis, most: float = math.inf
 ) -> _Steps:
-    """Return steps that fill ``room`` pixels, none of them broader than ``most``."""
+    """Return steps that fill ``room`` pixels, none broader than ``most``."""
     first = min((start for start, _ in spans), default=0)
     last = max((end for _, end in spans), default=1)
     longest = max((end - start for start, end in spans), default=1)
@@ -186,7 +186,7 @@ def _legend(name: str, cls: str, y: float) -> Iterator[Markup]:
 
 
 def _runs(bands: Sequence[Band | None]) -> Iterator[tuple[int, list[Band]]]:
-    """Return the runs without a gap, each with its first place."""
+    """Return the runs without a gap, each with the place where it begins."""
     run: list[Band] = []
     for place, band in enumerate([*bands, None]):
         if band is not None:
@@ -229,7 +229,7 @@ def _marked(steps: _Steps, instant: int, name: str) -> Iterator[Markup]:
 
 
 def _names(epochs: Sequence[str], steps: _Steps, y: float) -> Iterator[Markup]:
-    """Return names of epochs as far as there is room, from the first on."""
+    """Return the names of as many epochs as fit, from the first on."""
     room = max(map(text_width, epochs), default=0) + 6
     apart = max(1, math.ceil(room / max(steps.size, 1e-9)))
     for place in range(0, len(epochs), apart):

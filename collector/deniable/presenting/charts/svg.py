@@ -71,7 +71,7 @@ def stylesheet() -> str:
 
 
 def standalone(svg: str) -> Markup:
-    """Return an image that needs no page: with its stylesheet, and a background."""
+    """Return an image that needs no page, since it contains its stylesheet and a background."""
     paper = element("rect", cls="paper", width="100%", height="100%")
     # Attributes are escaped, so the first ">" ends the opening tag.
     return Markup(svg.replace(">", f"><style>{stylesheet()}</style>{paper}", 1))
@@ -94,7 +94,7 @@ class Picture:
         return standalone(self.svg)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write an SVG file, with its stylesheet; ValueError for another ending of its name."""
+        """Write an SVG file with its stylesheet; ValueError if the name has a different ending."""
         if Path(path).suffix.lower() not in {"", ".svg"}:
             raise ValueError("charts are saved as SVG: the file's name must end in .svg")
         Path(path).write_text(standalone(self.svg), encoding="utf-8")
@@ -118,7 +118,7 @@ def _advance(character: str) -> float:
 
 
 def label(text: str, most: float, **attributes: object) -> Markup:
-    """Return a text in this many pixels; if it is cut, pointing at it shows all of it."""
+    """Return a text in this many pixels; pointing at a shortened text shows all of it."""
     kept = text
     if text_width(text) > most:
         while kept and text_width(kept + "…") > most:
@@ -189,7 +189,7 @@ def _text(starts: Sequence[int], place: int, step: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The drawn numbers: written as ``factor`` times each and a suffix, within bounds."""
+    """The drawn numbers, each written as ``factor`` times itself and a suffix, within bounds."""
 
     least: float
     most: float
@@ -221,7 +221,7 @@ POINTS: Final = Scale(-1, 1, suffix="", signed=True)
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A range of pixels for a range of numbers, with round ones marked."""
+    """A range of pixels for a range of numbers, with round numbers marked."""
 
     scale: Scale
     low: float
@@ -231,7 +231,7 @@ class Axis:
     end: float
 
     def at(self, value: float) -> float:
-        """Return the position of a number; beyond the axis, that of its end."""
+        """Return the position of a number; for numbers beyond the axis, the position of its end."""
         return self.start + (self.within(value) - self.low) / (self.high - self.low) * (
             self.end - self.start
         )
@@ -272,7 +272,7 @@ def axis_over(
 
 
 def _round_step(least: float) -> float:
-    """Return the first of 1, 2, 5 times a power of ten that is no less."""
+    """Return the least 1, 2 or 5 times a power of ten that is at least this large."""
     power = 10.0 ** math.floor(math.log10(least))
     return next(power * digit for digit in (1, 2, 5, 10) if power * digit >= least * (1 - 1e-9))
 
@@ -292,7 +292,7 @@ SMALL = 11
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """An estimate and two intervals, None if no possible value is in them, or there is none.
+    """An estimate and two intervals; None for an interval without possible values, or for none.
 
     ``value`` may be impossible, or NaN. ``mark`` is a short text after the numbers that readers
     need before using them.

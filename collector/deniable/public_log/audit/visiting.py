@@ -4,7 +4,7 @@ L1. The files fetched from a log follow from the checkpoint's size. That size, t
     file and of all files together, and the time are limited.
 L2. A withheld file does not prevent the others from being read, however it is withheld.
 V1. The collector's offer is fetched before the log, so that new entries do not seem hidden.
-V2. It is asked for every name that it lists, that the log has, or that an app's bundle has.
+V2. The collector is asked for every name that it, the log or an app's bundle contains.
 """
 
 import asyncio
@@ -86,7 +86,7 @@ def read_checkpoint(read: Read) -> SignedCheckpoint:
     """Return the checkpoint of a log.
 
     Raises:
-        ReadingError: if it cannot be fetched, or is invalid.
+        ReadingError: if the checkpoint cannot be fetched, or is invalid.
     """
     try:
         return SignedCheckpoint.parse(read(CHECKPOINT_PATH, MAX_CHECKPOINT_BYTES))
@@ -102,7 +102,7 @@ def download(read: Read, checkpoint: SignedCheckpoint) -> Downloaded:
     """Return the files of a log of a checkpoint's size.
 
     Raises:
-        ReadingError: if they are too many.
+        ReadingError: if the files are too many.
     """
     size = checkpoint.checkpoint.size
     if size > MOST_ENTRIES:
@@ -174,10 +174,10 @@ class Visit:
 
     @classmethod
     def load(cls, file: Path) -> "Visit | None":
-        """Read a file that :meth:`save` wrote; None if there is none yet.
+        """Read a file that :meth:`save` wrote; None if it does not exist yet.
 
         Raises:
-            ValueError: if it is another kind of file.
+            ValueError: if the file is of a different kind.
         """
         try:
             with file.open("rb") as stream:
@@ -274,7 +274,7 @@ class LogSite:
     def visit(
         self, authority: bytes, names: Collection[str] = ()
     ) -> tuple[Downloaded, History, Offered]:
-        """Return the log, its history, and the offer of the collector to devices (V1, V2).
+        """Return the log, its history, and what the collector offers to devices (V1, V2).
 
         Args:
             authority: the key whose signatures count.
@@ -311,7 +311,7 @@ class LogSite:
     def _keys(self) -> Iterator[tuple[str, LoggedEnvelope]]:
         for rotation in split_rotations(self._get("/v1/authority", MAX_ROTATIONS_BYTES)):
             yield "a hand-over of the authority's key", rotation
-        with suppress(NoSuchSurvey):  # it has no gateway
+        with suppress(NoSuchSurvey):  # the collector has no gateway
             keys = self._get(GATEWAY_KEYS_PATH, MAX_GATEWAY_ANSWER_BYTES)
             yield "a list of gateway keys", split_logged(keys)
 

@@ -264,7 +264,7 @@ class Controls:
 
 
 def width_text(manifest: Manifest, width: float) -> str:
-    """Return a margin of error of shares in points; or for numbers, as this part of their range."""
+    """Return a margin of error: in points for shares, as this part of their range for numbers."""
     from deniable.planning.plans import Figure, has_shares
 
     figure, values = Figure.of(manifest), manifest.values

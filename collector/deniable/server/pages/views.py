@@ -288,7 +288,7 @@ async def compare(visit: Visit) -> web.Response:
 
 
 def _both_sides(sides: Sides, comparison: "Comparison") -> dict[str, str]:
-    """Return the choices that select the same sides of a comparison later, too."""
+    """Return the choices that will select the same sides of a comparison again later."""
     (ours, other), against = sides.subject.surveys, comparison.against
     pinned = {"survey": ours.survey_id.hex()[:12]}
     if against is None or sides.across:  # a note determines the epochs
