@@ -89,7 +89,7 @@ def rotate_authority(
     old_file, old = read_newest_key(directory, authority_key, chain[-1])
     new_file = new_key or default_key_file(directory, len(rotations) + 2)
     check_outside(new_file, directory)
-    # The next key may exist: a failed attempt, or another machine, created it.
+    # The next key may exist already, created by a failed attempt or another machine.
     confirm(yes, f"Hand over from {old_file} to {new_file} for good?")
     new = read_authority_key(new_file) if new_file.exists() else create_key_file(new_file)
     gateway = None  # created before the rotation, so that a broken file prevents it
@@ -199,7 +199,7 @@ def _keep(config: Config, file: GatewayFile, chain: tuple[bytes, ...], key_file:
             await store.extend_log(extension)
         await publisher.committed()
 
-    # Before anybody is offered them.
+    # Before the keys are offered to anybody.
     with_store(config, log)
     write_gateway_file(config.gateway_keys, file)
     _show(file, chain)

@@ -106,7 +106,7 @@ def seals(name: str, survey_id: str | None, place: Place, *, as_json: bool) -> N
 def _show(made: Seal, remark: str = "") -> None:
     click.echo(f"sealed    epoch {made.epoch}, {instant_text(made.sealed_at)}{remark}")
     click.echo("reports   " + (_HELD_BACK if made.reports is None else f"{made.reports:,}"))
-    # With the digest, one could search by hashing for the few counts that are held back.
+    # With the digest, readers could find the few withheld counts by hashing.
     click.echo("digest    " + (made.digest.hex() or "also held back"))
 
 
@@ -185,7 +185,7 @@ def distrust_issuer(issuer: str, directory: Path, yes: bool) -> None:
             if issuer_id in manifest.enrolment.issuer_ids
         ]
         if not listed:
-            # No report of it is accepted anyway; so the name was probably mistyped.
+            # No report from this issuer is accepted anyway, so the name was probably mistyped.
             raise click.ClickException(
                 "no published survey names this issuer; is the name or key correct?"
             )

@@ -205,7 +205,7 @@ def new_key(directory: Path, authority_key: Path | None, yes: bool) -> None:
 
 
 def cosigned_text(config: Config, held: PublicLog) -> str:
-    """Return a text: how many witnesses cosigned the newest checkpoint, and what to do."""
+    """Return in words how many witnesses cosigned the newest checkpoint, and what to do."""
     witnesses = witnesses_of(config)
     if not witnesses.witnesses:
         return "by nobody: no witness is named in collector.toml"
@@ -221,8 +221,8 @@ def cosigned_text(config: Config, held: PublicLog) -> str:
 
 
 def _key_text(key_file: Path, newest: SignedCheckpoint | None, origin: str) -> str:
-    """Return the text of the log's public key, or of where its private half should be."""
-    if newest is not None or log_key_file(key_file).exists():  # otherwise it would be created
+    """Return the text of the log's public key, or of the place where its private half should be."""
+    if newest is not None or log_key_file(key_file).exists():  # otherwise the key would be created
         with suppress(LogKeyMissing):
             _, key = find_log_key(key_file, newest)
             return str(verifier_key(origin, key))
@@ -230,7 +230,7 @@ def _key_text(key_file: Path, newest: SignedCheckpoint | None, origin: str) -> s
 
 
 def _record_text(authority_key: Path, held: PublicLog, newest: SignedCheckpoint) -> str:
-    """Return the fault of the record beside the log's key, with a remedy; "" if it has none."""
+    """Return the fault of the record beside the log's key, with a remedy; "" for no fault."""
     try:
         key_file, _ = find_log_key(authority_key, newest)
     except LogKeyMissing:

@@ -170,7 +170,7 @@ def _key(text: str) -> "VerifierKey":
 
 
 def _listed(policy: "LogPolicy | None", checkpoint: "SignedCheckpoint") -> "VerifierKey | None":
-    """Return the key, among the policy's logs, that signed a checkpoint; otherwise the first."""
+    """Return the key among the policy's logs that signed a checkpoint; otherwise the first key."""
     from deniable.logs import TransparencyLogError
 
     keys = [] if policy is None else [log.key for log in policy.logs]

@@ -70,7 +70,7 @@ def proportion(text: str) -> float:
 
 def days(text: str) -> int:
     """Read a length of time in whole days: 30d, or 2w."""
-    from deniable.directory.collector_directory import MOST_DAYS  # with the whole package
+    from deniable.directory.collector_directory import MOST_DAYS  # imported with the whole package
 
     match = _DAYS.fullmatch(text.strip())
     number = int(match[1]) * (7 if match[2] == "w" else 1) if match else 0
@@ -138,7 +138,7 @@ def confirm(yes: bool, question: str) -> None:
 
 
 def checked_epoch(_: click.Context, __: click.Parameter, text: str | None) -> str | None:
-    """Refuse an epoch that no survey can have; this survey's own are checked when it is read."""
+    """Refuse an epoch that no survey can have; this survey's epochs are checked when it is read."""
     if text is not None:
         from deniable.reading import EPOCHS  # imported only for a named epoch
 

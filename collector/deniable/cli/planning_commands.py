@@ -88,7 +88,7 @@ def plan(
     or in percent of their range. Also shown: the reports needed by randomised response, by the best
     mechanisms and without privacy, and what a device spends on the survey in a year.
     """
-    # They calculate with numpy, for which --help does not wait.
+    # The plans need numpy, for which --help does not wait.
     from deniable.estimates import Accuracy
     from deniable.mechanisms import InvalidPrivacyParameter
     from deniable.planning.facts import plan_document

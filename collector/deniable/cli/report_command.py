@@ -118,7 +118,7 @@ def _report(options: argparse.Namespace) -> int:
                 raise _as_shown(outcome.error)
             epoch, repeated = outcome.epoch, outcome.status is OutcomeStatus.REPEATED
         delivery = client.flush(_FLUSH_SECONDS)
-        # Of this report alone: others may wait in the same state.
+        # For this report alone: others may wait in the same state.
         statuses = [
             report.status for report in _reports(client, survey.name) if report.epoch == epoch
         ]
@@ -150,7 +150,7 @@ def _choose(
 ) -> tuple[Manifest, Survey]:
     """Return the newest running survey that the client would admit, and its declaration.
 
-    The client checks it again, with its own state, and accepts no other survey (D11).
+    The client checks the survey again, with its own state, and accepts no other survey (D11).
     """
     now = time.time()
     lifetime = epsilon_to_nano("lifetime_epsilon", DEFAULT_LIFETIME_EPSILON)
@@ -183,7 +183,7 @@ def _choose(
 
 
 def _as_shown(error: NotRecorded) -> NotRecorded:
-    """Return the error to show; it is not a survey's fault if a different one is offered now."""
+    """Return the error to show; a survey is not at fault if a different one is offered now."""
     if isinstance(error, ManifestRefused) and error.fault is ManifestFault.NOT_PINNED:
         return NotReady(
             "nothing was sent: the collector now offers a different survey from the one shown. "

@@ -41,7 +41,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command that is meant; if there is none, name the closest."""
+        """Find the intended command; if it does not exist, name the closest."""
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
@@ -59,7 +59,7 @@ class LazyGroup(click.Group):
 
 
 class _OneLineErrors(LazyGroup):
-    """A group that prints an expected error as one line that says what to do."""
+    """A group that prints an expected error as one line that states what to do."""
 
     def invoke(self, ctx: click.Context) -> object:
         try:
@@ -77,7 +77,7 @@ class _OneLineErrors(LazyGroup):
 
 
 def expected_line(error: Exception) -> str | None:
-    """Return the line of an expected error; None for others."""
+    """Return the line of an expected error; None for other errors."""
     if isinstance(error, ModuleNotFoundError) and not (error.name or "").startswith("deniable"):
         return f'{error.name} is not installed; pip install "deniable[collector]" installs it'
     # Imported here: most commands end without an error.

@@ -78,7 +78,7 @@ def link(
             return await new_link(store, name, length, label, now)
 
         click.echo(f"{config.origin}/{with_store(config, make)}")
-        # Not if a script reads the link.
+        # To stderr, so that a script that reads the link does not get it.
         click.echo(f"expires   {instant_text(int(now) + length * UNITS['day'])}", err=True)
         click.echo(f"store     {store_text(config)}", err=True)
 

@@ -53,7 +53,7 @@ async def find_survey(
     """Return the newest survey of a name, or the one whose id has the given beginning.
 
     Raises:
-        ReadingError: if there is none, or more than one.
+        ReadingError: if there is no such survey, or more than one.
     """
     surveys = await published(store, config)
     return find_version(name, [survey for survey in surveys if survey.name == name], survey_id)
@@ -69,13 +69,13 @@ class Place:
     authority: str | None
 
     def origin(self) -> str | None:
-        """Return the origin of the directory's collector; None for a URL: there may be several."""
+        """Return the origin of the directory's collector; None for a URL with possibly several."""
         if self.collector is not None:
             return None
         return Config.load(self.directory).origin
 
     def relays(self, manifest: Manifest) -> bool:
-        """Return whether all its reports come through relays; False for a URL: unknown."""
+        """Return whether all reports come through relays; False (unknown) for a URL."""
         if self.collector is not None:
             return False
         return Config.load(self.directory).relayed_from <= manifest.schedule.opens(0)
@@ -163,7 +163,7 @@ def found_survey(place: Place, name: str, survey_id: str | None) -> "Iterator[Su
 def found_figures(
     place: Place, name: str, survey_id: str | None, epoch: str | None = None
 ) -> "Iterator[SurveyFigures]":
-    """Yield the version that most devices answered in the epochs, and say who answered others.
+    """Yield the version that most devices answered in the epochs, and show who answered others.
 
     By default the epochs are the newest ones. If the newest version has no figures yet, say why.
     """
@@ -233,14 +233,14 @@ def figures_argument(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def asked_epochs(manifest: Manifest, text: str | None) -> range | None:
-    """Return the named epochs; ValueError for any that the survey does not have."""
+    """Return the named epochs; ValueError for epochs that the survey does not have."""
     return None if text is None else named_epochs(text, manifest, time.time())
 
 
 def asked_answers(text: str, manifest: Manifest) -> "list[str] | dict[str, list[str]] | Range":
-    """Return the answers that a text names: "good, very good"; "plan: free" of several questions.
+    """Return the answers that a text names: "good, very good"; for several questions "plan: free".
 
-    For ordered answers, "31..48" means all from one to the other.
+    For ordered answers, "31..48" means all answers from the first to the second.
 
     Raises:
         click.ClickException: for an unknown answer.
@@ -259,7 +259,7 @@ def asked_answers(text: str, manifest: Manifest) -> "list[str] | dict[str, list[
         return _split(text, manifest.categories)
     except ValueError as error:
         question, of, answer = text.partition(": ")
-        if of and not manifest.dimensions:  # an answer to another survey's question
+        if of and not manifest.dimensions:  # an answer to a different survey's question
             return {question: [answer]}
         see = f"deniable survey show {manifest.name}"
         raise click.ClickException(f"{error}; see: {see}") from error

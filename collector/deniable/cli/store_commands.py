@@ -51,12 +51,12 @@ def backup(file: Path, directory: Path) -> None:
     """
     config = Config.load(directory)
     if isinstance(config.store, Path):
-        # Not opened as a store: one with an older schema must be backed up before it is migrated.
+        # Not opened as a store: an older schema must be backed up before its migration.
         check_store(config)
         asyncio.run(back_up(config.store, file))
     else:
         with_store(config, lambda store: back_up(store, file))
-    # Of an older schema or read-only, a store takes no note; the backup is there.
+    # A store with an older schema or without write access stores no note; the backup exists.
     with suppress(StoreError):
         with_store(config, lambda store: store.note_backup(int(time.time())))
     click.echo(f"backup    {file}, {file.stat().st_size:,} bytes")

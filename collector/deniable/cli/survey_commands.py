@@ -79,7 +79,7 @@ def publish(
     Publishing a name again creates a successor: a separate survey with its own figures. The
     previous one continues for apps that cannot answer the new one.
     """
-    # It calculates with numpy, for which --help does not wait.
+    # Publishing needs numpy, for which --help does not wait.
     from deniable.publishing.publish import publish as sign_and_publish
     from deniable.publishing.publish import successor
 
@@ -131,14 +131,14 @@ def publish(
         return
     _show([Fact("would be", called), *facts])
     client = ""
-    # By itself, or with everything else.
+    # The survey by itself, or together with all others.
     if most := next((cost for cost in (reserved([manifest], now), together) if cost > CEILING), 0):
         client = f', with Client(lifetime_epsilon="{ceil_div(most, NANO)}")'
     _declare(manifest, f"declare it in your app{client}")
 
 
 def _decisive(facts: Iterable[Fact]) -> Iterator[Fact]:
-    """Yield the facts for a publisher's decision; one without a label continues another."""
+    """Yield the facts for a publisher's decision; a fact without a label continues another."""
     label = ""
     for fact in facts:
         label = fact.label or label
@@ -296,6 +296,6 @@ def _bundle(place: Place, name: str) -> Bundle:
                 f"the newest survey {name!r} is over, ended or for another origin; publish a "
                 "successor"
             )
-        # A device follows the one that has begun and the next.
+        # A device follows the manifest that has begun and the next.
         wanted = followed(declared(newest), offered, now)
         return source.bundle(sorted(wanted, key=lambda survey: -survey.sequence))

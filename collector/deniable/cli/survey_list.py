@@ -83,7 +83,7 @@ def epochs_document(
 ) -> Document:
     """Return the document of the epochs with figures: dates, reports and seals.
 
-    ``otherwise`` is the text if there are none.
+    ``otherwise`` is the text if there are no such epochs.
     """
     values = epochs_map(manifest, epochs, distrusted)
 

@@ -59,7 +59,7 @@ def try_out(
     from deniable.cli.collector_commands import made_collector, running_collector
 
     text, name = _survey_file(question, answers, epsilon)
-    for ending in (signal.SIGTERM, signal.SIGHUP):  # like Ctrl-C: nothing is kept or continues
+    for ending in (signal.SIGTERM, signal.SIGHUP):  # as with Ctrl-C, nothing is kept or continues
         signal.signal(ending, signal.default_int_handler)
     with tempfile.TemporaryDirectory(prefix="deniable-try-") as scratch:
         directory = Path(scratch) / "collector"
@@ -121,7 +121,7 @@ def _published(directory: Path, text: str) -> "Manifest":
 
 
 def _fill(collector: str, manifest: "Manifest", devices: int) -> None:
-    """Send the reports of all epochs; the last answer gains in each."""
+    """Send the reports of all epochs; the last answer gains in each epoch."""
     import numpy as np
 
     from deniable.client import HttpTransport
@@ -144,7 +144,7 @@ def _fill(collector: str, manifest: "Manifest", devices: int) -> None:
 def _send(
     transport: "HttpTransport", survey_id: bytes, epoch: int, responses: "NDArray[np.int64]"
 ) -> None:
-    """Send a report for each simulated device; each has its own key."""
+    """Send a report for each simulated device; each device has its own key."""
     from deniable.messages import MAX_ANSWER_BYTES, Report, UploadAnswer, pack_upload, sign_report
 
     envelopes = [

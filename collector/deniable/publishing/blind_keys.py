@@ -90,7 +90,7 @@ class ListedKeys:
         the older get tokens of the newer.
 
         Raises:
-            InvalidManifest: otherwise.
+            InvalidManifest: if a key has another place, or a place another key.
         """
         for modulus, (name, epoch) in _listed(manifest).items():
             n, was = int.from_bytes(modulus), self._places.get(modulus)

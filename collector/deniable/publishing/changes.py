@@ -36,7 +36,7 @@ class Change:
 def changes(before: Manifest, after: Manifest) -> tuple[Change, ...]:
     """Return the changes between two manifests of a name, those that weaken privacy first.
 
-    It is empty if and only if the manifests are equal.
+    The result is empty if and only if the manifests are equal.
     """
     keys = ("version", *_TABLE)
     old, new = (codec.exact_map(codec.decode(of.payload), keys) for of in (before, after))
@@ -51,7 +51,7 @@ def changes(before: Manifest, after: Manifest) -> tuple[Change, ...]:
 
 
 def changed_text(before: Manifest, after: Manifest) -> str:
-    """Return in one clause how a survey differs from one before it: the answers first."""
+    """Return in one clause how a survey differs from an earlier one: the answers first."""
     made = sorted(changes(before, after), key=lambda one: one.field not in _ASKED)
     answers = [one.text for one in made if one.field in _ASKED]
     return "; ".join(answers or [one.text for one in made[:1]])
@@ -60,9 +60,9 @@ def changed_text(before: Manifest, after: Manifest) -> str:
 def awaited_text(
     older: Manifest, newest: Manifest, dates: Sequence[int | None], reason: str
 ) -> str:
-    """Return which version the figures show while the newest has none, with the reason.
+    """Return which version the figures show while the newest version has none, with the reason.
 
-    The ``dates`` are of their publishing, where known.
+    The ``dates`` are those of the versions' publication, where known.
     """
     before, then = dates
     what, on = changed_text(older, newest), f"On {date_text(then)} " if then else ""
@@ -200,7 +200,7 @@ def _epoch_seconds(before: Manifest, after: Manifest) -> _Sentences:
 
 
 def every(seconds: int) -> str:
-    """Return a length of time, as in "every week", "every 2 weeks"."""
+    """Return a length of time, as in "every week" or "every 2 weeks"."""
     return duration_text(seconds).removeprefix("1 ")
 
 

@@ -135,7 +135,7 @@ def _mechanism_facts(manifest: Manifest, largest_share: float | None = None) -> 
     """Yield a mechanism's terms, and how much of epsilon its tight guarantee leaves unused."""
     terms = survey_terms(manifest)
     privacy = manifest.mechanism.privacy
-    # Otherwise epsilon says it all.
+    # Otherwise epsilon describes the guarantee fully.
     if terms is not None and privacy.odds is not None:
         yield Fact("mechanism", terms)
         # ln(E/odds) = E/odds - 1 for two numbers that agree to many places.
@@ -154,7 +154,7 @@ def _mechanism_facts(manifest: Manifest, largest_share: float | None = None) -> 
 
 
 def repeat_facts(manifest: Manifest) -> Iterator[Fact]:
-    """Yield the effects of kept responses on privacy; none for a fresh survey.
+    """Yield the effects of kept responses on privacy; none for a survey with fresh responses.
 
     All epsilons are rounded up.
     """
@@ -178,7 +178,7 @@ def repeat_facts(manifest: Manifest) -> Iterator[Fact]:
 
     def together(reports: int) -> str:
         level = format_nano(constant_cost(rounds, reports))
-        return min(kept, level, key=Decimal)  # rounding up may make it look larger
+        return min(kept, level, key=Decimal)  # rounding up may make the level look larger
 
     second, more = (format_nano(count * pure_cost(rounds.fresh)) for count in (1, 2))
     assert isinstance(rounds, TwoRound)
@@ -242,7 +242,7 @@ def _coalition_facts(manifest: Manifest) -> Iterator[Fact]:
 
 
 def _cost_text(manifest: Manifest, now: float) -> str:
-    """Return the most that a device spends on a survey that it accepts at that time."""
+    """Return the most that a device spends on a survey that the device accepts at that time."""
     epochs, kept = epochs_left(manifest, now), manifest.repeat.epochs
     spending = (
         f"{epochs} epoch{'s' * (epochs != 1)} of {format_nano(pure_cost(manifest.mechanism))}"
@@ -278,7 +278,7 @@ def _successor_text(manifest: Manifest, before: Manifest, now: float) -> str:
 
 
 def left_behind_text(newest: Manifest, before: Manifest, follows: Sequence[Manifest]) -> str:
-    """Return the surveys that apps with an older declaration get after a newer one is published."""
+    """Return the surveys that apps with an older declaration get once a newer one is published."""
     if before.question != newest.question:
         declared = f'"{before.question}"'
     elif before.all_answers != newest.all_answers:
@@ -294,7 +294,7 @@ def left_behind_text(newest: Manifest, before: Manifest, follows: Sequence[Manif
 
 
 def _warnings(manifest: Manifest, together: int, now: float) -> Iterator[str]:
-    """Yield the reasons why devices do not follow a survey, or people should not."""
+    """Yield the reasons why devices do not follow a survey, or why people should not."""
     if manifest.schedule.end <= now:
         yield "its last epoch is over: no device will answer it"
     if together > CEILING:
@@ -336,7 +336,7 @@ def _what_fits(manifest: Manifest, now: float) -> str:
         if epochs := CEILING // pure_cost(manifest.mechanism):
             ways.append(f"with {epochs} epoch{'s' * (epochs > 1)}")
         if manifest.delta == "0":
-            # To two digits, rounded down.
+            # The result has two digits and is rounded down.
             epsilon = Fraction(CEILING, NANO * epochs_left(manifest, now))
             down = Context(prec=2, rounding=ROUND_FLOOR)
             rounded = down.divide(epsilon.numerator, epsilon.denominator)

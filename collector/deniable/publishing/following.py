@@ -43,7 +43,7 @@ def epochs_left(manifest: Manifest, now: float) -> int:
 def reserved(follows: Sequence[Manifest], now: float) -> int:
     """Return the sum that a device reserves for manifests that it follows, in 1e-9 epsilon.
 
-    It covers epochs that are not over and begin before the next manifest replaces theirs.
+    The sum covers epochs that are not over and begin before the next manifest replaces theirs.
     """
     begins = [manifest.schedule.start for manifest in follows[1:]]
     return sum(
@@ -55,8 +55,8 @@ def reserved(follows: Sequence[Manifest], now: float) -> int:
 def reserved_by_all(offered: Sequence[Manifest], now: float) -> int:
     """Return the most that a device reserves if it declares each running name.
 
-    For each name the most expensive declaration counts, since an app has only one. Earlier spending
-    of the device is not included.
+    For each name, the most expensive declaration counts, since an app has only one declaration.
+    Earlier spending of the device is not included.
     """
     most: dict[str, int] = {}
     for manifest in offered:
@@ -70,8 +70,8 @@ def left_behind(
 ) -> Iterator[tuple[Manifest, list[Manifest]]]:
     """Yield the remaining manifests for each declaration that a name's newest one does not fit.
 
-    They are the newest of the older manifests (newest first) with that declaration, and the offered
-    ones that its apps follow.
+    These are the newest of the older manifests (newest first) with that declaration, and the
+    offered manifests that its apps follow.
     """
     declarations: list[Survey] = []
     for before in older:

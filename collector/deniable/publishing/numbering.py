@@ -41,9 +41,9 @@ def next_manifest(
 ) -> Manifest:
     """Return the manifest to be published after all those of its name, the newest first.
 
-    It begins when the newest one's current epoch ends, or today if that one is over; if it is
-    blind, with the current epoch of other blind surveys in ``beside``. The nonce is 16 fresh random
-    bytes. Lost manifests had numbers up to ``after_epoch``.
+    The manifest begins when the newest one's current epoch ends, or today if that one is over; if
+    it is blind, with the current epoch of other blind surveys in ``beside``. The nonce is 16 fresh
+    random bytes. Lost manifests had numbers up to ``after_epoch``.
 
     Raises:
         InvalidManifest: naming the invalid field.
@@ -162,8 +162,8 @@ def continued(
 ) -> Continuation:
     """Return the continuation of epochs after these schedules, the newest first.
 
-    The first begins when the current epoch of the newest one ends, or at ``earliest`` if that one
-    is over. Its number is above ``after_epoch``, the highest number of manifests not listed here.
+    The first begins when the newest schedule's current epoch ends, or at ``earliest`` if that is
+    over. Its number is above ``after_epoch``, the highest number of manifests not listed here.
     """
     begins, first = earliest, after_epoch + 1
     if before:
@@ -173,7 +173,7 @@ def continued(
 
 
 def current_number(schedule: Schedule, now: float) -> int:
-    """Return the number of the current epoch: -1 before the first, the last one's ever after."""
+    """Return the number of the current epoch: -1 before the first, afterwards the last number."""
     return max(-1, min(int((now - schedule.start) // schedule.epoch_seconds), schedule.epochs - 1))
 
 

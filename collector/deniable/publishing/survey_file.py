@@ -129,7 +129,7 @@ class InvalidSurveyFile(InvalidManifest):
 
 @contextmanager
 def naming(file: Path) -> Iterator[None]:
-    """Add the file's name to errors about it."""
+    """Add the file's name to errors about the file."""
     try:
         yield
     except InvalidSurveyFile:

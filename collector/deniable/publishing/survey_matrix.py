@@ -41,7 +41,7 @@ class InvalidMatrixFile(ValueError):
 class NamedMatrix:
     """A solution matrix with the names of its rows and columns; numbers from 1 by default.
 
-    It is ``rounded`` if rows did not sum to 1 and were scaled and rounded.
+    The matrix is ``rounded`` if rows did not sum to 1 and were scaled and rounded.
     """
 
     matrix: "SolutionMatrix"
@@ -56,8 +56,8 @@ def read_matrix(data: bytes, *, rounding: bool = False) -> NamedMatrix:
     """Read a matrix from the bytes of a CSV file.
 
     A first row without numbers after its first cell names the responses; such a first column names
-    the categories. If both exist, the first cell is ignored. If the two have the same names in
-    another order, the columns are put into the order of the rows.
+    the categories. If both exist, the first cell is ignored. If the two have the same names in a
+    different order, the columns are put into the order of the rows.
 
     With ``rounding`` rows that sum to 1 within 1e-9 are scaled to sum to 1 exactly, on a grid that
     keeps 64 bits of each entry. Other rows are still refused, by an InvalidMatrixFile.
@@ -286,7 +286,7 @@ def certified_settings(
 ) -> dict[str, Any]:
     """Return probabilities as integers over 2^64, certified to be as private as stated.
 
-    They are the settings of the kind ``matrix``. The least noise needed for rounding is mixed in.
+    They are settings of the kind ``matrix``. The least noise needed for rounding is mixed in.
 
     Raises:
         InvalidManifest: if the matrix is less private, has a probability of 0 or 1, or shares

@@ -79,8 +79,7 @@ _WORDS: Final = {
 class EpochStanding:
     """The standing of an epoch when its figures were read.
 
-    The seal's digest is 64 hex digits; None also if part of the sealed data is
-    withheld.
+    The seal's digest is 64 hex digits; None also if sealed data are withheld.
     """
 
     state: EpochState
@@ -242,7 +241,7 @@ def duration_text(seconds: int) -> str:
 
 
 def reporters(place: str = "", group: str = "") -> str:
-    """Return the devices that a figure describes: those that reported, and their place if known.
+    """Return the devices that a figure describes: those that reported, in a place if known.
 
     For a group, the devices are those that reported the group's answers.
     """

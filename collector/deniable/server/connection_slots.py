@@ -45,9 +45,9 @@ def sender(peer: str, forwarded: str, trusted: Sequence[Network]) -> Address | N
 
 
 def mark(address: Address | None) -> str:
-    """Return the mark of one sender: an IPv4 address, or an IPv6 /64.
+    """Return the mark of a sender: an IPv4 address, or an IPv6 /64.
 
-    It is empty for text that is not an address: all such senders share one limit.
+    The mark is empty for text that is not an address: all such senders share one limit.
     """
     if address is None:
         return ""
@@ -58,7 +58,7 @@ def mark(address: Address | None) -> str:
 
 
 def read_address(text: str) -> Address | None:
-    """Read an address, with or without a port (some proxies add one); None if it is not one."""
+    """Read an address, with or without a port (some proxies add one); None if it is invalid."""
     text = text.strip()
     with_port = _WITH_PORT.fullmatch(text)
     if with_port is not None:
@@ -98,7 +98,7 @@ class SlotHolder(Protocol):
     """The methods of a connection that its slot needs."""
 
     def evict(self) -> None:
-        """End at once."""
+        """End the connection at once."""
 
 
 class ConnectionSlots:
@@ -125,7 +125,7 @@ class ConnectionSlots:
         self.unread_bytes = 0
 
     def enter(self, holder: SlotHolder, peer: str) -> bool:
-        """Give a slot to a connection that waits for its client; return False if there is none."""
+        """Give a slot to a connection that waits for its client; return False if none is free."""
         address = read_address(peer)
         name = None if is_among(address, self._trusted) else mark(address)
         if name is not None and self._held[name] >= _MOST_OF_ADDRESS:
@@ -158,17 +158,17 @@ class ConnectionSlots:
             del self._held[name]
 
     def works(self, holder: SlotHolder) -> None:
-        """Note that its request has arrived and is being answered."""
+        """Note that the connection's request has arrived and is being answered."""
         self._waiting.pop(holder, None)
 
     def waits(self, holder: SlotHolder) -> None:
-        """Note that its answer begins: from now on, the server waits for the client."""
+        """Note that the answer begins: from now on, the server waits for the client."""
         if holder in self._callers:
             self._waiting[holder] = None
             self._waiting.move_to_end(holder)
 
     def sends(self, holder: SlotHolder, body: bytes) -> None:
-        """Note that the kernel did not accept all of its answer at once."""
+        """Note that the kernel did not accept all of the answer at once."""
         if holder not in self._callers or holder in self._sending:
             return
         self._sending[holder] = body
@@ -180,7 +180,7 @@ class ConnectionSlots:
                     self._evict(slow)
 
     def sent(self, holder: SlotHolder) -> None:
-        """Note that the kernel has its answer, or that the answer was discarded."""
+        """Note that the kernel has the answer, or that the answer was discarded."""
         body = self._sending.pop(holder, None)
         if body is not None:
             self._readers[id(body)] -= 1
@@ -195,5 +195,5 @@ class ConnectionSlots:
 
 
 def _cost(body: bytes, *, shared: bool) -> int:
-    """Return the bytes for one more reader of a body: a slice; for the first, all of it."""
+    """Return the bytes for one more reader of a body: a slice; for the first reader, all of it."""
     return min(len(body), SLICE_BYTES) + (0 if shared else len(body))

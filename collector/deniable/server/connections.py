@@ -93,7 +93,7 @@ class CollectorServer:
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         if not isinstance(request.transport, _Outgoing):
-            return web.Response()  # its sender is gone
+            return web.Response()  # the request's sender is gone
         return await request.transport.connection.answer(request, self._handler)
 
     async def shutdown(self, seconds: float | None = None) -> None:
@@ -167,7 +167,7 @@ class Connection(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._socket: socket.socket | None = None
         self._request: web.BaseRequest | None = None
-        self._task: asyncio.Task[Any] | None = None  # computes its answer
+        self._task: asyncio.Task[Any] | None = None  # computes the answer
         self._held = bytearray()  # received, and not yet passed to aiohttp
         self._given = False  # whether aiohttp has its head
         self._body_left = 0
@@ -179,7 +179,7 @@ class Connection(asyncio.Protocol):
         self._overdue_at = self._loop.time() + HEAD_SECONDS
 
     def shake_hands(self, accepted: socket.socket, peer: str) -> bool:
-        """Take a slot for the handshake before the connection; return False if there is none."""
+        """Take a slot for the handshake before the connection; return False if no slot is free."""
         self._socket = accepted
         return self._slots.enter(self, peer)
 
@@ -249,7 +249,7 @@ class Connection(asyncio.Protocol):
                     content.feed_eof()
         except BAD_CHUNK as error:
             if self._body_ended:
-                content.feed_eof()  # it is read to be discarded
+                content.feed_eof()  # the body is read to be discarded
             else:
                 self._body_ended = True
                 content.set_exception(error)
@@ -304,7 +304,7 @@ class Connection(asyncio.Protocol):
                     self._pass_on()
 
     def pause_writing(self) -> None:
-        """Have aiohttp wait: its last slice is not sent, and the answer is kept until it is."""
+        """Have aiohttp wait until its last slice is sent; the answer is kept until then."""
         self._inner.pause_writing()
         if self.unread:
             self._slots.sends(self, self.unread)
@@ -319,7 +319,7 @@ class Connection(asyncio.Protocol):
             return
         request = self._request
         if request is not None and not request.content.is_eof() and not self._body_ended:
-            # The body's reader gets this, and answers with a problem.
+            # The body's reader gets this error, and answers with a problem.
             self._body_ended = True
             self._overdue_at = now + ANSWER_SECONDS
             request.content.set_exception(TimeoutError())
@@ -348,7 +348,7 @@ class Connection(asyncio.Protocol):
             self.transport.close()
 
     def evict(self) -> None:
-        """End at once, to admit another connection."""
+        """End this connection at once, to admit another."""
         if self.transport is not None:
             self._cut_off()
         elif self._socket is not None:
@@ -356,7 +356,7 @@ class Connection(asyncio.Protocol):
                 self._socket.shutdown(socket.SHUT_RDWR)  # the handshake fails
 
     def _cut_off(self) -> None:
-        """Close, and discard bytes that the client has not read, which would otherwise be kept."""
+        """Close, and discard bytes that the client has not read; they would otherwise be kept."""
         self._over = True
         self._overdue_at = math.inf
         if self.transport is not None:
@@ -380,8 +380,8 @@ async def read_body(request: web.BaseRequest) -> bytes:
     """Return the body, and start the answer's time.
 
     Raises:
-        HTTPRequestEntityTooLarge, RequestPayloadError, TimeoutError, ConnectionError: if it is too
-            large, malformed or truncated, too slow, or its sender is gone.
+        HTTPRequestEntityTooLarge, RequestPayloadError, TimeoutError, ConnectionError: if the body
+            is too large, malformed or truncated, too slow, or its sender is gone.
     """
     transport, content, body = request.transport, request.content, b""
     if not isinstance(transport, _Outgoing):

@@ -29,7 +29,7 @@ _TRAILERS: Final = re.compile(rb"([!-9;-~]+:[\t -~\x80-\xff]*\r\n)*\r\n")
 
 
 class BadHead(Exception):
-    """A head that is not one, or that is too large, which is then the reason."""
+    """A malformed head, or a head that is too large; the reason distinguishes the two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +42,12 @@ class Head:
 
 
 def take_head(held: bytearray, searched: int) -> Head | None:
-    """Take the next head, not ended in its first ``searched`` bytes; None until it is complete.
+    """Take the next head, whose end is not in its first ``searched`` bytes; None until complete.
 
     Raises:
-        BadHead: as soon as that is certain.
+        BadHead: as soon as the head is certainly invalid.
     """
-    if held.startswith((b"\r", b"\n")):  # empty lines may come before it
+    if held.startswith((b"\r", b"\n")):  # empty lines may precede the head
         empty = len(held) - len(held.lstrip(b"\r\n"))
         if empty > _MOST_AROUND_BYTES:
             raise BadHead
@@ -69,7 +69,7 @@ def take_head(held: bytearray, searched: int) -> Head | None:
         raise BadHead
     del held[: len(text)]
     length = _LENGTH.search(fields)
-    if b"\r\nupgrade:" in fields:  # it is answered in this protocol
+    if b"\r\nupgrade:" in fields:  # the request is answered in this protocol
         text = _UPGRADE.sub(b"\r\nx-upgrade:", text)
     body_bytes = 0 if length is None else int(length[1])
     return Head(text, body_bytes, b"\r\ntransfer-encoding:" in fields)
@@ -78,7 +78,7 @@ def take_head(held: bytearray, searched: int) -> Head | None:
 def take_chunk(held: bytearray) -> bytes | None:
     """Take the next chunk of a body (RFC 9112, section 7.1), the last empty; None if incomplete.
 
-    Extensions and trailers are discarded. aiohttp would report a malformed one too late.
+    Extensions and trailers are discarded. aiohttp would report a malformed chunk too late.
     """
     line = _CHUNK_LINE.match(held)
     if line is None:

@@ -1,6 +1,6 @@
 """Gauges, measured on request.
 
-They are absolute, the same whichever worker answers. No value reveals individual reports of one
+Gauges are absolute: the same whichever worker answers. No value reveals individual reports of one
 survey as they arrive. An unknown value, such as the end of a missing certificate, has no sample.
 """
 
@@ -69,7 +69,7 @@ class Gauges:
         """Return once the store has accepted a durable write.
 
         Raises:
-            StoreError: if it does not.
+            StoreError: if the store does not accept the write.
         """
         await self._up.get()
 
@@ -96,7 +96,7 @@ class Gauges:
         return values
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the latest values, and the versions that run."""
+        """Yield the latest values, and the running versions."""
         build = {
             "version": version("deniable"),
             "python": platform.python_version(),

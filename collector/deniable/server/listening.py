@@ -22,7 +22,7 @@ _PAUSE_SECONDS: Final = 1.0
 class TlsAcceptor:
     """Accepts a server's TLS connections from a socket, until it is closed.
 
-    They are accepted here and not in the event loop: a handshake uses as much memory as a
+    Connections are accepted here and not in the event loop: a handshake uses as much memory as a
     connection, and the loop reports it only at its end. Plain HTTP is left to the loop: accepting
     here costs a fifth of a connection.
     """
@@ -96,7 +96,7 @@ class Listening:
     def close(self) -> None:
         """Stop accepting, even where another process has the sockets."""
         for listening in self.sockets:
-            with suppress(OSError):  # it may have been taken off already
+            with suppress(OSError):  # the socket may already have been taken off
                 listening.shutdown(socket.SHUT_RDWR)
         for acceptor in self.accepting:
             acceptor.close()
@@ -122,7 +122,7 @@ async def listen(
                 place, family=family, backlog=_BACKLOG, reuse_port=share_port
             )
             sockets.append(unless_all.enter_context(made))
-            # Accepted sockets inherit them; otherwise the kernel keeps up to 4 MB of each answer.
+            # Accepted sockets inherit these; otherwise the kernel keeps up to 4 MB of each answer.
             made.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _KERNEL_BYTES)
             made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _KERNEL_BYTES)
         accepting: list[TlsAcceptor | asyncio.AbstractServer] = [

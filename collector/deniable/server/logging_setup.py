@@ -35,7 +35,7 @@ class LogThrottle:
         self._logged: dict[str, float] = {}
 
     def __call__(self, kind: str) -> bool:
-        """Return whether nothing of this kind was logged for a minute; kinds are few and fixed."""
+        """Return whether no line of this kind was logged for a minute; kinds are few and fixed."""
         now = self._clock()
         due = now - self._logged.get(kind, -math.inf) >= _SECONDS_BETWEEN
         if due:
@@ -44,7 +44,7 @@ class LogThrottle:
 
 
 def configure_logging(log_format: str, stream: TextIO | None = None) -> None:
-    """Make this process log as text or JSON, and let nothing else write to its standard error.
+    """Make this process log as text or JSON, and keep anything else from its standard error.
 
     Fields of a line come from ``extra={"fields": {…}}``.
     """

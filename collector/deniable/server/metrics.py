@@ -1,9 +1,9 @@
 """Meters of the collector, using Prometheus' own library.
 
-Several workers keep theirs in files, each with its number. The worker that gets the request adds
-them up, and the successor of a dead worker continues its counts. No series reveals individual
-reports of one survey as they arrive, since its figures would then be shown report by report. Nor
-are there any of closed epochs.
+Several workers keep their meters in numbered files. The worker that gets the request adds them up,
+and the successor of a dead worker continues its counts. No series reveals individual reports of one
+survey as they arrive, since its figures would then be shown report by report. Closed epochs have no
+series either.
 """
 
 import os
@@ -41,8 +41,8 @@ class Meters:
     """The meters of one process; :meth:`collect` yields those of all workers.
 
     Args:
-        folder: for the files of several workers; then the process creates no other meters.
-        worker: this one's number, which no other uses meanwhile.
+        folder: that of several workers' files; the process then creates no other meters.
+        worker: this worker's number, which no other worker uses meanwhile.
     """
 
     def __init__(self, folder: str | None = None, worker: int = 0) -> None:
@@ -138,7 +138,7 @@ class Meters:
         return self._own.collect() if self._folder is None else _merged(self._folder, "*.db")
 
     def serving(self) -> int:
-        """Return how many workers serve, without reading the rest: anybody may ask."""
+        """Return how many workers serve, without reading other meters, since anybody may ask."""
         if self._folder is None:
             gauges = self.workers.collect()
         else:

@@ -39,7 +39,7 @@ def answer_headers(config: Config) -> dict[str, str]:
 
 
 def code_of_request(code: RefusalCode) -> RefusalCode:
-    """Return the code; malformed instead of a code that only applies to a report."""
+    """Return the code, or malformed instead of a code that only applies to a report."""
     return RefusalCode.MALFORMED if code.http_status is None else code
 
 

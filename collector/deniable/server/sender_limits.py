@@ -44,7 +44,7 @@ class TokenBuckets:
         return self._rate > 0
 
     def take(self, sender: Hashable, tokens: float = 1.0) -> bool:
-        """Take tokens from a sender's bucket; return False, and take none, if it has too few."""
+        """Take tokens from a sender's bucket; if there are too few, take none and return False."""
         if not self.limited:
             return True
         now = self._clock()
@@ -71,7 +71,7 @@ class IssuerShares:
         self._paid: OrderedDict[Hashable, Receipt] = OrderedDict()
 
     def take(self, receipt: Receipt) -> bool:
-        """Take a token for a report, unless its key has paid; return False if there is none."""
+        """Take a token for a report, unless its key has paid; return False if no token is left."""
         if receipt.issuer is None or not self._buckets.limited:
             return True
         key = receipt[:3]
@@ -86,7 +86,7 @@ class IssuerShares:
         return True
 
     def give_back(self, receipt: Receipt) -> None:
-        """Return the token of a receipt that was not counted: its key never can be."""
+        """Return the token of a receipt that was not counted: its key can never be counted."""
         if self._paid.get(receipt[:3]) is receipt:
             self._buckets.give_back(receipt.issuer)
 
@@ -106,7 +106,7 @@ class SenderLimits:
         """Take tokens from the bucket of a request's sender.
 
         Raises:
-            Refusal: rate-limited, if it has too few.
+            Refusal: rate-limited, if the bucket has too few.
         """
         if not (self._of_addresses.limited or self._relays):
             return
@@ -117,7 +117,7 @@ class SenderLimits:
             raise Refusal(RefusalCode.RATE_LIMITED, "too many reports from this address")
 
     def check_relayed(self, gateway_request: web.BaseRequest | None, now: float) -> None:
-        """Check that a relay sent the gateway's request, if only relays may.
+        """Check that a relay sent the gateway's request, if only relays may send requests.
 
         Raises:
             Refusal: forbidden; also for requests without the gateway: None.

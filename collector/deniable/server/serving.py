@@ -53,7 +53,7 @@ async def serve(
 
     Raises:
         InvalidConfig: if the certificate cannot be used.
-        OSError: if it cannot listen on the address.
+        OSError: if listening on the address fails.
         StoreError: if the store cannot be opened.
     """
     stop = asyncio.Event()

@@ -60,7 +60,7 @@ def _load(context: ServerTls, config: Config) -> None:
         context.ends = certificate.not_valid_after_utc.timestamp()
     except InvalidConfig:
         raise
-    except (OSError, ValueError) as error:  # of OpenSSL; of cryptography, which is stricter
+    except (OSError, ValueError) as error:  # from OpenSSL; from cryptography
         reason = getattr(error, "reason", None) or getattr(error, "strerror", None)
         raise InvalidConfig(
             f"{config.place('tls_certificate')} and {config.place('tls_key')} must be PEM files of"

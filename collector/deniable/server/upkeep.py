@@ -27,7 +27,7 @@ _CHANCE: Final = SystemRandom()
 
 
 class Upkeep:
-    """The upkeep of a store's surveys that its catalogue offers."""
+    """The upkeep of a store's surveys that the catalogue offers."""
 
     def __init__(
         self,
@@ -44,11 +44,11 @@ class Upkeep:
         self._reported: set[tuple[bytes, int]] = set()
 
     async def run(self, seconds: float, leads: Callable[[], bool] = lambda: True) -> None:
-        """Seal, prune and end surveys, about this often (in seconds), until cancelled; 0: never.
+        """Seal, prune and end surveys about every ``seconds`` until cancelled; 0 means never.
 
         The first turn also comes only after this time: a newly started machine may not know the
-        time yet, and seals are final. Collectors that start together drift apart. Of several on one
-        machine, only the leading one does it.
+        time yet, and seals are final. Collectors that start together drift apart. Of several
+        processes on one machine, only the leading one does upkeep.
         """
         while seconds:
             await asyncio.sleep(seconds * _CHANCE.uniform(0.75, 1.25))

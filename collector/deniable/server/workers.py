@@ -102,24 +102,24 @@ class Heartbeats:
 
 
 class WorkersFailed(Exception):
-    """A worker could not begin to serve; the message is its own error's."""
+    """A worker could not begin to serve; the message is that of the worker's error."""
 
 
 @dataclass(slots=True)
 class _Worker:
-    """One worker's place: its process, its start, and the time of its restart."""
+    """A worker's place: its process, its start, and the time of its restart."""
 
-    pid: int = 0  # 0 while there is none
-    ready: socket.socket | None = None  # for its message that it serves
-    listening: list[socket.socket] = field(default_factory=list)  # copies of its own
+    pid: int = 0  # 0 while there is no process
+    ready: socket.socket | None = None  # for the worker's message that it serves
+    listening: list[socket.socket] = field(default_factory=list)  # copies of the worker's
     started: float = 0.0  # monotonic seconds
-    deaths: int = 0  # early ones, in succession
+    deaths: int = 0  # early deaths, in succession
     due: float = 0.0
 
     def said(self) -> bytes:
         """Return the worker's messages since the last call, and keep the sockets that came along.
 
-        It is empty if there are none; if no more can come, it says so.
+        The result is empty if there are no messages; it states if no more can come.
         """
         if self.ready is None or not select.select([self.ready], [], [], 0)[0]:
             return b""
@@ -141,7 +141,7 @@ def serve_with_workers(config: Config, announce: Callable[[str], None]) -> None:
     """Serve with ``config.workers`` processes until SIGTERM or SIGINT; announce when all serve.
 
     Raises:
-        OSError: if it cannot listen on the address.
+        OSError: if listening on the address fails.
         WorkersFailed: if a worker cannot begin to serve.
     """
     # The parent process may ignore the ends of children: then they would not be reported.
@@ -245,7 +245,7 @@ class _Supervisor:
                 pause = _pause(worker.deaths)
                 worker.pid, worker.due = 0, now + pause
                 worker.let_go()
-                mark_process_dead(number, self._files)  # it no longer has gauges
+                mark_process_dead(number, self._files)  # the worker no longer has gauges
                 code = os.waitstatus_to_exitcode(status)
                 how = f"signal {-code}" if code < 0 else f"status {code}"
                 _LOG.error("worker %d ended (%s) and is restarted in %.1f s", number, how, pause)
@@ -254,11 +254,11 @@ class _Supervisor:
         silent = self._heartbeats.look()
         for number, (worker, seconds) in enumerate(zip(self._workers, silent, strict=True)):
             if seconds >= FROZEN_SECONDS:
-                self._heartbeats.beat(number)  # otherwise it would be killed again at every check
+                self._heartbeats.beat(number)  # otherwise each check would kill it again
                 if worker.pid:
                     _LOG.error("worker %d has hung for %d s and is killed", number, seconds)
                     os.kill(worker.pid, signal.SIGKILL)
-            # If all are silent, taking one off does not help.
+            # If all workers are silent, taking one off does not help.
             elif worker.listening and seconds >= SILENT_SECONDS > min(silent):
                 _LOG.error("worker %d hangs; it gets no new connections", number)
                 for listening in worker.listening:
@@ -299,7 +299,7 @@ class _Supervisor:
             _LOG.error("worker %d cannot serve: %s", number, error)
         finally:
             if os.getppid() != self._pid:
-                shutil.rmtree(self._files, ignore_errors=True)  # nobody else would
+                shutil.rmtree(self._files, ignore_errors=True)  # nobody else would delete the files
             logging.shutdown()
             sys.stdout.flush()
             sys.stderr.flush()
@@ -327,7 +327,7 @@ def _pause(deaths: int) -> float:
 def _send_status(
     supervisor: socket.socket, what: bytes, listening: Sequence[socket.socket] = ()
 ) -> None:
-    """Tell the supervisor that this worker serves, and on which sockets, or why it cannot."""
+    """Tell the supervisor that this worker serves, and on which sockets, or why it cannot serve."""
     with suppress(BrokenPipeError):
         socket.send_fds(supervisor, [what], [held.fileno() for held in listening])
 

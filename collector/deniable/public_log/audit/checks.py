@@ -42,10 +42,10 @@ class Audit:
     """The result of an audit.
 
     Attributes:
-        tree: the levels of the tree over the entries, or the hashes of withheld ones.
-        whole: whether it gives the root that the log signed.
+        tree: the levels of the tree over the entries, or over the hashes of withheld entries.
+        whole: whether the tree has the root that the log signed.
         cosigned: when the policy's witnesses cosigned the checkpoint.
-        extends: whether the log certainly extends the one of the last visit.
+        extends: whether the log certainly extends the log of the last visit.
     """
 
     downloaded: Downloaded
@@ -60,7 +60,7 @@ class Audit:
 
     @property
     def to_be_remembered(self) -> bool:
-        """Return whether the next visit should be compared with this one instead of the last."""
+        """Return whether the next visit should be compared with this visit instead of the last."""
         forged = any(caution.code == "forged-checkpoint" for caution in self.findings)
         return self.whole and not forged and (self.extends or self.trust.remembered is None)
 
@@ -100,7 +100,7 @@ def verify_signed(signed: SignedCheckpoint, log_key: VerifierKey | None) -> None
     """Check that the log signed a checkpoint.
 
     Raises:
-        TransparencyLogError: if it did not, or its key is unknown.
+        TransparencyLogError: if the log did not sign it, or the log's key is unknown.
     """
     if log_key is None:
         raise TransparencyLogError("no key of the log is known")
@@ -139,7 +139,7 @@ def audit(
 
 
 def _leaf_hashes(downloaded: Downloaded) -> list[bytes]:
-    """Return the hashes of all entries (of withheld ones from their tiles), or none."""
+    """Return the hashes of all entries (for withheld entries, from their tiles), or none."""
     hashes = []
     size = downloaded.checkpoint.checkpoint.size
     for index, entry in enumerate(downloaded.entries):
@@ -206,7 +206,7 @@ def _files(result: Audit, hashes: Sequence[bytes]) -> Iterator[Caution]:
 
 
 def _last_visit(result: Audit, hashes: Sequence[bytes]) -> Iterator[Caution]:
-    """Check whether the log extends the one of the last visit."""
+    """Check whether the log extends the log of the last visit."""
     before = result.trust.remembered
     if before is None:
         return

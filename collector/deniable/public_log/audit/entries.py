@@ -34,9 +34,9 @@ class Downloaded:
     """A log as served.
 
     Attributes:
-        tiles: tiles of hashes, by their paths; unavailable ones are in ``missing``.
+        tiles: tiles of hashes, by their paths; unavailable tiles are in ``missing``.
         entries: in order; None where a bundle is missing or unreadable.
-        envelopes: the entries' envelopes: themselves, except for envelopes that are too long.
+        envelopes: the entries' envelopes; an entry is its own envelope unless that is too long.
         missing: the reason why a file could not be fetched, by its path.
         damaged: the reason why a file cannot be read, by its path.
     """
@@ -54,9 +54,9 @@ class Offered:
     """The offer of a collector, and of an app's bundle, beside a log.
 
     Attributes:
-        signer: the current signing key according to the collector; None if it was not asked.
+        signer: the collector's current signing key; None if the collector was not asked.
         signed: envelopes with their proofs, by their descriptions.
-        listed: the ids of all surveys that it lists as published, by the requested names.
+        listed: the ids of all surveys that the collector lists, by the requested names.
     """
 
     signer: bytes | None
@@ -89,7 +89,7 @@ Visits = tuple[tuple[int, int, int], ...]
 class Trust:
     """Keys and checkpoints that an audit does not question.
 
-    Without a key of the log it is unknown whether the log signed its checkpoint.
+    Without a key of the log, whether the log signed its checkpoint is unknown.
 
     Attributes:
         acknowledged: hashes of leaves up to which crowds were examined.
@@ -136,13 +136,13 @@ class Entry:
 
     @property
     def leaf(self) -> bytes:
-        """Return its hash in the log's tree."""
+        """Return the entry's hash in the log's tree."""
         return leaf_hash(log_entry(self.envelope))
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A manifest at its first entry, and the entries that sign it again."""
+    """A manifest at its first entry, and the entries that sign the manifest again."""
 
     entry: Entry
     manifest: Manifest
@@ -154,9 +154,9 @@ class History:
     """A log's history under the trusted authority.
 
     Attributes:
-        chain: the authority's keys, the one that signs now last.
-        fork: the reason why its rotations are invalid; empty if they are valid.
-        handed: whether it has all rotations: only envelopes that are too long are withheld.
+        chain: the authority's keys; the last is the key that signs now.
+        fork: the reason why the log's rotations are invalid; empty if they are valid.
+        handed: whether all rotations are present: only envelopes that are too long are withheld.
     """
 
     entries: tuple[Entry, ...]
@@ -169,7 +169,7 @@ class History:
         """Open the entries of a log under any current or former key of the authority.
 
         Raises:
-            NotReached: if that needs too many signature checks.
+            NotReached: if opening the entries needs too many signature checks.
         """
         rotations = [_rotation(envelope or b"") for envelope in envelopes]
         chain, fork = _chain(authority, (one for one in rotations if isinstance(one, Rotation)))
@@ -218,7 +218,7 @@ def _version(first: Entry, *again: Entry) -> Version:
 
 
 def _rotation(envelope: bytes) -> Rotation | Refusal | None:
-    """Return an envelope's rotation, or why it is invalid; None for another kind."""
+    """Return an envelope's rotation, or why it is invalid; None for a different kind."""
     if not envelope.startswith(_THREE):
         return None
     try:
@@ -230,8 +230,8 @@ def _rotation(envelope: bytes) -> Rotation | Refusal | None:
 def _chain(authority: bytes, rotations: Iterable[Rotation]) -> tuple[tuple[bytes, ...], str]:
     """Return the keys from the first predecessor of the authority to the current one.
 
-    It also returns what is wrong with their rotations. In that case the keys are all that were
-    rotated to, up to a chain's limit, so that the rest of the log can be judged.
+    The function also returns what is wrong with the rotations. In that case the keys are all that
+    were rotated to, up to a chain's limit, so that the rest of the log can be judged.
     """
     by_old: dict[bytes, dict[Rotation, None]] = {}
     by_new: dict[bytes, bytes] = {}
@@ -257,12 +257,12 @@ def _chain(authority: bytes, rotations: Iterable[Rotation]) -> tuple[tuple[bytes
 
 
 class _Opening:
-    """An opener of entries, with a limit for hostile logs; tries the previous entry's key first."""
+    """An opener of entries, limited for hostile logs; it tries the previous entry's key first."""
 
     def __init__(self, chain: Sequence[bytes], handed: bool) -> None:
         self._chain = chain
         self._handed = handed
-        self._keys = list(chain)  # the most likely last
+        self._keys = list(chain)  # the most likely key last
         self._left = _MOST_CHECKS
 
     def entry(

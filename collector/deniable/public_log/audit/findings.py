@@ -1,7 +1,7 @@
 """Findings of an audit: one table of their codes, levels and sentences.
 
-Alerts are proven by signed data, or by data served with it. Warnings are suspicions: they have
-innocent causes, too.
+Alerts are proven by signed data, or by data served with it. Warnings are suspicions, which also
+have innocent causes.
 """
 
 from collections.abc import Mapping

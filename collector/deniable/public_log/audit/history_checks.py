@@ -1,8 +1,8 @@
 """Checks of a log's history by itself: its signers, the order of surveys, marks of devices.
 
-A log shows everything that is published for few devices, but cannot prevent it. Such findings have
-innocent causes, too: after examining one, you acknowledge its leaf. The log has no times: when an
-entry was published is known only from remembered visits.
+A log shows everything that is published for few devices, but cannot prevent it. Such findings also
+have innocent causes: after examining a finding, you acknowledge its leaf. The log has no times:
+when an entry was published is known only from remembered visits.
 """
 
 from bisect import bisect_left, bisect_right
@@ -35,7 +35,7 @@ _NEIGHBOURS: Final = 32
 def history_findings(history: History, origin: str) -> Iterator[Caution]:
     """Yield the findings about the history of the log with this name."""
     yield from _entries(history)
-    if history.whole:  # otherwise a withheld entry may be the one that seems missing
+    if history.whole:  # otherwise a withheld entry may be the entry that seems missing
         yield from _former_keys(history)
         yield from _origin(history, origin)
     yield from _sequences(history)
@@ -71,7 +71,7 @@ def _former_keys(history: History) -> Iterator[Caution]:
 
 
 def _origin(history: History, origin: str) -> Iterator[Caution]:
-    """Check whether the log's name is that of a collector in its surveys."""
+    """Check whether the log's name is the name of a collector in its surveys."""
     surveys = [version.manifest for vs in history.versions.values() for version in vs]
     if surveys and origin not in {log_origin(survey.origin) for survey in surveys}:
         yield finding("other-origin", origin=origin)
@@ -179,7 +179,7 @@ def _alike(history: History) -> Iterator[tuple[str, list[Version]]]:
 def _claimed(history: History, now: float) -> Visits:
     """Return the log's sizes at the times of its gateway keys, as if visited.
 
-    Their signer can lie, so they can show what came together, but never what did not.
+    Their signer can lie, so the keys can show what came together, but never what did not.
     """
     claimed: list[tuple[int, int, int]] = []
     for entry in history.entries:
@@ -191,7 +191,7 @@ def _claimed(history: History, now: float) -> Visits:
 
 
 def _sure(group: Sequence[Version], visits: Visits, now: float) -> Iterator[list[Version]]:
-    """Yield manifests that overlap one that surely came less than an epoch before."""
+    """Yield manifests that overlap a manifest that surely came less than an epoch before."""
     times = [_published(version, visits, now) for version in group]
     chain_of: list[list[Version]] = []
     for place, version in enumerate(group):
@@ -231,7 +231,7 @@ def _overlap(first: Version, second: Version) -> bool:
 
 
 def _at_once(versions: Sequence[Version], now: float) -> Iterator[list[Version]]:
-    """Yield versions that run while too many do: more than one, its changes and the next.
+    """Yield versions that run while too many run: more than a version, its changes and the next.
 
     A successor counts its epochs from its predecessors' start, so no entry shows when it began to
     run: from now on, or for its last epochs.
@@ -262,7 +262,7 @@ def _gateway_crowds(history: History, now: float) -> Iterator[_Found]:
     """Find gateway keys of which more than one and its successor were in use at once.
 
     A list is in use from the time that is its sequence until a newer list exists and all surveys
-    published before that are over, since apps bundle them together.
+    published before that list are over, since apps bundle lists and surveys together.
     """
     lists: dict[str, dict[bytes, Entry]] = {}
     over: dict[str, list[float]] = {}

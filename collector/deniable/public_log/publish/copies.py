@@ -1,7 +1,7 @@
 """Copies of a public log: its static files, written, read from anywhere, and recovered from.
 
 A copy is trusted as far as it proves itself: the log's key signed its checkpoint, and every entry
-follows from that. So anybody may supply it.
+follows from the checkpoint. So anybody may supply a copy.
 """
 
 from collections.abc import Callable
@@ -59,7 +59,7 @@ def write_files(log: PublicLog, directory: Path) -> int:
 
 
 def _check_extends(log: PublicLog, file: Path) -> None:
-    """Check that a log extends the one whose checkpoint is in a file, if that exists."""
+    """Check that a log extends the log whose checkpoint is in a file, if the file exists."""
     try:
         copied = SignedCheckpoint.parse(file.read_bytes())
     except FileNotFoundError:
@@ -100,11 +100,11 @@ def files_at(source: str) -> Files:
 def read_log(files: Files, key: VerifierKey) -> PublicLog:
     """Return the log from some files, after proving that its entries are signed by the key.
 
-    Tiles of hashes follow from the entries, and are not read.
+    Tiles of hashes follow from the entries, so they are not read.
 
     Raises:
         OSError: if a file cannot be read.
-        TransparencyLogError: if one is invalid.
+        TransparencyLogError: if a file is invalid.
     """
     text = files(CHECKPOINT_PATH).decode(errors="replace")
     signed = SignedCheckpoint.parse(text)
@@ -127,9 +127,9 @@ async def recover(
 
     Raises:
         LogRolledBack: if the store, the record or a witness has more than the copy.
-        LogForked: if one of them has a different history.
+        LogForked: if one of these has a different history.
         TransparencyLogError: if the copy is invalid.
-        OSError: if it cannot be read.
+        OSError: if the copy cannot be read.
     """
     signed = SignedCheckpoint.parse(files(CHECKPOINT_PATH))
     key = find_log_key(authority_key, signed)

@@ -46,7 +46,7 @@ class LogKeyMissing(PublicLogError):
 
 
 class LogRolledBack(PublicLogError):
-    """A larger log was signed or seen than that of the store or a copy."""
+    """A log larger than that of the store or a copy was signed or seen."""
 
     def __init__(self, seen: str, size: int, held: str, held_size: int) -> None:
         super().__init__(
@@ -83,7 +83,7 @@ class WitnessingError(Exception):
 
 
 class NotCosigned(WitnessingError):
-    """A witness refuses to cosign; the status says why, and with 409 the size it has seen."""
+    """A witness refuses to cosign; the status states why and, with 409, the size it has seen."""
 
     def __init__(self, status: int, reason: str, size: int | None = None) -> None:
         super().__init__(reason)
@@ -149,9 +149,9 @@ class PublicLog:
         return self._trees[size]
 
     def proof(self, envelope: bytes) -> bytes:
-        """Return the proof that the log has an envelope, computed once; empty if it does not.
+        """Return the proof that the log contains an envelope, computed once; empty if it does not.
 
-        It is also empty if it would be longer than devices accept.
+        The proof is also empty if it would be longer than devices accept.
 
         It uses the newest checkpoint that a quorum of witnesses cosigned, if that covers the entry.
         """
@@ -219,7 +219,7 @@ def entries_text(entries: int) -> str:
 
 
 def large_digest(entry: bytes) -> bytes:
-    """Return the digest of the envelope that an entry represents; empty if it is the envelope."""
+    """Return the digest of the envelope that an entry represents; empty if both are the same."""
     digest = entry.removeprefix(DIGEST)
     return digest if len(entry) == len(DIGEST) + len(digest) == 35 else b""
 

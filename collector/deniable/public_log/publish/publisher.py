@@ -64,7 +64,7 @@ def find_log_key(authority_key: Path, newest: SignedCheckpoint | None) -> tuple[
     A log without a key gets one, unless a key file exists.
 
     Raises:
-        KeyFileError: if a key cannot be read or made.
+        KeyFileError: if a key cannot be read or created.
         LogKeyMissing: if this key is not beside the authority's.
     """
     usual = log_key_file(authority_key)
@@ -122,12 +122,12 @@ def write_record(
 ) -> None:
     """Record a committed checkpoint durably and atomically, unless a later one is recorded.
 
-    It writes even an unchanged record, to find out before publishing whether it can.
+    Even an unchanged record is written, to find out before publishing whether writing is possible.
 
     Args:
         key_file: The log's private key; the record is beside it.
         signed: The checkpoint.
-        extends: Returns whether its log extends that of another checkpoint.
+        extends: Returns whether this checkpoint's log extends that of another.
 
     Raises:
         PublicLogError: if the file cannot be written.
@@ -149,8 +149,8 @@ def write_record(
 def keep_record(authority_key: Path, log: PublicLog) -> None:
     """Update the record to the store's content, if the log's key is here.
 
-    It lags if a publication was interrupted, or another machine published. If there is none, the
-    next publisher writes it, unless a witness has seen more.
+    The record lags if a publication was interrupted, or another machine published. If there is
+    none, the next publisher writes it, unless a witness has seen more.
     """
     if log.newest is None:
         return
@@ -211,12 +211,12 @@ class Publisher:
 
         Args:
             store: The store of the log.
-            log: The log as read from there.
-            origin: The log's name from now on. If it had another, its entries stay, and it
-                continues under this one.
+            log: The log as read from the store.
+            origin: The log's name from now on. If the log had a different name, its entries stay,
+                and it continues under this one.
             authority_key: The file beside which the log's key is read or created.
-            witnesses: Those that are asked for their newest checkpoint.
-            known: All envelopes that belong in the log; it may have them already.
+            witnesses: The witnesses that are asked for their newest checkpoint.
+            known: All envelopes that belong in the log; it may already contain them.
 
         Raises:
             LogRolledBack: if somebody has seen more.
@@ -239,7 +239,7 @@ class Publisher:
         return verifier_key(self._origin, self._key)
 
     def extension(self, envelopes: Iterable[bytes]) -> LogExtension | None:
-        """Return the signed extension of the log by envelopes; None if it has all of them.
+        """Return the signed extension of the log by envelopes; None if it contains all of them.
 
         Commit it together with what the envelopes publish, then call :meth:`committed`.
         """
@@ -270,7 +270,7 @@ class Publisher:
         """Check that the log extends the record, and each witness's newest checkpoint.
 
         Raises:
-            LogRolledBack: if it lacks some of that.
+            LogRolledBack: if the log lacks some of these entries.
             LogForked: if it has a different history.
         """
         record = read_record(self.key_file, self._origin)
@@ -282,7 +282,7 @@ class Publisher:
         """Check that the log extends a checkpoint.
 
         Raises:
-            LogRolledBack: if that is for a larger log.
+            LogRolledBack: if the checkpoint is for a larger log.
             LogForked: if it has a different history.
         """
         if seen.checkpoint.size > self.log.size:
@@ -315,7 +315,7 @@ class Publisher:
             )
 
     async def _seen_by(self, answer: Answer) -> SignedCheckpoint | None:
-        """Return the newest checkpoint of this log that a witness has seen if it shows one."""
+        """Return the newest checkpoint of this log that a witness has seen, if any is shown."""
         assert answer.witness.url is not None
         try:
             seen = await newest_checkpoint(answer.witness.url, self._origin)
@@ -334,7 +334,7 @@ async def replace_key(store: Store, authority_key: Path, witnesses: Witnesses) -
 
     Raises:
         PublicLogError: if there is no log, or it has changed unexpectedly.
-        KeyFileError: if the former key's file exists, or a new one cannot be made.
+        KeyFileError: if the former key's file exists, or a new key cannot be created.
     """
     log = PublicLog(await store.log())
     if log.newest is None:

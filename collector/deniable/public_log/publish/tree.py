@@ -87,7 +87,7 @@ def read_tile_path(path: str) -> tuple[int | None, int, int]:
     """Return level, index and width from a tile's path; the level is None for a bundle of entries.
 
     Raises:
-        TransparencyLogError: if it is not the canonical path of a tile or a bundle.
+        TransparencyLogError: if the path is not the canonical path of a tile or a bundle.
     """
     if match := _PATH.fullmatch(path):
         level = None if match["level"] == "entries" else int(match["level"])
@@ -102,7 +102,7 @@ def read_tile_path(path: str) -> tuple[int | None, int, int]:
 def tiles_of(size: int) -> Iterator[tuple[int, int, int]]:
     """Yield level, index and width of each tile of a log with this many entries, the leaves' first.
 
-    Its bundles of entries have the indices and widths of the tiles of level 0.
+    The log's bundles of entries have the indices and widths of the tiles of level 0.
     """
     level = 0
     while size:
@@ -117,7 +117,7 @@ def hash_tile(
     """Return a tile's content: the roots of adjacent complete subtrees.
 
     Raises:
-        TransparencyLogError: if the log of these leaves is too small for it.
+        TransparencyLogError: if the log of these leaves is too small for the tile.
     """
     leaves = 1 << level * TILE_HEIGHT  # of each subtree
     start = index * TILE_WIDTH * leaves
@@ -142,7 +142,7 @@ def read_entry_bundle(content: bytes, width: int) -> tuple[bytes, ...]:
     """Return the entries of a bundle of this width.
 
     Raises:
-        TransparencyLogError: if it has more or fewer, or is cut off.
+        TransparencyLogError: if the bundle has more or fewer entries, or is truncated.
     """
     entries: list[bytes] = []
     at = 0

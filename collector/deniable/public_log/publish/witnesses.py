@@ -31,7 +31,7 @@ _SIZE_TYPE: Final = "text/x.tlog.size"
 """The media type of the size that a witness has seen, if it differs from the old one."""
 
 _SECONDS: Final = 15.0
-_ATTEMPTS: Final = 3  # a first guess, the size in the answer, and one more if it grew meanwhile
+_ATTEMPTS: Final = 3  # a first guess, the size in the answer, and one more if it grew
 _HERE: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
@@ -48,14 +48,14 @@ async def submit(
 
     Args:
         url: The witness's submission prefix.
-        witness: Its key. Signatures of others in its answer are ignored.
+        witness: The witness's key. Signatures of others in its answer are ignored.
         signed: The checkpoint, signed by the log.
         path_from: Returns the consistency path from an older size to the checkpoint's.
-        old_size: The size that the witness has probably seen; it corrects a wrong guess.
+        old_size: The size that the witness has probably seen; the witness corrects a wrong guess.
         seconds: The time limit of one request.
 
     Raises:
-        NotCosigned: if it refuses; with a ``size`` above the checkpoint's it has seen a larger log.
+        NotCosigned: if the witness refuses; a ``size`` above the checkpoint's means a larger log.
         NoAnswer: if it was not reached, or violated the protocol.
     """
     for _ in range(_ATTEMPTS):
@@ -259,9 +259,9 @@ async def cosign(store: Store, witnesses: Witnesses) -> list[Answer]:
 
 
 def consistency_path(leaf_hashes: Sequence[bytes], old_size: int) -> tuple[bytes, ...]:
-    """Return the path proving that the tree extends that of its first ``old_size`` leaves.
+    """Return the path that proves that the tree extends that of its first ``old_size`` leaves.
 
-    It is empty for an empty old tree and for one of the same size.
+    The path is empty for an empty old tree and for a tree of the same size.
     """
     if not 0 <= old_size <= len(leaf_hashes):
         raise TransparencyLogError(f"a log of {len(leaf_hashes)} entries never had {old_size}")

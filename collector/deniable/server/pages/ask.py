@@ -73,12 +73,12 @@ async def ask(visit: Visit) -> web.Response:
 
 
 async def ask_json(visit: Visit) -> web.Response:
-    """Answer with the same for programs."""
+    """Answer with the same content for programs."""
     return json_answer(await _packed(visit, as_csv=False))
 
 
 async def ask_csv(visit: Visit) -> web.Response:
-    """Answer with its rows as CSV."""
+    """Answer with the document's rows as CSV."""
     return csv_answer(await _packed(visit, as_csv=True))
 
 
@@ -124,7 +124,7 @@ _NEEDED: Final = {
 
 
 def _lacking(asking: Asking, manifest: Manifest) -> str:
-    """Return which choices a question lacks, or which were not asked together; "" if none."""
+    """Return which choices a question lacks, or which were not asked together; "" for none."""
     query = asking.query
     if asking.kind == "apart":
         from deniable.estimates.answers import apart_text
@@ -143,7 +143,7 @@ def _lacking(asking: Asking, manifest: Manifest) -> str:
 
 
 def _answered(histogram: "Histogram", asking: Asking, manifest: Manifest) -> _Answer:
-    """Return the answer; ValueError if there is none."""
+    """Return the answer; ValueError if the question has no answer."""
     query = asking.query
 
     def answers(name: str) -> "Answers":
@@ -186,8 +186,8 @@ def _answered(histogram: "Histogram", asking: Asking, manifest: Manifest) -> _An
 
 
 def _linked(document: Document, table: "CrossTable", query: Mapping[str, str]) -> Document:
-    """Return the table; each cell links to its group, compared with the other one of two."""
-    if len(document.tables) > 1:  # those are lists
+    """Return the table; each cell links to its group, compared with the other if there are two."""
+    if len(document.tables) > 1:  # these tables are lists
         return document
     kept = {key: query[key] for key in ("survey", "epoch", "level") if key in query}
     question, *groups = table.columns if table.of == "columns" else table.rows

@@ -70,7 +70,7 @@ def begin_session(
         max_age=_SESSION_SECONDS
         if token.ends_at is None
         else min(_SESSION_SECONDS, int(token.ends_at - now)),
-        path="",  # that of the request
+        path="",  # the request's path
         httponly=True,
         samesite="Strict",
         # Behind a proxy that terminates TLS, only the browser knows.
@@ -106,7 +106,7 @@ async def surveys(visit: Visit) -> web.Response:
     known = await held_role(visit.request, site.store, site.clock()) is not None
     listed = {manifest.name: site.head(manifest) for manifest in site.catalogue.newest()}
     board = [listed.pop(name) for name in site.config.board if name in listed]
-    # Without names, all are listed: those that run first, and first those whose figures show.
+    # Without names, all are listed: running surveys first, and among them, those with figures.
     rest = sorted(listed.values(), key=lambda head: (head["over"], not (known or head["public"])))
     board, others = (board, rest) if board else (rest, [])
     root, template = root_of(visit.request), visit.page.template
@@ -218,7 +218,7 @@ def see(request: web.BaseRequest, to: str) -> web.Response:
 
 
 async def read_form(request: web.BaseRequest) -> dict[str, str]:
-    """Return the fields of a form of this server; Refusal for anything else."""
+    """Return the fields of a form of this server; Refusal for any other body."""
     check_own_page(request)
     if media_type(request.headers.get("Content-Type", "")) != _FORM:
         raise Refusal(RefusalCode.UNSUPPORTED_MEDIA_TYPE, f"send {_FORM}")

@@ -66,7 +66,7 @@ _TOO_MANY: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """The collector whose pages these are."""
+    """The collector to which the pages belong."""
 
     config: Config
     store: Store
@@ -97,7 +97,7 @@ class Site:
         return await answer(Visit(self, page, request, name))
 
     def awaited(self, subject: Subject) -> str:
-        """Return which version the figures are from, if the newest has none; otherwise nothing."""
+        """Return which version the figures are from, if the newest version has none."""
         newest = subject.awaited
         if newest is None:
             return ""
@@ -108,7 +108,7 @@ class Site:
         return awaited_text(*both, [*map(self.catalogue.published_at, both)], reason)
 
     def answered(self, subject: Subject, *, dated: bool) -> list[tuple[str, str]]:
-        """Return how many answered each version of a survey, if several: with the id of others."""
+        """Return how many answered each of several versions of a survey, with the others' ids."""
         versions = [(self.version(one), reports) for one, reports in subject.answered]
         if not versions:
             return []
@@ -117,12 +117,12 @@ class Site:
         return [*zip(answered_texts(versions, unit), ids, strict=True)]
 
     def version_notes(self, subject: Subject) -> tuple[str, ...]:
-        """Return in sentences which version figures are of, where there is no room for links."""
+        """Return in sentences which version figures are from, where there is no room for links."""
         answered = "; ".join(text for text, _ in self.answered(subject, dated=False))
         return tuple(filter(None, (self.awaited(subject), answered and f"{answered}.")))
 
     def version(self, survey: Manifest) -> str:
-        """Return the name of a survey among those of its name, by its publishing."""
+        """Return the version name of a survey, according to its publication."""
         return version_text(survey.sequence, self.catalogue.published_at(survey))
 
     def head(self, manifest: Manifest) -> dict[str, Any]:
@@ -141,12 +141,12 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The content of a view, for its query, and whether more of it may come."""
+    """The content of a view, for its query, and whether more content may follow."""
 
     body: str
     live: bool = False
     status: int = 200
-    figures: bool = True  # whether there are any, for downloads
+    figures: bool = True  # whether there are figures, for downloads
     pinned: Mapping[str, str] = field(default_factory=dict)  # query for the same figures for ever
 
 
@@ -165,7 +165,7 @@ def message(
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """One request for a page, and the text for {name} in its path."""
+    """A request for a page, and the text for {name} in its path."""
 
     site: Site
     page: Page
@@ -185,8 +185,8 @@ class Visit:
     ) -> Content:
         """Return the page's template with values computed from counts, or the reason why not.
 
-        They follow from the subject, the page's query parameters, and the other arguments, so
-        nobody waits twice for the same.
+        The values follow from the subject, the page's query parameters, and the other arguments, so
+        nobody waits twice for the same values.
         """
 
         def packed(counts: Sequence[EpochCounts]) -> bytes:
@@ -230,9 +230,9 @@ class Visit:
     async def _progress(self, subject: Subject) -> str:
         """Return how many reports there are before the first figures, for readers who may know.
 
-        A frequent reader sees when one arrives. Operators see that in any case. Analysts see it if
-        an issuer vouches for devices, so that they cannot add reports of their own to identify
-        others'.
+        A frequent reader sees when a report arrives. Operators see that in any case. Analysts see
+        it if an issuer vouches for devices, since they then cannot add reports of their own to
+        identify others'.
         """
         site, manifest = self.site, subject.newest
         now = site.clock()
@@ -251,7 +251,7 @@ class Visit:
     ) -> web.Response:
         """Return a view of a survey, or only its changing part for a script.
 
-        It lists the omitted ``older`` epochs.
+        The view lists the omitted ``older`` epochs.
         """
         site, request, view, manifest = self.site, self.request, self.page, subject.newest
         headers = request.headers
@@ -262,7 +262,7 @@ class Visit:
         pinned = [*content.pinned.items(), *chosen]
         dates = re.sub("[ :]", "-", content.pinned.get("epoch", "").replace("..", "-to-"))
         if script and headers.get("Shown-Survey", identifier) != identifier:
-            # The rest of the page is outdated: there is a successor now, or it has figures.
+            # The rest of the page is outdated: a successor exists now, or has figures now.
             return web.Response(headers={"HX-Refresh": "true"})
         role = await held_role(request, site.store, site.clock(), manifest.name)
         values: dict[str, Any] = {
@@ -334,7 +334,7 @@ class Visit:
         )
 
     def _others(self, manifest: Manifest, *, every: bool) -> Iterator[tuple[str, str]]:
-        """Yield surveys for comparison with a survey: an id or a name, and a text."""
+        """Yield surveys for comparison with a survey, each as an id or a name, and a text."""
         catalogue = self.site.catalogue
         for other in catalogue.named(manifest.name):
             if other != manifest and {*other.categories} & {*manifest.categories}:
@@ -345,7 +345,7 @@ class Visit:
                 yield other.name, other.question
 
     def _versions(self, name: str) -> Iterator[tuple[Manifest, str, str]]:
-        """Yield the surveys of a name, the newest first, if there are several: what changed."""
+        """Yield the surveys of a name, newest first, with their changes, if there are several."""
         named = self.site.catalogue.named(name)
         if len(named) > 1:
             from deniable.publishing.changes import changed_text
@@ -356,12 +356,12 @@ class Visit:
 
 
 def dates_of(survey: Manifest, epochs: Sequence[int]) -> str:
-    """Return the text that selects epochs of a survey; it does not depend on the newest."""
+    """Return the text that selects epochs of a survey, whichever epoch is the newest."""
     return asked_text(survey.schedule, range(min(epochs), max(epochs) + 1))
 
 
 def epoch_health(schedule: Schedule, epoch: EpochCounts) -> Iterator[Fact]:
-    """Yield until when the figures of an epoch change."""
+    """Yield the time until which the figures of an epoch change."""
     until = f"yes, until {date_text(schedule.closes(epoch.epoch), time=True)}"
     yield Fact(dates_text(schedule, [epoch.epoch]), "no" if epoch.standing.state.closed else until)
 
@@ -387,5 +387,5 @@ def _privacy_lines(manifest: Manifest) -> Iterator[str]:
     dice, _, consent = summary(manifest)
     yield dice
     yield guess(guess_of(manifest.mechanism), str)
-    yield from [*learnt(manifest, str)][1:]  # the first is on all devices
+    yield from [*learnt(manifest, str)][1:]  # the first line is about all devices
     yield consent

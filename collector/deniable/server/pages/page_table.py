@@ -21,17 +21,17 @@ _ESTIMATES: Final = ("survey", "epoch", "level", "find", "group")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page(Route):
-    """One page for people, or a part of pages: not part of the interface for programs."""
+    """A page for people, or a part of pages; not part of the interface for programs."""
 
     summary: str = ""
     media: str = HTML
-    answer: str  # its function, as ``module:function`` of this package
-    tab: str = ""  # the title of its tab: it is a view of a survey
-    takes: tuple[str, ...] = ()  # query parameters that can be chosen on it
-    of_epochs: bool = False  # whether its possible epochs are offered
-    across: bool = False  # whether it is about all surveys of the name, unless one is selected
+    answer: str  # the answering function, as ``module:function`` of this package
+    tab: str = ""  # the title of its tab, if the page is a view of a survey
+    takes: tuple[str, ...] = ()  # query parameters that can be chosen on the page
+    of_epochs: bool = False  # whether the survey's possible epochs are offered
+    across: bool = False  # whether all surveys of the name are shown, unless one is selected
     most: int = MOST_ROWS  # the number of answers shown; others are found by name, or downloaded
-    document: bool = False  # whether its template is that of all documents
+    document: bool = False  # whether the template is that of all documents
     downloads: tuple[str, ...] = ()  # paths of routes and pages with the same figures
 
     @property
@@ -41,7 +41,7 @@ class Page(Route):
 
     @property
     def template(self) -> str:
-        """Return the file of its template: that of documents, or one named like its function."""
+        """Return the file of the template: that of documents, or a file named like the function."""
         return "document.html" if self.document else f"{self.answer.partition(':')[2]}.html"
 
     def address(self, name: str) -> str:

@@ -47,7 +47,7 @@ def rendered(template: str, **values: Any) -> str:
 def page(
     template: str, status: int = 200, *, frames: Iterable[str] = (), **values: Any
 ) -> web.Response:
-    """Return a whole page, which only those origins may frame."""
+    """Return a whole page, which only these origins may frame."""
     body = rendered(template, **values)
     answer = web.Response(
         status=status, text=body, content_type=HTML, charset="utf-8", headers=_HEADERS
@@ -162,7 +162,7 @@ class Asking:
 
     Attributes:
         kinds: keys and titles of the questions; kind: the key of the chosen one.
-        answers: the available answers, if they are not too many; for several questions, with these.
+        answers: the available answers, if not too many; for several questions, with the questions.
         questions: names of the survey's questions, if it has several.
         query: the choices; within a group, the first answers by default.
     """
@@ -224,10 +224,10 @@ class Controls:
     sought: bool = False  # whether answers can be searched by name
     groups: tuple[str, ...] = ()
     offered: tuple[str, ...] = ()
-    many: bool = False  # whether more could be offered
-    widths: tuple[tuple[str, str], ...] = ()  # of a plan, with their names
+    many: bool = False  # whether more answers could be offered
+    widths: tuple[tuple[str, str], ...] = ()  # the widths of a plan, with their names
     epsilons: tuple[tuple[str, str], ...] = ()
-    asking: Asking | None = None  # the available questions, on the page for these
+    asking: Asking | None = None  # the available questions, on the page of questions
 
     @classmethod
     def of(cls, request: web.BaseRequest, surveys: Sequence[Manifest], page: Page) -> "Controls":
@@ -280,7 +280,7 @@ def epoch_choices(
 ) -> Iterator[tuple[str, str]]:
     """Yield the epochs to choose from, by their days, with their names.
 
-    All of them ``together`` can be one more choice.
+    All epochs ``together`` can be one more choice.
     """
     known, schedule = [epoch for epoch in reversed(epochs) if epoch.n], manifest.schedule
     for epoch in known:
@@ -304,7 +304,7 @@ def weeks_of(schedule: Schedule, now: float) -> Iterator[tuple[str, str]]:
     week = UNITS["week"]
     if schedule.epoch_seconds < week and week % schedule.epoch_seconds == 0:
         for text, instant in (("last week", now), ("the week before", now - week)):
-            with suppress(ValueError):  # before it began
+            with suppress(ValueError):  # before the survey began
                 yield asked_text(schedule, epoch_range("last-week", schedule, instant)), text
 
 
@@ -312,7 +312,7 @@ def box_text(text: str, schedule: Schedule) -> str:
     """Return the text of a box for a choice, with dates of epochs instead of numbers."""
     try:
         return asked_text(schedule, epoch_range(text, schedule, 0)) if text[:1].isdigit() else text
-    except ValueError:  # such as an id
+    except ValueError:  # the text may be an id
         return text
 
 

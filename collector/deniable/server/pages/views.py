@@ -66,11 +66,11 @@ async def figures(visit: Visit) -> web.Response:
         histogram = histogram_of(subject.newest, counts, level)
         crossed = histogram.crossed and not (view or wanted or raw)
         document = _crossed(histogram) if crossed and not groups else None
-        if groups:  # its interval is separate from those of all answers
+        if groups:  # the group's interval is separate from those of all answers
             document = compare(histogram, list(groups), None).document()
         elif document is None:
             document = histogram.document(view, find=wanted, raw=raw)
-        # The page shows in full below what they reveal.
+        # The page shows in full below what the figures reveal.
         facts = [fact for fact in document.facts if fact.label != "reveals"]
         document = replace(document, facts=facts)
         if limit is not None and (groups or numeric):
@@ -91,7 +91,7 @@ async def figures(visit: Visit) -> web.Response:
 
 
 def _crossed(histogram: "Histogram") -> Document | None:
-    """Return two questions in tables, and their answers; None for more questions, or for many."""
+    """Return two questions in tables, with their answers; None for more questions or answers."""
     from deniable.presenting.histogram import rows_document
     from deniable.presenting.rows import ShownRows, at_once, crossed_rows
 
@@ -201,7 +201,7 @@ async def chart(visit: Visit) -> web.Response:
 
 
 def _file(visit: Visit, surveys: Sequence[Manifest], body: bytes) -> web.Response:
-    headers = {"Content-Disposition": "attachment"}  # links supply the name
+    headers = {"Content-Disposition": "attachment"}  # links supply the file name
     answer = web.Response(body=body, content_type=visit.page.media, headers=headers)
     is_public = visit.site.catalogue.is_public
     return shown_elsewhere(answer, public=all(is_public(survey.name) for survey in surveys))
@@ -214,7 +214,7 @@ def _no_figures(title: str, text: str) -> bytes:
 
 
 def _asked_view(request: web.BaseRequest) -> str | None:
-    """Return the chosen view; None is the histogram's own choice."""
+    """Return the chosen view; None means the histogram's own choice."""
     return asked_choice(request, "view", VIEWS) if "view" in request.query else None
 
 
@@ -319,7 +319,7 @@ async def _comparing(
 ) -> "tuple[Sides, Callable[[Sequence[EpochCounts]], tuple[Comparison, list[str]]]]":
     """Return both sides, and the function that computes the requested comparison from their counts.
 
-    It is of a share, of the largest ones, a mean or a quantile; notes name the largest.
+    The comparison is of a share, the largest shares, a mean or a quantile; notes name the largest.
     """
     request, most = visit.request, visit.page.most
     sides, groups = await asked_sides(visit.site.figures, request, subject), asked_groups(request)
@@ -349,7 +349,7 @@ def _largest_notes(chosen: int, matching: int, total: int) -> list[str]:
 
 
 async def plan(visit: Visit) -> web.Response:
-    """Answer with the ways to ask, and the reports that each needs."""
+    """Answer with the ways to ask, and how many reports each way needs."""
     subject, request = await visit.subject(), visit.request
     width = asked_choice(request, "width", WIDTHS)
     epsilon = asked_choice(request, "epsilon", plan_epsilons(subject.newest))

@@ -48,12 +48,12 @@ _DAY_SECONDS = "86400"
 
 
 class CrossOrigin:
-    """The other origins whose pages may read public surveys, or report, in a browser (CORS).
+    """The other origins whose pages may read public surveys or report in a browser (CORS).
 
     None by default. Pages of ``cross_origins`` may read everything about public surveys that is
     open to anyone. Pages of ``upload_origins`` may be devices: they may upload a report, and send
-    devices' requests, at the paths ``of_devices``. Neither may ever send a token or a cookie. It
-    does not stop clients other than browsers: it lists the pages that may use their visitors'
+    devices' requests, at the paths ``of_devices``. Neither may ever send a token or a cookie. This
+    does not stop clients other than browsers; it lists the pages that may use their visitors'
     browsers for this.
     """
 
@@ -173,7 +173,7 @@ async def build_server(
 def build_metrics_server(config: Config, meters: Meters, gauges: Gauges) -> CollectorServer:
     """Return the server for the metrics' own address, where anyone may read them.
 
-    It also answers whether the process is alive, even when devices flood the other.
+    This server also answers whether the process is alive, even when devices flood the other server.
     """
     handlers = {"/healthz": _healthy, "/metrics": _metrics(meters, gauges)}
     cross_origin = CrossOrigin(config, lambda _: False)

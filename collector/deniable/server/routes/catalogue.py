@@ -1,7 +1,7 @@
 """The published surveys in the server's memory, read again when needed.
 
 An unavailable database delays nobody: known surveys are served as last read. Only requests for
-unknown ones get the database's failure, since these may have been published.
+unknown surveys get the database's failure, since these surveys may have been published.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ class Catalogue:
         public: Collection[str] = (),
     ) -> None:
         self._store = store
-        self.chain: tuple[bytes, ...] = (authority,)  # its keys, the current one last
+        self.chain: tuple[bytes, ...] = (authority,)  # the authority's keys, the current one last
         self.rotations: list[bytes] = []  # envelopes, oldest first
         self.log = PublicLog(StoredLog((), "", ""))
         self._unsound = self.log.stored  # the last text that was not a valid log
@@ -108,7 +108,7 @@ class Catalogue:
         if ended != self._ended:
             self._ended = ended
             self.changes += 1
-        # Envelopes that could not be opened are tried again only with another chain.
+        # Envelopes that could not be opened are tried again only with a different chain.
         if (envelopes, self.chain) == self._read_last:
             return
         by_name: dict[str, list[Manifest]] = {}
@@ -148,11 +148,11 @@ class Catalogue:
                 return
 
     def by_id(self, survey_id: bytes) -> Manifest | None:
-        """Return the survey with this id if it is published here."""
+        """Return the survey with this id, if it is published here."""
         return self._by_id.get(survey_id)
 
     def surely(self, survey_id: bytes) -> Manifest | None:
-        """Return the survey with this id; StoreError if an unknown one may be published."""
+        """Return the survey with this id; StoreError if an unknown survey may be published."""
         survey = self.by_id(survey_id)
         if survey is None:
             self.check()

@@ -62,7 +62,7 @@ class SharedAnswer(Generic[Result]):
 async def to_the_end(work: Awaitable[Result]) -> Result:
     """Wait for work that continues even if its caller leaves.
 
-    Its thread cannot be stopped, and the next must wait for it.
+    The work's thread cannot be stopped, and the next work must wait for it.
     """
     making = asyncio.ensure_future(work)
     making.add_done_callback(_retrieve_outcome)
@@ -76,12 +76,12 @@ def _retrieve_outcome(answer: "asyncio.Future[Any]") -> None:
 
 
 class Estimating:
-    """The only queue for figures, with a cache of the latest.
+    """The only queue for figures, with a cache of the latest figures.
 
     Inverting a matrix of thousands of categories takes seconds: it runs in a thread, so that
     uploads get their turn, and one at a time, so that many readers use no more than one. Afterwards
     nothing is computed for ``rest`` times as long as that took. Figures up to ``fresh`` seconds old
-    are not recomputed for new reports, since many watch the same page. A limited number is kept.
+    are not recomputed for new reports, since many watch the same page. The number kept is limited.
     """
 
     def __init__(self, rest: float = 0.0, fresh: float = 0.0, most: int = _MOST_KEPT) -> None:
@@ -96,12 +96,12 @@ class Estimating:
     async def in_turn(
         self, request: web.BaseRequest, work: Callable[[], Awaitable[Result]]
     ) -> Result:
-        """Do the work when it is this request's turn.
+        """Do the work when this request's turn comes.
 
         The store is also queried in turn: reading a million counts takes a while, too.
 
         Raises:
-            Overloaded: if too many wait.
+            Overloaded: if too many requests wait.
             ConnectionError: if the reader is gone; nothing was done.
         """
         if self._waiting >= _MOST_WAITING:
@@ -130,9 +130,9 @@ class Estimating:
         read: Callable[[], Awaitable[Sequence[EpochCounts]]],
         packed: Callable[[Sequence[EpochCounts]], bytes],
     ) -> bytes | None:
-        """Return the packed result of the counts, computed once until there are new ones.
+        """Return the packed result of the counts, computed once until there are new counts.
 
-        None if there are no counts. Otherwise as for :meth:`in_turn`.
+        The result is None if there are no counts. Otherwise, see :meth:`in_turn`.
         """
 
         async def work() -> bytes | None:

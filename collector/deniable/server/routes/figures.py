@@ -67,10 +67,10 @@ class Subject:
     """The surveys and epochs of a request, and its queue."""
 
     estimating: Estimating
-    surveys: tuple[Manifest, ...]  # the one in question first
+    surveys: tuple[Manifest, ...]  # the survey in question first
     epochs: range | None
-    awaited: Manifest | None = None  # a newer one that has no figures yet
-    answered: tuple[tuple[Manifest, int], ...] = ()  # this version, others, and their reports
+    awaited: Manifest | None = None  # a newer survey that has no figures yet
+    answered: tuple[tuple[Manifest, int], ...] = ()  # this version and others, with their reports
 
     @property
     def newest(self) -> Manifest:
@@ -226,9 +226,9 @@ class FigureService:
     ) -> Subject:
         """Return the subject of a request; Refusal if it may not be seen, or does not exist.
 
-        It is ``across`` all surveys of the name, unless one or its epochs are selected. Unless one
-        is, it is the live version with the most reports of these epochs, by default of the newest:
-        see :func:`by_reports`.
+        The subject is ``across`` all surveys of the name, unless one or its epochs are selected.
+        Unless one is, it is the live version with the most reports of these epochs, by default of
+        the newest: see :func:`by_reports`.
         """
         estimating = await self.queue(request, name)
         manifest, awaited = await asked_survey(request, self.catalogue, name), None
@@ -263,7 +263,7 @@ class FigureService:
         epochs = range(newest, newest + 1)
         try:
             epochs = epochs if text is None else epoch_range(text, survey.schedule, self.clock())
-        except ValueError:  # it has none such
+        except ValueError:  # the survey has no such epochs
             return {}
         if len(epochs) > most_epochs(survey):
             return {}
@@ -287,7 +287,7 @@ class FigureService:
         """Return the packed result of a subject's counts, computed in the queue.
 
         Raises:
-            Refusal: too-few-reports if there are none, or the reason for a missing answer.
+            Refusal: too-few-reports if there are no counts, or the reason for a missing answer.
         """
 
         def unless_wrong(counts: Sequence[EpochCounts]) -> bytes:
@@ -310,7 +310,7 @@ class FigureService:
         return made
 
     def without_figures(self, survey: Manifest, epochs: range | None = None) -> str:
-        """Return the reason why a survey, or some epochs of it, has no figures."""
+        """Return the reason why a survey, or some of its epochs, has no figures."""
         return appear_text(survey, self.clock(), self.catalogue.ended_at(survey), epochs)
 
     async def epoch_counts(self, subject: Subject) -> Sequence[EpochCounts]:
@@ -321,7 +321,7 @@ class FigureService:
     async def across(self, subject: Subject) -> Sequence[EpochCounts]:
         """Return counts of all surveys with the same question: of as many newest epochs as fit.
 
-        The survey in question is first; each has its epochs in order.
+        The survey in question is first; the epochs of each survey are in order.
         """
         counts: list[EpochCounts] = []
         for manifest in asked_alike(subject.newest, subject.surveys):
@@ -335,7 +335,7 @@ class FigureService:
         return counts
 
     async def queue(self, request: web.BaseRequest, name: str) -> Estimating:
-        """Return the queue for a request for figures; Refusal if it may not see them."""
+        """Return the queue for a request for figures; Refusal if the request may not see them."""
         await self.catalogue.reread()
         public = self.catalogue.is_public(name)
         if public and not held_tokens(request):
@@ -363,8 +363,8 @@ class Sides:
     """The two sides of a comparison: a subject, and the other side.
 
     Attributes:
-        subject: both surveys, and the epochs of the first; None: its newest closed.
-        epochs: those of the other; None: the same dates, if it has them; or those before.
+        subject: both surveys, and the epochs of the first; None means its newest closed epoch.
+        epochs: the other side's epochs; None means the same dates, if it has them, or those before.
         at, across: the time and text of a note, if that determines the compared epochs.
         before: how many of the counts belong to the other side.
     """
@@ -377,7 +377,7 @@ class Sides:
     before: int = 0
 
     async def read(self, figures: FigureService) -> Sequence[EpochCounts]:
-        """Return the counts of the other side, then of the subject; empty if there are none.
+        """Return the counts of the other side, then of the subject; empty if there are no counts.
 
         Raises:
             TooFewReports: if there is no epoch before, or only one side has figures.

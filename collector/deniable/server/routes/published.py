@@ -103,8 +103,8 @@ class Published:
 
     async def manifests(self, _: web.BaseRequest | BinaryRequest, name: str) -> web.Response:
         """Answer with the signed manifests of a name that are running."""
-        # All running ones: apps of different age are in use, and each device follows the newest
-        # that its app declares. No ETag: devices' requests must not differ.
+        # All running manifests: apps of different age are in use, and each device follows the
+        # newest that its app declares. No ETag: devices' requests must not differ.
         await self._catalogue.reread()
         running = self._catalogue.running(name, self._clock())
         if not running:
@@ -123,7 +123,7 @@ class Published:
         """Answer with a file of the public log: without a path, its checkpoint."""
         await self._catalogue.reread()
         try:
-            if path == CHECKPOINT_PATH:  # written in another form, it would be cached for ever
+            if path == CHECKPOINT_PATH:  # written in a different form, it would be cached for ever
                 raise KeyError
             body = self._catalogue.log.file(path or CHECKPOINT_PATH)
         except KeyError:

@@ -37,7 +37,7 @@ def held_tokens(request: web.BaseRequest) -> list[str]:
     if authorization is not None:
         scheme, _, token = authorization.partition(" ")
         return [token.strip()] if scheme.lower() == _BEARER else []
-    # Those of links have longer names, so a login comes before any number of them.
+    # Links' cookies have longer names, so a login's cookie comes before any number of them.
     names = sorted((name for name in request.cookies if name.startswith(SESSION)), key=len)
     return [request.cookies[name] for name in names[:_MOST_SESSIONS]]
 
@@ -70,7 +70,7 @@ async def require_role(
 
 
 async def asked_survey(request: web.BaseRequest, catalogue: Catalogue, name: str) -> Manifest:
-    """Return the newest survey of the path's name, or the one of ``?survey=``.
+    """Return the newest survey of the path's name, or the survey of ``?survey=``.
 
     Raises:
         Refusal: bad-query or not-found.
@@ -114,7 +114,7 @@ def epochs_of(parameter: str, text: str, manifest: Manifest, most: int, now: flo
 
 
 def asked_choice(request: web.BaseRequest, name: str, choices: Sequence[str]) -> str:
-    """Return the choice of a parameter, by default the first; Refusal (bad-query) for any other."""
+    """Return the choice of a parameter, by default the first; Refusal (bad-query) for others."""
     chosen = request.query.get(name, choices[0])
     if chosen not in choices:
         raise Refusal(RefusalCode.BAD_QUERY, f"{name} must be one of {', '.join(choices)}")

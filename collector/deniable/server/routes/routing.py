@@ -36,20 +36,20 @@ AnyHandler = TypeVar("AnyHandler")
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A route: one kind of request."""
+    """A route for one kind of request."""
 
     path: str  # with at most one placeholder
     summary: str
     media: str = JSON
     method: str = "GET"  # or POST; GET routes answer HEAD too
-    schema: str = ""  # of JSON
-    parameters: tuple[str, ...] | None = None  # None: the query is ignored
+    schema: str = ""  # the schema of a JSON answer
+    parameters: tuple[str, ...] | None = None  # None means that the query is ignored
     role: str = ""  # the least role of a token
     public: bool = False  # for some surveys, no token is needed
-    form: bool = False  # whether it also accepts, by POST, its own form
-    relayed: bool = False  # whether it also opens, by POST, requests from a relay
-    tagged: bool = False  # whether it has an ETag, and answers 304 if that is sent back
-    refusals: tuple[RefusalCode, ...] = ()  # its own, except implied and general ones
+    form: bool = False  # whether the route also accepts its own form, by POST
+    relayed: bool = False  # whether the route also opens requests from a relay, by POST
+    tagged: bool = False  # whether answers have an ETag, and are 304 if that is sent back
+    refusals: tuple[RefusalCode, ...] = ()  # its own refusals, except implied and general ones
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -59,7 +59,7 @@ class Route:
 
     @property
     def placeholder(self) -> str:
-        """Return the placeholder in its path; the empty text if there is none."""
+        """Return the placeholder in the path; the empty text if there is none."""
         return next((text for text in _PLACEHOLDERS if text in self.path), "")
 
     @property
@@ -211,7 +211,7 @@ ROUTES: Final = (
 
 
 class Router(Generic[AnyHandler]):
-    """A router: finds the handler of a request by the routes' paths."""
+    """A router, which finds the handler of a request by the routes' paths."""
 
     def __init__(self, table: Iterable[Route], handlers: Mapping[str, AnyHandler]) -> None:
         routes = {route.path: route for route in table}

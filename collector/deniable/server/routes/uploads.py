@@ -67,7 +67,7 @@ def verify_by_libsodium(
 
 @dataclass(slots=True)
 class _Judged:
-    """The reports of one upload: those that may be stored, with their places, and the others."""
+    """The reports of one upload: reports that may be stored, with their places, and the others."""
 
     receipts: list[Receipt] = field(default_factory=list)
     places: list[int] = field(default_factory=list)
@@ -181,7 +181,7 @@ class Uploads:
                 except Refusal as refusal:
                     if refusal.code is not RefusalCode.UNKNOWN_SURVEY:
                         raise
-                    # It may have been published since the store was read.
+                    # The survey may have been published since the store was read.
                     await self._catalogue.reread()
                     receipt = judge_report(
                         envelope, now, self._catalogue.surely, verify_by_libsodium
@@ -201,8 +201,8 @@ class Uploads:
 def _observe_clock_skew(meters: Meters, schedule: Schedule, epoch: int, now: float) -> None:
     """Observe an admissible report that came before its epoch, or after its end.
 
-    Devices send no time. Before: the device's clock is fast. After: it is slow, or the report was
-    delayed. Most arrive within their epoch, which reveals nothing and is not counted.
+    Devices send no time. Before: the device's clock is fast. After: the clock is slow, or the
+    report was delayed. Most arrive within their epoch, which reveals nothing and is not counted.
     """
     since = now - schedule.epoch_start(epoch)
     if since < 0:
