@@ -36,8 +36,8 @@ class Client:
     """A device's connection to one collector.
 
     Args:
-        collector: its origin, ``https://host[:port]``; http for 127.0.0.1 and [::1].
-        authority: the public key that signs its manifests, or a predecessor of that key: 32 bytes,
+        collector: the collector's origin, ``https://host[:port]``; http for 127.0.0.1 and [::1].
+        authority: the public key that signs the manifests, or a predecessor of that key: 32 bytes,
             or 64 hex digits.
         surveys: the surveys that the app may ask; declared here, before any answer exists (D1).
         state: path of the state file, private to this app and user.
@@ -100,8 +100,8 @@ class Client:
         """Record a response to the answer, once per survey and epoch; never the answer.
 
         It reads and writes the state and returns; sending happens elsewhere and later. It waits a
-        tenth of a second for a state that is in use elsewhere, and five seconds more for its own
-        disk; then it fails with ``StateUnavailable``. If the disk was slow, the report may still be
+        tenth of a second for a state in use elsewhere, and five seconds more for its own disk; then
+        it fails with ``StateUnavailable``. If the disk was slow, the report may still be
         recorded: another call in the epoch then finds it, and is ``repeated``.
 
         Args:
@@ -161,7 +161,7 @@ class Client:
     def consent(self) -> Consent:
         """Return the consent in effect: the user's decision, unless something lowers it.
 
-        The environment may lower it, and it is OFF if the state cannot be read.
+        The environment may lower consent, and consent is OFF if the state cannot be read.
         """
         return self.consent_record.effective
 
@@ -169,7 +169,7 @@ class Client:
     def consent_record(self) -> ConsentRecord:
         """Return the user's decision with its time and origin, and the consent in effect.
 
-        If the state cannot be read, it is OFF and contains the ``problem``.
+        If the state cannot be read, the record is OFF and contains the ``problem``.
         """
         try:
             return acting_for(self._engine).consent_record()
@@ -229,7 +229,7 @@ class Client:
         Raises:
             ValueError: if ``surveys`` are given for a decision other than ON or OFF.
             UndeclaredSurvey: for a survey that the client does not have.
-            StateUnavailable: if it was not stored and ``strict`` is set.
+            StateUnavailable: if the decision was not stored and ``strict`` is set.
         """
         decide = partial(acting_for(self._engine).set_consent, consent, origin, surveys)
         return _is_done(decide, strict=strict)
@@ -237,11 +237,11 @@ class Client:
     def purge(self, *, strict: bool = False) -> bool:
         """Erase from disk the bytes that were or would be sent, without changing consent.
 
-        Decisions and spending remain: no epoch gets a second draw (D4). Returns whether it was
+        Decisions and spending remain: no epoch gets a second draw (D4). Returns whether this was
         done: if not, nothing is erased, and waiting reports are sent unless consent is withdrawn.
 
         Raises:
-            StateUnavailable: if it was not done and ``strict`` is set.
+            StateUnavailable: if the purge was not done and ``strict`` is set.
         """
         return _is_done(acting_for(self._engine).purge, strict=strict)
 
@@ -253,15 +253,15 @@ class Client:
         or with the ``gettext`` of an app's own translation.
 
         ``str()`` of it is plain text for a settings page. If the state cannot be used, the text
-        says so and nothing is raised. Creates no state if there is none, and uses no network.
+        says so and nothing is raised. A missing state is not created, and no network is used.
         """
         return acting_for(self._engine).explain(translate)
 
     def journal(self) -> "Journal":
         """Return the journal of what was stored and sent, newest last; it contains no answer.
 
-        ``str()`` of it is text for a terminal. Creates no state if there is none. If the state
-        cannot be read, it contains only the problem, in its ``consent``.
+        ``str()`` of it is text for a terminal. A missing state is not created. If the state cannot
+        be read, the journal contains only the problem, in its ``consent``.
         """
         try:
             return acting_for(self._engine).journal()

@@ -157,7 +157,7 @@ def checked_enrol(enrol: "Enrol") -> "Enrol":
 
 
 def checked_origin(collector: str) -> str:
-    """Return an origin after checking it."""
+    """Return an origin after checking its form."""
     try:
         check_origin(collector)
     except InvalidManifest as error:
@@ -178,7 +178,7 @@ _LIST_OF_SURVEYS: Final = "surveys must be a list of Survey(...), such as survey
 
 
 def _several(surveys: Iterable[_Given]) -> list[_Given]:
-    """Return several surveys; a TypeError for a single survey or name."""
+    """Return several surveys; raise TypeError for a single survey or name."""
     given: object = surveys
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise TypeError(_LIST_OF_SURVEYS)
@@ -251,7 +251,7 @@ class Arguments:
     collector: str
     authority: bytes
     surveys: Mapping[str, Survey]  # by name
-    state: Path | None  # None: in memory
+    state: Path | None  # None means in memory
     consent: Consent
     lifetime: int  # in units of 1e-9 epsilon
     sliding: SlidingCeiling | None
@@ -305,7 +305,7 @@ class Arguments:
     def chosen(
         self, decided: Consent, surveys: Iterable[Survey | str] | None
     ) -> frozenset[str] | None:
-        """Return the names that a decision applies to; None if it applies to all."""
+        """Return the names to which a decision applies; None if it applies to all."""
         if surveys is None:
             return None
         if decided not in {Consent.ON, Consent.OFF}:

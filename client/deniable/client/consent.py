@@ -67,7 +67,7 @@ _NOT_SET: Final = frozenset({"", "0", "false", "no"})
 
 
 def lower_consent(one: Consent, other: Consent) -> Consent:
-    """Return the lower of two decisions; a refusal is lower than none."""
+    """Return the lower of two decisions; a refusal is lower than no decision."""
     return min(one, other, key=_ASCENDING.index)
 
 
@@ -88,9 +88,9 @@ def lowered_by_environment(decided: Consent, environment: Mapping[str, str]) -> 
 
 
 class Scope(NamedTuple):
-    """The scope of one consent, or of a survey that needs one."""
+    """The scope of one consent, or of a survey that needs consent."""
 
-    survey: str  # its name
+    survey: str  # the survey's name
     declared: str  # a digest of what must not differ
     bounds: tuple[int, ...]  # numbers that may not rise
 
@@ -139,10 +139,10 @@ class Declared(NamedTuple):
 
 
 def given(connection: sqlite3.Connection) -> list[Scope]:
-    """Return the scopes that consent was given for; a damaged row covers nothing."""
+    """Return the scopes for which consent was given; a damaged row covers nothing."""
     scopes = []
     for (text,) in connection.execute(
-        # As bytes: a corrupted one may not be text, and would prevent reading the state.
+        # As bytes: a corrupted scope may not be text, and would prevent reading the state.
         "SELECT CAST(survey || ':' || declared || ':' || bounds AS BLOB) FROM consents"
         " ORDER BY survey, declared"
     ).fetchall():
@@ -152,7 +152,7 @@ def given(connection: sqlite3.Connection) -> list[Scope]:
 
 
 def give(connection: sqlite3.Connection, scopes: Iterable[Scope]) -> None:
-    """Store consent for these scopes; others that they cover are removed."""
+    """Store consent for these scopes; other scopes that these cover are removed."""
     for scope in scopes:
         rows = [covered for covered in given(connection) if scope.covers(covered)]
         connection.executemany(

@@ -51,8 +51,8 @@ def device_commands(client: "Client", arguments: Sequence[str], prog: str) -> in
 
     Args:
         client: the app's client, which is neither started nor closed.
-        arguments: those of the command line, such as ``sys.argv[2:]``; ``["--help"]`` lists them.
-        prog: how the user calls it, such as ``"myapp privacy"``.
+        arguments: such as ``sys.argv[2:]``; ``["--help"]`` lists them.
+        prog: how the user calls the command, such as ``"myapp privacy"``.
 
     Returns:
         The exit status: 0; 1 with one line on standard error; or 2 for wrong usage.
@@ -110,7 +110,7 @@ class _StoredDevice:
         return self._state.consent(time.time())
 
     def set_consent(self, consent: Consent | str, origin: str, _: object) -> None:
-        # It covers nothing more, but the app asks again for what was refused.
+        # Consent covers nothing more, but the app asks again about refused surveys.
         refused = self.consent_record().refused if consent == Consent.ON else None
         self._state.set_consent(Consent(consent), origin, time.time(), refused)
 
@@ -187,7 +187,7 @@ def _do(device: "Engine | _StoredDevice", options: Namespace, surveys: Collectio
         return 0
     news = device.explain().news if options.decision in {None, Consent.ON} else ()
     if options.decision is not None:
-        named = surveys if options.decision == Consent.ON else None  # also what was refused
+        named = surveys if options.decision == Consent.ON else None  # also refused surveys
         device.set_consent(options.decision, _ORIGIN, named)
     _show("\n".join([*consent_lines(device.consent_record()), *news]))
     return 0

@@ -30,7 +30,7 @@ LINES: Final = _Lines()
 
 
 def show_log() -> None:
-    """Print from now on what is logged."""
+    """Print log records from now on."""
     logger = logging.getLogger("deniable")
     logger.setLevel(logging.INFO)
     logger.addHandler(LINES)  # once, however many clients

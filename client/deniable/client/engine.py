@@ -63,7 +63,7 @@ REFRESH_SECONDS: Final = 5.0
 
 
 class Engine:
-    """The engine of a client; its methods are those of ``Client``, which documents them."""
+    """The engine of a client, with the methods of ``Client``, which documents them."""
 
     def __init__(self, arguments: Arguments) -> None:
         self.arguments = arguments
@@ -212,7 +212,7 @@ class Engine:
 
     @contextmanager
     def _asking(self, seconds: float) -> Iterator[None]:
-        """Limit the wait for others that use the state; then log its warnings."""
+        """Limit the wait for others that use the state; then log the state's warnings."""
         try:
             with self.state.patience(seconds):
                 yield
@@ -225,7 +225,7 @@ class Engine:
             return self.state.consent(self._clock.now())
 
     def uncovered(self) -> frozenset[str]:
-        """Return the names of the surveys for which consent is still to be asked."""
+        """Return the names of the surveys for which the user must still be asked."""
         with self._asking(LOOK_SECONDS):
             return self.state.uncovered(self._clock.now(), to_ask=True)
 

@@ -17,7 +17,7 @@ class DeniableError(Exception):
 
 
 class AppError(DeniableError, ValueError):
-    """The app called the client with something undeclared."""
+    """The app called the client with an undeclared survey or answer."""
 
 
 class UndeclaredSurvey(AppError):
@@ -119,7 +119,7 @@ def drop_frames(error: _Error) -> _Error:
 def forget_locals(error: BaseException) -> None:
     """Remove the variables, but not the lines, from the frames of a re-raised error."""
     for link in _links(error):
-        traceback.clear_frames(link.__traceback__)  # only those that have ended
+        traceback.clear_frames(link.__traceback__)  # only frames that have ended
 
 
 def _links(error: BaseException | None) -> Iterator[BaseException]:

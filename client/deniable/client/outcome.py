@@ -43,7 +43,7 @@ class Refresh:
 
     Attributes:
         ready: names of the surveys that ``report()`` would record now.
-        errors: why the others would not be recorded.
+        errors: why reports to the others would not be recorded.
         declined: why, for surveys that are ready, a newer manifest was not accepted or not fetched:
             an app that is older than the survey continues with the one it has.
         later: seconds until the collector may be asked for surveys that were fetched within the
@@ -67,7 +67,7 @@ class Delivery:
         reasons: how many reports this device ever dropped, not only now, by reason: the collector's
             code, ``too-old``, ``epoch-over`` (for a blind survey: it could not be sent in its own
             epoch), or the user's action. A total count, not compared.
-        waiting: how many pending reports still wait, by reason; not compared either. After a try to
+        waiting: how many pending reports still wait, by reason; also not compared. After a try to
             send: ``unreachable: …`` with the kind of error, ``unrecognised-answer`` (from a captive
             portal, for example), or the collector's code, such as ``overloaded``, or ``forbidden``
             (reports must come through a relay). Without a try: ``no-time`` (the timeout was over),

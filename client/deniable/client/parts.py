@@ -22,7 +22,7 @@ _NO_WORD: Final = (
 class Leaving(NamedTuple):
     """The times of a report that is decided now, in Unix seconds."""
 
-    due: float  # when to send it
+    due: float  # when to send the report
     held: float = 0.0  # earliest time, except for a flush
     opens: float = 0.0  # earliest time, even for a flush
     until: float = inf  # never from then on
@@ -113,7 +113,7 @@ class NoPin:
     """The absence of a pinned public log: proofs are ignored."""
 
     digest = ""  # of the policy's text
-    quorum = ""  # how many witnesses must have seen an entry, in words
+    quorum = ""  # in words, how many witnesses must have seen an entry
 
     def why_not(self, envelope: bytes, proof: bytes) -> str:
         """Return why a proof does not show that signed bytes were witnessed; "" if it does."""

@@ -138,7 +138,7 @@ class Survey:
         enrolment: "blind" if the app accepts only surveys with blind enrolment, where the issuer
             that vouches for a device never sees the key of its report: no manifest can then go back
             to certificates, which the issuer would see. By default any mode is accepted.
-        dimensions: for several questions, a tuple of each one's name and answers; see
+        dimensions: for several questions, a tuple of each question's name and answers; see
             ``Survey.several``, which creates the categories from them.
         texts: whether the answer is any text, and the categories are the signs of its alphabet;
             see ``Survey.strings``.
@@ -231,8 +231,8 @@ class Survey:
     ) -> "Survey":
         """Declare a survey of several questions, by their names with every possible answer to each.
 
-        Report a mapping with the answer to each: ``{"plan": "free", "theme": "dark"}``. The
-        manifest says whether the device answers all of them or one, which it draws; it answers all
+        Report a mapping with the answer to each question: ``{"plan": "free", "theme": "dark"}``.
+        The manifest states whether the device answers all questions or draws one; it answers all
         unless "one-question" is among the mechanisms.
 
         Raises:
@@ -278,7 +278,7 @@ class Survey:
         """Declare the survey in a file that ``deniable survey export`` wrote, or in its bytes.
 
         The bundle has the signed manifests, so nothing is fetched before the first report. Set
-        ceilings if the app accepts other ones than the file declares.
+        ceilings if the app accepts ceilings other than those in the file.
 
         Raises:
             InvalidBundle: a ValueError, for a bundle that its authority did not sign.

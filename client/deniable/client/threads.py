@@ -52,7 +52,7 @@ DISK_SECONDS = 5.0
 
 
 class Call(Generic[_T]):
-    """A function that one thread runs, and its result, for which another thread waits."""
+    """A function that one thread runs, and the result, for which another thread waits."""
 
     def __init__(self, work: Callable[[], _T], expires: float) -> None:
         self._work = [work]  # removed by the worker, or by a withdrawal, whichever comes first
@@ -106,7 +106,7 @@ class Call(Generic[_T]):
             try:
                 raise error
             finally:
-                del error  # otherwise it and this frame would keep each other alive
+                del error  # otherwise the error and this frame would keep each other alive
         return value  # type: ignore[return-value]  # of a pair whose other half is None
 
 
@@ -150,7 +150,7 @@ class Turn:
             if _is_had(turn):
                 return None
             number += 1
-        if number != self._latest():  # it was over long ago, and is forgotten
+        if number != self._latest():  # the turn was over long ago, and is forgotten
             self._turns.pop(number, None)
             return None
         self._turns.pop(number - 2, None)
@@ -169,7 +169,7 @@ def refuse_at_the_end() -> None:
 
 
 def start_daemon(run: Callable[[], None]) -> bool:
-    """Start a daemon thread that runs this; return whether it could be started."""
+    """Start a daemon thread that runs this function; return whether the thread could be started."""
     with suppress(RuntimeError):
         if not sys.is_finalizing():  # it would never run, and Python 3.11 would wait for it
             threading.Thread(target=run, name="deniable-call", daemon=True).start()
@@ -202,7 +202,7 @@ class Keeper:
         self.renew()
 
     def renew(self) -> None:
-        """Start again in a forked child, which has no thread, whatever the parent's is doing."""
+        """Start again in a forked child, which has no thread, whatever the parent's thread does."""
         self._calls: SimpleQueue[Call[Any] | None] = SimpleQueue()
         self._turn = Turn()
         self._ident = 0

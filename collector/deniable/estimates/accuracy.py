@@ -1,4 +1,4 @@
-"""Accuracy: the reports needed for estimates of shares, without numpy for most surveys."""
+"""Accuracy: the number of reports that estimates of shares need, without numpy for most surveys."""
 
 import math
 from dataclasses import dataclass, field
@@ -26,9 +26,9 @@ class Accuracy:
 
     Attributes:
         size: the goal, as a share or in the units of the values.
-        scale: the number of standard errors in it.
+        scale: the number of standard errors in the size.
         level: the level of the intervals, if the size is that of intervals.
-        power, significance: those of the test for a difference, if the size is a difference.
+        power, significance: the test's power and significance, if the size is a difference.
     """
 
     size: float
@@ -72,7 +72,7 @@ class Accuracy:
         return cls(size, scale, power=power, significance=significance)
 
     def reports(self, variance: float) -> int:
-        """Return how many reports with this variance reach it, at least 1."""
+        """Return how many reports with this variance reach the accuracy, at least 1."""
         # In fractions, which cannot overflow.
         return max(
             1, math.ceil(Fraction(variance) * (Fraction(self.scale) / Fraction(self.size)) ** 2)
@@ -107,9 +107,9 @@ def default_largest_share(categories: int) -> float:
 
 
 def checked_largest_share(largest_share: float | None, categories: int) -> float:
-    """Return the largest share that is to be exact, by default that of this many categories.
+    """Return the largest share that is to be exact, by default the one for this many categories.
 
-    ValueError if it is not a share.
+    ValueError if the value is not a share.
     """
     if largest_share is None:
         return default_largest_share(categories)
@@ -141,7 +141,7 @@ def share_variance(mechanism: Mechanism, largest_share: float | None = None) -> 
 
 
 def _chances(mechanism: Mechanism) -> tuple[Fraction, Fraction] | None:
-    """Return the probabilities that a report supports the answer, and another; None if they vary.
+    """Return the probabilities that a report supports the answer, and another; None if these vary.
 
     If a design has more points than categories, estimates distribute their deficit from 1: their
     intervals are as wide as those of the support counts, or narrower.

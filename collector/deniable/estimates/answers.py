@@ -13,7 +13,7 @@ from deniable.mechanisms.answering import Dimensions
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """All answers from one to another, both included, if they are ordered."""
+    """All answers from one to another, both included; the answers must be ordered."""
 
     first: str
     last: str

@@ -46,7 +46,7 @@ def wilson(counts: "Floats", n: int, level: float) -> tuple["Floats", "Floats"]:
 def clopper_pearson(counts: "Floats", n: int, level: float) -> tuple["Floats", "Floats"]:
     """Return the Clopper-Pearson interval of such counts, whose coverage is guaranteed.
 
-    For a count between two whole ones, it is between theirs.
+    For a count between two whole numbers, the interval is between those of the two.
     """
     import numpy as np
     from scipy import special
@@ -94,7 +94,7 @@ def check_level(level: float) -> None:
 
 
 def normal_quantile(level: float) -> float:
-    """Return the z of a two-sided normal interval."""
+    """Return z for a two-sided normal interval."""
     if level == _USUAL:
         return _USUAL_QUANTILE
     from scipy import special

@@ -127,7 +127,7 @@ def changed(one: Sample, other: Sample) -> Test:
 
 
 def fits(sample: Sample, frequencies: Floats) -> Test:
-    """Return the test whether the frequencies of all categories are these."""
+    """Return the test whether all categories have these frequencies."""
     if sample.tally.epochs > 1:
         raise ValueError(_ONE_EPOCH)
     if frequencies.shape != (sample.decoder.categories,):
@@ -183,7 +183,7 @@ def _tested(sample: Sample, of_question: Callable[[Part], _Question]) -> Test:
     tested = []
     for part in sample.decoder.parts:
         question = of_question(part)
-        # They sum to 0, so one of them is redundant.
+        # The differences sum to 0, so one of them is redundant.
         d, spread = question.differences[:-1], question.covariance[:-1, :-1]
         # d spread^-1 d = |L^-1 d|^2. If there are too few reports for some sum of frequencies to
         # vary, a pivot is 0, or a rounding error.

@@ -21,7 +21,7 @@ _MOST_COMPARED: Final = 1024
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One share, mean or quantile; or, in a comparison, both and their difference."""
+    """A share, mean or quantile; in a comparison, both sides and their difference."""
 
     label: str
     estimate: Estimate
@@ -40,8 +40,8 @@ class Comparison(Documented):
 
     Attributes:
         test: whether anything changed, if all answers are compared.
-        quantiles: those of both sides, if a quantile is compared; that of ``against`` is last.
-        across: the event between the two sides, if that identifies them.
+        quantiles: the quantiles of both sides, if compared; that of ``against`` is last.
+        across: the event between the two sides, if an event identifies them.
     """
 
     histogram: Histogram
@@ -53,7 +53,7 @@ class Comparison(Documented):
 
     @property
     def leading(self) -> tuple[Row, ...]:
-        """Return the rows for sentences: single questions', or all if only combinations changed."""
+        """Return the rows for sentences: each question's, or all if only combinations changed."""
         single = tuple(row for row in self.rows if self.histogram.question_of(row.label))
         clear = {row in single for row in self.rows if row.distinguishable}
         return self.rows if clear == {False} else single or self.rows
@@ -65,12 +65,12 @@ class Comparison(Documented):
 
     @property
     def in_time(self) -> bool:
-        """Return whether the sides are before and now: of one survey, or of two versions."""
+        """Return whether the sides are before and now, from one survey or from two versions."""
         return self.one_survey or bool(self.across)
 
     @property
     def one_survey(self) -> bool:
-        """Return whether both sides are of one survey."""
+        """Return whether both sides are from one survey."""
         return self.against is None or self.against.survey_id == self.histogram.survey_id
 
     @property
@@ -82,7 +82,7 @@ class Comparison(Documented):
 
     @property
     def possible(self) -> tuple[float, float] | None:
-        """Return the least and the greatest possible difference of numbers; None of shares."""
+        """Return the least and the greatest possible difference of numbers; None for shares."""
         ours, theirs = (side and side.values for side in (self.histogram, self.against))
         if self.of_shares or not ours or not theirs:
             return None
@@ -127,17 +127,17 @@ def compare(
     given: Answers | None = None,
     quantile: float | None = None,
 ) -> Comparison:
-    """Return a share, or the difference of one or all of them, of means or quantiles.
+    """Return a share, or the difference of one or all shares, of means, or of quantiles.
 
     Within one survey the earlier epochs are subtracted from the later ones, and within one name the
     older survey from the newer, in whatever order they are given.
 
     Args:
         histogram: the histogram to compare, or to describe alone.
-        answers: one share, of these together; None for each category's, or the mean.
+        answers: one share, of these answers together; None for each category's share, or the mean.
         against: the other histogram: other epochs, another version, or another survey.
         among: limits each category's share to these categories.
-        given: for one share: only among those who gave these answers.
+        given: for one share, only among those who gave these answers.
         quantile: the probability of a quantile to compare, such as 0.5 for the median.
 
     Raises:
@@ -179,7 +179,7 @@ def compare(
         raise ValueError(_OTHER_ANSWERS)
     if among is None and (count := len(histogram.categories)) > _MOST_COMPARED:
         raise ValueError(f"{count:,} answers are too many to compare; name some with --share")
-    # With two answers one rises as the other falls: their intervals hold at once unchanged.
+    # With two answers, one rises as the other falls: their intervals hold at once unchanged.
     two = alike and len(histogram.categories) == 2
     level = histogram.level if two else histogram.level_at_once
 

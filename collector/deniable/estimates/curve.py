@@ -120,8 +120,8 @@ class Quantile(Worded, Generic[_Value]):
     """The smallest value at or below which at least a share ``probability`` of the answers lies.
 
     The estimate and the ends of the interval are among the values, numbers or names of answers. In
-    large samples the interval covers as often as its level states, or more. ``share`` is that of
-    the answers up to it, if it is from a histogram.
+    large samples the interval covers as often as its level states, or more. ``share`` is the share
+    of answers up to the estimate, if the quantile is from a histogram.
     """
 
     probability: float
@@ -205,7 +205,7 @@ class QuantileBounds:
     """The shares up to some values, and averages of these that bound them, with their errors.
 
     Attributes:
-        cuts: the values, by their places.
+        cuts: the places of the values.
         rising: the nearest nondecreasing shares.
         after, before: averages over the next values and over the last ones.
     """
@@ -280,12 +280,12 @@ class QuantileBounds:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CumulativeCurve:
-    """The shares of answers up to each of some, in order, the last of which is the greatest.
+    """The shares of answers up to each of some answers, in order; the last is the greatest answer.
 
     Attributes:
         categories: the answers up to which shares are computed.
         estimate: the shares. They may leave [0, 1] or fall, and are unbiased except for ``blur``.
-        rising: the nearest shares that do neither.
+        rising: the nearest shares that stay in [0, 1] and never fall.
         low, high: a band that contains the whole true curve with the probability of the level, or
             more, in large samples; also between these answers, since the curve rises.
         deviations: the number of standard errors to either side.

@@ -39,7 +39,7 @@ from deniable.messages import Enrolment
 
 
 class Standing(Protocol):
-    """Whether the counts of an epoch are final, as in :class:`deniable.reading.EpochStanding`."""
+    """The finality of an epoch's counts, as in :class:`deniable.reading.EpochStanding`."""
 
     @property
     def state(self) -> str:
@@ -56,12 +56,12 @@ class DebiasedCounts:
 
     Attributes:
         survey_id: histograms with different ids are never pooled.
-        start, end: those of the epochs, Unix seconds; None if unknown.
+        start, end: the start and end of the epochs, in Unix seconds; None if unknown.
         categories: the answers; none if reports reveal only the mean.
         responses: the responses, if they have their own names; otherwise empty.
-        raw: the number of reports with each of these; if it is empty, supporting each category.
+        raw: the number of reports with each response; if that is empty, supporting each category.
         estimate: unbiased frequencies; they sum to 1 and may leave [0, 1].
-        standard_error: that of each estimate, in the given model; NaN for a single report.
+        standard_error: the error of each estimate in the given model; NaN for a single report.
         low, high: ends of each category's confidence interval, within [0, 1], about the possible
             share nearest to the estimate. They cover chance, not manipulation.
         outside: whether the estimate is further from all possible shares than the interval reaches.
@@ -80,8 +80,8 @@ class DebiasedCounts:
             responses. Figures of these epochs share noise: neither their average nor their
             difference has the error that independent figures would. None if all responses are
             fresh.
-        margins: for several questions, the shares of each one's answers; frequencies are then the
-            same, within each question, or those of combinations of answers.
+        margins: for several questions, the shares of each question's answers; frequencies are then
+            the same, within each question, or those of combinations of answers.
         dimensions: the questions' names and answers; values: the categories as numbers.
         ordered: whether categories are ordered from least to greatest, and so have quantiles.
         groups: for each epoch its reports, and the least number that figures distinguish; empty for
@@ -146,9 +146,9 @@ class DebiasedCounts:
 
     @property
     def anonymity_set(self) -> int | None:
-        """Return the number of reports among which each is hidden; None unless its issuer is blind.
+        """Return the number of reports among which each is hidden; None unless the issuer is blind.
 
-        They are those of one survey id and epoch; for several epochs the fewest.
+        The reports are from one survey id and epoch; for several epochs, the least number counts.
         """
         return min(reports for reports, _ in self.groups) if self.blind else None
 
@@ -180,7 +180,7 @@ class DebiasedCounts:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Return the categories; for combinations, single questions' answers come before them."""
+        """Return the categories; for combinations, each question's answers come first."""
         return (*(answer_labels(self.dimensions) if self.crossed else ()), *self.categories)
 
     def question_of(self, label: str) -> str:

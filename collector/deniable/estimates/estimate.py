@@ -47,7 +47,7 @@ class Estimate(Worded):
 
     Attributes:
         value: the estimate; it may be outside the possible range.
-        standard_error: that of the value; NaN for a single report in the sampled model.
+        standard_error: the value's standard error; NaN for a single report in the sampled model.
         low, high: ends of the confidence interval, within the possible range; about the nearest
             possible value.
         outside: whether the value is further from all possible values than the interval about the
@@ -58,7 +58,7 @@ class Estimate(Worded):
             worst 1 % of the counted reports are fakes. NaN if unknown.
         fakes_decide: whether 1 % of fakes move it over its whole range, shares and differences of
             shares by 100 percentage points, or a ratio of any size by itself.
-        label: its description, for people.
+        label: a description of the estimate, for people.
         samples: the reports behind it.
         nothing: its value if there is no effect: 0; 1 for the ratio of two figures, which are then
             equal. For a part of a whole it is 0, since it is a share of it, and may be none.
@@ -102,18 +102,18 @@ class Estimate(Worded):
         return Verdict(self, limit, Side.ABOVE)
 
     def below(self, limit: float) -> "Verdict":
-        """Return the verdict for a limit: whether the interval is below it."""
+        """Return the verdict for a limit: whether the interval is below the limit."""
         return Verdict(self, limit, Side.BELOW)
 
     def at(self, level: float) -> "Estimate":
-        """Return the same with an interval at another level; for shares and linear estimates."""
+        """Return a share or a linear estimate with its interval at a different level."""
         if self.parts is not None:
             return share_within(*self.parts, level, self.label, self.group)
         return estimate_of(self.linear, level, self.label, self.unit)
 
     @property
     def linear(self) -> Form:
-        """Return its linear form; TypeError for a ratio, or without weights."""
+        """Return the linear form; TypeError for a ratio, or without weights."""
         if self.form is None:
             raise TypeError(
                 "only shares and other linear estimates can be added up or compared, not ratios "
@@ -180,7 +180,7 @@ class Estimate(Worded):
         return above.plus(below, -self.value).times(1 / below.apart()[0])
 
     def _uncut(self, level: float) -> Ends[float]:
-        """Return the ends of its interval at a level, before clipping to the possible range."""
+        """Return the ends of the interval at a level, before clipping to the possible range."""
         if self.parts is None:
             low, high = self.linear.ends(self.value, level)
         else:
@@ -235,7 +235,7 @@ class Verdict(Documented):
 
     @property
     def side(self) -> Side:
-        """Return the side of the whole interval."""
+        """Return the side of the limit on which the whole interval is."""
         if any(sample.fewest_fakes for sample in self.estimate.samples):
             return Side.NEITHER
         if self.estimate.low > self.limit:
@@ -324,8 +324,8 @@ def ratio(above: Form, below: Form, level: float, label: str) -> Estimate:
 def share_within(above: Form, below: Form, level: float, label: str, group: str) -> Estimate:
     """Return an answer's share within a group, from the shares of both and of the group.
 
-    It has Fieller's interval. If the group's own share is not clearly above 0, it has none but the
-    whole possible range.
+    The share has Fieller's interval. If the group's own share is not clearly above 0, the interval
+    is the whole possible range.
     """
     made = ratio(above, below, level, label)
     share = replace(made, unit=Unit.SHARE, group=group, parts=(above, below), nothing=0.0)

@@ -53,15 +53,15 @@ class Sample:
 
     Attributes:
         mechanism: the mechanism of the counted responses.
-        survey_id: that of its survey; empty if unknown, and then it is independent of any other.
-        epochs: their numbers; the tally adds up their reports.
-        name: that of its survey, whose successors ask the same devices; categories: its answers.
+        survey_id: the survey's id; if unknown, empty, and the sample is independent of any other.
+        epochs: the epochs' numbers; the tally adds up their reports.
+        name: the survey's name; successors ask the same devices; categories: the survey's answers.
         kept: ranges of epochs, first and last, in which devices keep their responses.
         start, seconds: the schedule's start and the length of an epoch; 0 if unknown.
-        sequence: its survey's number, among those of its name.
-        simulated: whether no device sent them.
+        sequence: the survey's number among those of its name.
+        simulated: whether no device sent the reports.
         distrusted: the number of reports from issuers that are no longer trusted.
-        step: figures of its survey are renewed when this many more reports have arrived.
+        step: the number of additional reports after which the survey's figures are renewed.
     """
 
     mechanism: Mechanism
@@ -93,7 +93,7 @@ class Sample:
 
     @property
     def version(self) -> str:
-        """Return its version among the surveys of its name, for people."""
+        """Return the sample's version among the surveys of its name, for people."""
         return str(presented(self, "version")) if self.seconds else self.survey_id[:12]
 
     @cached_property
@@ -178,7 +178,7 @@ class Form:
         return Form(terms, self.model, factor * self.constant, self.disjoint)
 
     def figures(self) -> tuple[float, float]:
-        """Return the value, and its standard error."""
+        """Return the value and its standard error."""
         value, variance = self.apart()
         return value, math.sqrt(variance + self.recurring)
 

@@ -100,7 +100,7 @@ class Histogram(DebiasedCounts, Tabular):
         return self.again(self.level, texts=self.texts.listing(names))
 
     def at(self, level: float) -> "Histogram":
-        """Return the same with intervals at another level."""
+        """Return the histogram with intervals at a different level."""
         return self.again(level)
 
     def share(self, answers: Answers, *, given: Answers | None = None) -> Estimate:
@@ -160,7 +160,7 @@ class Histogram(DebiasedCounts, Tabular):
     def leaders(self, count: int | None = None, question: str = "") -> "Leaders":
         """Return the ``count`` most frequent answers (3, or all but one of fewer), if certain.
 
-        With several questions, they are answers to ``question``. ValueError if there are not so
+        With several questions, these are answers to ``question``. ValueError if there are not so
         many, or the question is missing.
         """
         from deniable.estimates.questions import leaders_of
@@ -203,7 +203,7 @@ class Histogram(DebiasedCounts, Tabular):
     def quantile(self, probability: float) -> Quantile[Any]:
         """Return the least answer up to which at least this share of the answers lies.
 
-        It is a number if answers are numbers. ValueError if they are not ordered.
+        The quantile is a number if answers are numbers. ValueError if they are not ordered.
         """
         self.check_ordered()
         values = self.categories if self.values is None else self.values
@@ -228,7 +228,7 @@ class Histogram(DebiasedCounts, Tabular):
         if numeric is None or self.values is None:
             probabilities = tuple(QUARTILES)
             quartiles = quantiles(sample.mechanism, sample.tally, names, probabilities, self.level)
-        else:  # they are known, as numbers
+        else:  # quartiles are known as numbers
             named = dict(zip(map(float, self.values), names, strict=True))
             quartiles = tuple(
                 Quantile(
@@ -272,7 +272,7 @@ class Histogram(DebiasedCounts, Tabular):
     def reports_for(self, half_width: float, level: float) -> int:
         """Return about how many reports give any share this margin of error.
 
-        For numbers, it is the mean's margin, as a part of their range.
+        For numbers, the margin is the mean's, as a part of their range.
         """
         if self.numeric is None:
             return reports_for_half_width(self.sample.mechanism, half_width, 1.0, level)
@@ -281,11 +281,11 @@ class Histogram(DebiasedCounts, Tabular):
 
     @property
     def cautions(self) -> tuple[Any, ...]:
-        """Return the cautions about its figures: each has a code, a level and a text."""
+        """Return the cautions about the figures: each has a code, a level and a text."""
         return self.cautions_of()
 
     def cautions_of(self, rows: Any = None, view: View = View.UNBIASED) -> tuple[Any, ...]:
-        """Return the cautions about some of its rows, or about all in a view."""
+        """Return the cautions about some of the rows, or about all rows in a view."""
         return tuple(presented(self, "cautions", rows, view))
 
     def to_dict(self, view: View | str = View.UNBIASED) -> dict[str, object]:
@@ -313,9 +313,9 @@ class Histogram(DebiasedCounts, Tabular):
     ) -> Any:
         """Return a chart: estimates in a view, with intervals that hold for all rows at once.
 
-        By default it is in the ``first_view``, with the ``top`` rows, the largest 50. Groups of a
-        numeric survey's values have intervals of 50 % and of the level, each by itself. ``find`` is
-        a text in the rows' labels; ValueError if no label contains it.
+        By default the chart is in the ``first_view``, with the ``top`` rows, the largest 50. Groups
+        of a numeric survey's values have intervals of 50 % and of the level, each by itself.
+        ``find`` is a text in the rows' labels; ValueError if no label contains it.
         """
         return presented(self, "picture", view, top=top, find=find, width=width)
 
@@ -357,8 +357,7 @@ def estimate_histogram(
 ) -> Histogram:
     """Debias the counts of one survey and epoch; or of several epochs, added up.
 
-    Then each epoch is weighted by its reports, and errors allow for devices that are in all of
-    them.
+    Epochs are weighted by their reports, and errors allow for devices that are in all epochs.
 
     Of a survey of texts the categories are those that are found; with ``texts``, those of a list.
 

@@ -26,8 +26,8 @@ def combined(estimates: Sequence[Estimate], *, disjoint: bool = False) -> Estima
     ``disjoint``.
 
     Raises:
-        ValueError: if there are none, or they come from the same reports, have no reports, or
-            estimate different numbers.
+        ValueError: if there are no estimates, or they come from the same reports, have no reports,
+            or estimate different numbers.
     """
     forms = [estimate.linear for estimate in estimates]
     if not forms:

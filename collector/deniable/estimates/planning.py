@@ -37,7 +37,7 @@ def reports_for_share(
 ) -> int:
     """Return about how many reports give the share of a group of categories this margin of error.
 
-    It is for the worst case of shares up to a limit, as for a single category.
+    The number is for the worst case of shares up to a limit, as for a single category.
     """
     check_points(half_width)
     decoder, group = decoder_of(mechanism), np.asarray(members)
@@ -51,7 +51,7 @@ def reports_for_mean(
 ) -> int:
     """Return how many reports give the mean this margin of error if answers are spread evenly.
 
-    It is in the units of the values (docs/mathematics.md, section 10).
+    The margin is in the units of the values (docs/mathematics.md, section 10).
     """
     if not 0 < half_width < math.inf:
         raise ValueError("the margin of error must be above 0, such as 5 for the mean ± 5")
@@ -61,7 +61,7 @@ def reports_for_mean(
 def cumulative_variance(mechanism: Mechanism, largest_share: float = 1.0) -> float:
     """Return the largest n Var of the share of answers up to any one, in any population.
 
-    It covers shares up to ``largest_share``.
+    The variance covers shares up to ``largest_share``.
     """
     decoder, k = decoder_of(mechanism), mechanism.categories
     cuts = [cut for cut in cuts_of(decoder, MOST_CUTS) if cut < k - 1] or [0]

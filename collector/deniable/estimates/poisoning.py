@@ -26,7 +26,7 @@ FALSE_ALARM: Final = 0.01
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Poisoning:
-    """The effects that fake reports can have on one histogram, and seem to have had.
+    """The effects that fake reports can have on a histogram, and seem to have had.
 
     Attributes:
         influence: the largest kernel value, from :func:`~deniable.estimates.influence`.
@@ -215,8 +215,8 @@ class _Tests:
     def chance_below_zero(self, n: int | Floats) -> Floats:
         """Return how far below 0 an honest estimate is with at most a test's chance.
 
-        It applies to n reports, or to a number per category, by an inequality that holds for every
-        n and every population.
+        The bound applies to n reports, or to a number per category, by an inequality that holds for
+        every n and every population.
         """
         # Bernstein's, with second moments about 0. For g >= -B and s > 0, sB < 3, E e^(-sg) <= 1 -
         # s E g + E g^2 h,   h = (e^sB - 1 - sB)/B^2 <= s^2 / (2 (1 - sB/3)). For category j, E g is

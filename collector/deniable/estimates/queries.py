@@ -217,7 +217,7 @@ class Queries:
     def cautious(self, tally: Tally, reports: int, unseen: float = 0.0) -> tuple[Floats, Floats]:
         """Return the estimates from the given number of reports about the question.
 
-        It also returns the errors for normal intervals.
+        The errors for normal intervals are returned too.
         """
         values = np.asarray(self.kernels @ tally.shares)
         least = least_variances(self.moments, self.weights, values)

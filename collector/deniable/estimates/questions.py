@@ -41,8 +41,8 @@ class Beside(Documented):
     """A share and another of the same histogram: of two groups, or of two answers.
 
     Attributes:
-        names: the names that distinguish them.
-        race: whether the question is which of them is ahead; then only programs get the ratio.
+        names: the names that distinguish the two.
+        race: whether the question is which of the two is ahead; then only programs get the ratio.
         looked_at: the number of such differences for which the intervals hold together, if this is
             the largest.
     """
@@ -70,7 +70,7 @@ class Beside(Documented):
 
     @cached_property
     def unsettled(self) -> int:
-        """Return how many answers may be first, if the one ahead is not certainly; otherwise 0."""
+        """Return how many answers may be first if the leading one is not certain; otherwise 0."""
         difference, histogram = self.difference, self.histogram
         if not self.race or difference.too_small or not difference.distinguishable:
             return 0
@@ -97,8 +97,8 @@ class Leaders(Documented):
     """The most frequent answers, as far as the reports can determine them.
 
     Attributes:
-        rows: the possible ones with the largest estimates, in descending order.
-        candidates: all possible ones; answers: the number of answers.
+        rows: the possible answers with the largest estimates, in descending order.
+        candidates: all possible answers; answers: the number of answers.
     """
 
     histogram: DebiasedCounts
@@ -109,14 +109,14 @@ class Leaders(Documented):
 
     @property
     def certain(self) -> tuple[str, ...]:
-        """Return the answers that are certainly among them, at the level."""
+        """Return the answers that are certainly among the leaders, at the level."""
         if self.histogram.sample.fewest_fakes:
             return ()
         return tuple(row.label for row in self.rows if row.last <= self.count)
 
     @property
     def possible(self) -> tuple[str, ...]:
-        """Return the other answers that may be."""
+        """Return the other answers that may be among the leaders."""
         certain = self.certain
         return tuple(name for name in self.candidates if name not in certain)
 
@@ -125,7 +125,7 @@ def leaders_of(histogram: DebiasedCounts, count: int | None, question: str = "")
     """Return the most frequent answers, by default three; for several questions, to one.
 
     Raises:
-        ValueError: if there are not so many, or there are several questions, and none is named.
+        ValueError: if there are fewer answers, or several questions and none is named.
     """
     decoder, tally = histogram.sample.decoder, histogram.sample.tally
     names = [margin.question for margin in histogram.margins]
@@ -231,7 +231,7 @@ class CrossTable(Documented):
     """The shares of two questions' answers together.
 
     Attributes:
-        rows, columns: the questions' names, followed by their answers.
+        rows, columns: the questions' names, followed by the questions' answers.
         cells: by rows and columns; for row shares, with a last row for all devices, for column
             shares with a last column.
         test: whether the answers are related; None if there are too few reports.
@@ -274,7 +274,7 @@ class CrossTable(Documented):
             if one.label == other.label and one.value > other.value
             if not (one.too_small or other.too_small)
         ]
-        # Of two answers one is more frequent by as much as the other is less frequent.
+        # If there are two answers, one is more frequent by as much as the other is less frequent.
         count = comb(len(groups), 2) * (len(answers) if len(answers) > 2 else 1)
 
         def order(pair: tuple[Estimate, Estimate]) -> tuple[float, bool]:

@@ -1,6 +1,6 @@
 """Ends of the quotient of two figures from their own intervals, and of a ratio.
 
-They are like those of their difference (:func:`deniable.estimates.queries.difference_ends`).
+The ends are like those of a difference (:func:`deniable.estimates.queries.difference_ends`).
 """
 
 import math

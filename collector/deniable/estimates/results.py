@@ -75,7 +75,7 @@ class Worded:
 
     @property
     def cautions(self) -> tuple[Any, ...]:
-        """Return the cautions about its use: each has a code, a level and a text."""
+        """Return the cautions about the result's use: each has a code, a level and a text."""
         return tuple(presented(self, "cautions"))
 
 
@@ -114,7 +114,7 @@ class Tabular(ABC):
         """Return a ``pyarrow.Table``, with the metadata in its schema."""
         pa = _package("pyarrow")
         columns = self.columns()
-        # A column that consists only of gaps counts as numeric.
+        # A column with nothing but gaps counts as numeric.
         arrays = [
             pa.array(column, pa.float64() if all(value is None for value in column) else None)
             for column in columns.values()

@@ -37,8 +37,8 @@ class Revealed(Documented):
     """A bound on what figures reveal about a device that reported in all of their epochs.
 
     Attributes:
-        odds: those of a single report, for somebody who sees it.
-        epsilon: that of the figures, with this delta; None if ``why`` gives a reason.
+        odds: the odds of a single report, for somebody who sees the report.
+        epsilon: the epsilon of the figures, with this delta; None if ``why`` gives a reason.
         level: the figures are at most e^level times as likely with the device's answers as with any
             others, except with a chance of ``delta``; None like ``epsilon``.
         devices: the least number of honest devices in each group of reports that figures
@@ -46,7 +46,7 @@ class Revealed(Documented):
         epochs: the number of epochs whose figures are composed.
         honest: the assumed share of honest devices among those that figures count.
         least: the least number of reports, honest or not, that figures distinguish from all others.
-        step: the least number of reports that renews figures of an epoch; 0 if none does.
+        step: the least number of reports that renews figures of an epoch; 0 if no number does.
         to_collector: the bound for somebody who has each report, but cannot attribute it.
     """
 
@@ -81,7 +81,7 @@ class Revealed(Documented):
             groups: one per epoch.
             step: the survey's ``minimum_reports``.
             kept: whether devices keep responses.
-            vouched: whether every report is from another device.
+            vouched: whether every report is from a different device.
             honest: the share of honest devices among those whose reports an epoch's figures count.
             unlinked: whether nobody, including the collector, can attribute a report to its device.
         """

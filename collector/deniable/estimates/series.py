@@ -27,9 +27,9 @@ _UNITS: Final = (604_800, 86_400, 3_600, 60)
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One epoch of a series, from ``start`` to ``end`` in Unix seconds.
+    """An epoch of a series, from ``start`` to ``end`` in Unix seconds.
 
-    Without a histogram it is a gap: too few reports arrived.
+    A point without a histogram is a gap: too few reports arrived.
     """
 
     survey_id: str
@@ -40,12 +40,12 @@ class Point:
 
     @property
     def n(self) -> int:
-        """Return the number of reports behind its figures."""
+        """Return the number of reports behind the epoch's figures."""
         return 0 if self.histogram is None else self.histogram.n
 
     @property
     def fewest_fakes(self) -> int:
-        """Return the least number of fake reports; above 0 its figures are not to be used."""
+        """Return the least number of fake reports; if above 0, the figures must not be used."""
         return 0 if self.histogram is None else self.histogram.poisoning.fewest_fakes
 
     @property
@@ -60,8 +60,8 @@ class Trend(Worded):
     """The slope of a share, or of a mean, over the epochs of one survey.
 
     Attributes:
-        slope: its rise in this many ``seconds``, such as a week.
-        points: the epochs behind it.
+        slope: the figure's rise in this many ``seconds``, such as a week.
+        points: the epochs behind the slope.
     """
 
     slope: Estimate
@@ -76,9 +76,9 @@ class Series(Tabular):
     Surveys may run side by side, but are kept apart: no difference is taken between two of them.
 
     Attributes:
-        points: survey by survey, the one in question last; for each its epochs in order.
+        points: survey by survey, the one in question last; the epochs of each are in order.
         notes: events that an operator noted, with their times in Unix seconds.
-        apart: the ids of surveys of the name with another question.
+        apart: the ids of surveys of the name with a different question.
     """
 
     survey: str
@@ -99,7 +99,7 @@ class Series(Tabular):
 
     @property
     def histograms(self) -> list[Histogram]:
-        """Return the figures of the epochs that have any."""
+        """Return the figures of the epochs that have figures."""
         return [point.histogram for point in self.points if point.histogram]
 
     @property
@@ -113,7 +113,7 @@ class Series(Tabular):
         return bool(self.histograms) and self.histograms[0].values is not None
 
     def at(self, level: float) -> "Series":
-        """Return the same with intervals at another level."""
+        """Return the series with intervals at a different level."""
         points = (
             replace(point, histogram=point.histogram and point.histogram.at(level))
             for point in self.points
@@ -123,26 +123,26 @@ class Series(Tabular):
     def share(self, answers: Answers) -> tuple[Estimate | None, ...]:
         """Return the share of answers in each epoch.
 
-        None is a gap, an epoch without figures of it. ValueError if no epoch has any.
+        None is a gap, an epoch without figures. ValueError if no epoch has figures.
         """
         if not isinstance(answers, str | Mapping | Range):
             answers = tuple(answers)
         shares = tuple(_share(point.histogram, answers) for point in self.points)
         if self.histograms and shares.count(None) == len(shares):
-            self.histograms[-1].share(answers)  # this raises the reason
+            self.histograms[-1].share(answers)  # this raises the error with the reason
         return shares
 
     def trend(self, answers: Answers | None = None) -> Trend:
         """Return how fast the share of answers, or the mean, rises, using the epochs that are over.
 
-        For several surveys it is that of the last with three such epochs. Of epochs over which
-        devices keep their responses, only the last counts. ValueError if there are fewer than
+        For several surveys, the trend is that of the last with three such epochs. Of epochs over
+        which devices keep their responses, only the last counts. ValueError if there are fewer than
         three.
         """
         figures = self._means() if answers is None else self.share(answers)
         estimates = dict(zip(self.points, figures, strict=True))
         for line in reversed(self.lines):
-            # One of each kept range: others would share its noise.
+            # One epoch of each kept range: others would share its noise.
             apart = {
                 point.histogram.kept_range or point.epoch: point
                 for point in line
@@ -158,13 +158,13 @@ class Series(Tabular):
         return tuple(None if one is None else one.mean() for one in histograms)
 
     def holds_at_once(self, *groups: Answers) -> bool:
-        """Return whether intervals hold for all answers of an epoch; those of each category do."""
+        """Return whether intervals hold for all answers of an epoch, as those of categories do."""
         return not groups and not self.numeric
 
     def figures(self, *groups: Answers) -> Iterator[tuple[str, tuple[Estimate | None, ...]]]:
         """Yield a label for each group of answers, and their share in each epoch.
 
-        Without groups, each category is one, as in its histogram; these estimates cannot be
+        Without groups, each category is a group, as in its histogram; these estimates cannot be
         combined further. A numeric survey has the mean instead, and the quartiles, if it has the
         distribution. Intervals of categories hold for all those of an epoch at once.
         """
@@ -216,7 +216,7 @@ class Series(Tabular):
     def rows(self, *groups: Answers) -> Iterator[dict[str, Any]]:
         """Return a row for each epoch and group, as in :meth:`figures`.
 
-        Its figures are None for a gap.
+        The figures are None for a gap.
         """
         yield from presented(self, "rows", list(self.figures(*groups)))
 
@@ -264,7 +264,7 @@ def _trend(points: tuple[Point, ...], estimates: Sequence[Estimate]) -> Trend:
 
 
 def _tells_distribution(histogram: Histogram) -> bool:
-    """Return whether the survey is for quartiles: in others they are mostly noise."""
+    """Return whether the survey is for quartiles; in other surveys, quartiles are mostly noise."""
     return isinstance(histogram.sample.mechanism, Levels)
 
 

@@ -28,7 +28,7 @@ async def back_up(store: Store | Path, file: Path) -> None:
 
     Raises:
         StoreError: if the store cannot be read, or the copy is corrupt.
-        OSError: if the file cannot be written, or exists already.
+        OSError: if the file cannot be written, or already exists.
     """
     if not file.parent.is_dir():
         raise NotADirectoryError(f"{file.parent} is not a directory; create it first")
@@ -55,7 +55,7 @@ async def restore(store: Store, file: Path) -> None:
     """Fill an empty store from a backup of this version or an older one, completely or not at all.
 
     Raises:
-        NotEmpty: if the store holds anything.
+        NotEmpty: if the store contains anything.
         StoreError: if the backup is corrupt, or the store cannot be written.
         OSError: if the backup cannot be read.
     """
@@ -114,9 +114,9 @@ async def _check(file: Path, otherwise: str) -> None:
 
 @contextmanager
 def _workplace(beside: Path, prefix: str) -> Iterator[Path]:
-    """Create a folder for the block, and remove those that killed commands left.
+    """Create a folder for the block, and remove folders that killed commands left.
 
-    Each is locked by its process, and a lock ends with its process.
+    Each folder is locked by its process, and a lock ends with its process.
     """
     for left in beside.glob(f"{prefix}*"):
         with suppress(OSError), _locked(left):

@@ -25,7 +25,7 @@ class GroupCommit:
 
     Args:
         commit: stores receipts durably in one transaction, and returns one verdict for each.
-        most_together: the most that it accepts, unless a single request has more.
+        most_together: the most receipts in one commit, unless a single request has more.
     """
 
     def __init__(
@@ -43,8 +43,8 @@ class GroupCommit:
         """Have the next commit store receipts; return one verdict for each, in their order.
 
         Raises:
-            Overloaded: if too many wait already; none was accepted.
-            StoreError: if the commit failed; nothing was stored, or that is unknown.
+            Overloaded: if too many receipts already wait; none was accepted.
+            StoreError: if the commit failed; nothing was stored, or the result is unknown.
         """
         if self._queued + len(receipts) > MOST_WAITING:
             raise Overloaded("too many reports are waiting to be committed")

@@ -29,7 +29,7 @@ async def open_store(
 
     Args:
         target: ``postgresql://…``, or the path of a SQLite file.
-        create: create the store if there is none; a SQLite file of an older schema is migrated.
+        create: create the store if it does not exist; a SQLite file of an older schema is migrated.
         migrate: bring a SQLite file to this version. (A PostgreSQL database may have other
             collectors: only :func:`migrate_store` migrates it.)
         most_connections: the limit for a PostgreSQL database.
@@ -37,7 +37,7 @@ async def open_store(
             prevent it; the default is that of a serving collector.
 
     Raises:
-        UnknownSchema: if another version of deniable wrote it.
+        UnknownSchema: if a different version of deniable wrote the store.
     """
     patient = {} if patience is None else {"patience": patience}
     if is_postgresql(target):
@@ -53,7 +53,7 @@ async def migrate_store(target: Path | str) -> tuple[int, int]:
     """Migrate a store's schema to this version; return the version before (0: none) and after.
 
     Raises:
-        UnknownSchema: if a newer version of deniable wrote it.
+        UnknownSchema: if a newer version of deniable wrote the store.
     """
     if is_postgresql(target):
         from deniable.stores.postgres import PostgresStore

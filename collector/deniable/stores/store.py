@@ -84,7 +84,7 @@ class Store(ABC):
     ) -> None:
         """Add a survey, and extend the public log with it; publishing it again changes nothing.
 
-        Without ``now`` its time of publication is unknown.
+        Without ``now``, the survey's time of publication is unknown.
 
         Raises:
             SurveyConflict: if the name has a different manifest with this or a higher sequence.
@@ -128,7 +128,7 @@ class Store(ABC):
         return await self._read(lambda: operating.log(start))
 
     async def extend_log(self, extension: LogExtension) -> None:
-        """Append entries to the public log, with the checkpoint that covers them.
+        """Append entries to the public log, with the checkpoint that covers the entries.
 
         Raises:
             LogConflict: if the log's size is not the extension's.
@@ -138,8 +138,8 @@ class Store(ABC):
     async def cosign_log(self, add: Callable[[str], tuple[str, bool]]) -> None:
         """Replace the log's newest checkpoint with the result of ``add``.
 
-        It returns the checkpoint with more cosignatures, and whether a quorum of the collector's
-        witnesses has cosigned it.
+        ``add`` returns the checkpoint with more cosignatures, and whether a quorum of the
+        collector's witnesses has cosigned it.
         """
         await self._write(lambda: operating.cosign(add))
 
@@ -153,13 +153,13 @@ class Store(ABC):
         return await self._current_figures(counting.shown_counts, survey_id, epoch)
 
     async def reports(self, survey_id: bytes, epoch: int) -> int:
-        """Return the number of reports in :meth:`counts`, without reading them one by one."""
+        """Return the number of reports in :meth:`counts`, without reading the counts one by one."""
         return await self._current_figures(counting.shown_reports, survey_id, epoch)
 
     async def counted(self, survey_id: bytes, epoch: int) -> int:
         """Return the number of an epoch's reports, including those that no figure shows yet.
 
-        It is for operators: others could infer from it when a report arrives.
+        The number is for operators: others could infer from it when a report arrives.
         """
         return await self._figures(counting.counted_reports, survey_id, epoch)
 
@@ -184,7 +184,7 @@ class Store(ABC):
         return await self._figures(counting.newest_epoch, survey_id)
 
     async def oldest_epoch(self, survey_id: bytes) -> int | None:
-        """Return the oldest such epoch, or None."""
+        """Return the oldest epoch with as many counted reports, or None."""
         return await self._figures(counting.oldest_epoch, survey_id)
 
     async def newest_counted(self, survey_id: bytes) -> int | None:
@@ -201,18 +201,18 @@ class Store(ABC):
         return await self._read(lambda: counting.seals(survey_id))
 
     async def standing_seal(self, survey_id: bytes, epoch: int) -> Seal | None:
-        """Return the seal of an epoch; None if it has none yet."""
+        """Return the seal of an epoch; None if the epoch has no seal yet."""
         return await self._read(lambda: counting.standing_seal(survey_id, epoch))
 
     @abstractmethod
     async def prune(self, survey_id: bytes, epoch: int, now: int) -> int:
         """Erase the receipts of an epoch; return their number.
 
-        It may be interrupted, or run concurrently: the next call erases the rest, and ``pruned_at``
-        is set once none is left.
+        The call may be interrupted, or run concurrently: the next call erases the rest, and
+        ``pruned_at`` is set once none is left.
 
         Raises:
-            NotSealed: if it was not sealed at least 24 hours before ``now``.
+            NotSealed: if the epoch was not sealed at least 24 hours before ``now``.
         """
 
     async def end(self, survey_id: bytes, now: int) -> None:
@@ -232,7 +232,7 @@ class Store(ABC):
         return await self._read(counting.distrusted)
 
     async def add_token(self, token: Token) -> None:
-        """Store the digest of a token; StoreError if it exists already."""
+        """Store the digest of a token; StoreError if the digest already exists."""
         await self._write(lambda: operating.add_token(token), repeatable=False)
 
     async def tokens(self) -> list[Token]:
@@ -244,7 +244,7 @@ class Store(ABC):
         return await self._write(lambda: operating.revoke_token(digest), repeatable=False)
 
     async def token(self, digest: bytes) -> Token | None:
-        """Return the token with this digest, even if it has ended; None if there is none."""
+        """Return the token with this digest, even an expired one; None if it does not exist."""
         return await self._read(lambda: operating.token(digest))
 
     async def add_note(self, name: str, note: Note) -> None:
@@ -268,7 +268,7 @@ class Store(ABC):
         """
 
     async def ping(self) -> None:
-        """Check that the store accepts a durable write, by making one."""
+        """Check that the store accepts a durable write by making one."""
         await self._write(operating.touch)
 
     @abstractmethod
@@ -289,7 +289,7 @@ class Store(ABC):
 
     @abstractmethod
     async def fill(self, chunks: AsyncIterator[Sequence[StoredRow]]) -> None:
-        """Write all rows of another store, or none; NotEmpty if this one contains any."""
+        """Write all rows of another store, or none; NotEmpty if this store contains any."""
 
     @abstractmethod
     async def close(self) -> None:

@@ -21,7 +21,7 @@ class Seal:
 
     epoch: int
     sealed_at: int  # Unix seconds, by the clock of the sealing process
-    reports: int | None  # None for users who may not see all of them
+    reports: int | None  # None for users who may not see all reports
     digest: bytes  # of the counts, by :func:`counts_digest`; empty for the same users
     pruned_at: int | None  # Unix seconds when the receipts were erased; None while they are kept
     cut_at: int | None = None
@@ -45,8 +45,8 @@ def counts_digest(
 ) -> bytes:
     """Return the SHA-256 of all counts of an epoch, shown or not.
 
-    It is computed over the canonical msgpack of ``[survey_id, epoch, [[issuer, response, reports],
-    …]]``, sorted, without zeros; the issuer is empty if nobody vouched.
+    The digest is computed over the canonical msgpack of ``[survey_id, epoch, [[issuer, response,
+    reports], …]]``, sorted, without zeros; the issuer is empty if nobody vouched.
     """
     by_issuer = {issuer or b"": vouched for issuer, vouched in counts.items()}
     rows = [
@@ -69,7 +69,7 @@ class StoreError(Exception):
 
 
 class Unreachable(StoreError):
-    """The database does not answer, or not at this address."""
+    """The database does not answer, or is not at this address."""
 
 
 class NotAdmitted(StoreError):
@@ -89,7 +89,7 @@ class Overloaded(StoreError):
 
 
 class SurveyConflict(StoreError):
-    """Another manifest of this name has this sequence or a higher one."""
+    """A different manifest of this name has this sequence or a higher one."""
 
 
 class RotationConflict(StoreError):
@@ -105,7 +105,7 @@ class NotEmpty(StoreError):
 
 
 class NotSealed(StoreError):
-    """The epoch has no seal, or only a recent one: its receipts are still needed."""
+    """The epoch has no seal, or only a recent one, so its receipts are still needed."""
 
 
 class UnknownSchema(StoreError):
@@ -181,7 +181,7 @@ class Token:
         return self.ends_at is None or now < self.ends_at
 
     def opens(self, survey: str, now: float) -> bool:
-        """Return whether its holder may see the figures of a survey."""
+        """Return whether the token's holder may see the figures of a survey."""
         return self.runs(now) and self.survey in {None, survey}
 
 
@@ -202,7 +202,7 @@ def check_note(text: str) -> str:
     """Return a note's text without surrounding space.
 
     Raises:
-        ValueError: if it is empty, too long, or has invisible characters.
+        ValueError: if the note is empty, too long, or has invisible characters.
     """
     text = text.strip()
     # Control and format characters, surrogates and the like would hide or reorder text.
@@ -216,7 +216,7 @@ class StoredLog(NamedTuple):
 
     entries: tuple[bytes, ...]
     newest: str  # the newest signed checkpoint, with the cosignatures so far
-    witnessed: str  # the newest one that a quorum of the collector's witnesses cosigned
+    witnessed: str  # the newest checkpoint that a quorum of the collector's witnesses cosigned
 
 
 class LogExtension(NamedTuple):

@@ -82,7 +82,7 @@ class SignedCheckpoint:
         """Read a signed checkpoint.
 
         Raises:
-            TransparencyLogError: if it has the wrong form, or more than 128 KiB.
+            TransparencyLogError: if the text has the wrong form, or more than 128 KiB.
         """
         text = note_text(text, MAX_CHECKPOINT_BYTES)
         body, gap, signatures = text.rpartition("\n\n")
@@ -108,10 +108,10 @@ class SignedCheckpoint:
         return replace(self, signatures=tuple(merged.values()))
 
     def verify(self, *log_keys: VerifierKey) -> None:
-        """Check that a log signed it with any of these keys, all with the origin's name.
+        """Check that a log signed it with one of these keys, all with the origin's name.
 
         Raises:
-            TransparencyLogError: if none signed, or a signature does not verify.
+            TransparencyLogError: if no key signed, or a signature does not verify.
         """
         body = self.checkpoint.body.encode()
         signed = False
@@ -129,7 +129,7 @@ class SignedCheckpoint:
             )
 
     def cosigned_by(self, witnesses: Iterable[VerifierKey]) -> frozenset[VerifierKey]:
-        """Return the keys of the witnesses that cosigned it.
+        """Return the keys of the witnesses that cosigned the checkpoint.
 
         Raises:
             TransparencyLogError: if a cosignature does not verify.

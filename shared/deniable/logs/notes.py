@@ -76,7 +76,7 @@ class VerifierKey:
         """Read ``name+id+key``, the id in hexadecimal digits, the key in Base64.
 
         Raises:
-            TransparencyLogError: if it has the wrong form, or the id does not match name and key.
+            TransparencyLogError: for the wrong form, or an id that does not match name and key.
         """
         name, _, rest = text.partition("+")
         key_id, _, encoded = rest.partition("+")
@@ -89,7 +89,7 @@ class VerifierKey:
 
 @dataclass(frozen=True, slots=True)
 class NoteSignature:
-    """A signature line of a note: a key's name and id, and its signature, not yet verified."""
+    """A signature line of a note: a key's name and id, and the signature, not yet verified."""
 
     name: str
     key_id: bytes
@@ -114,7 +114,7 @@ class NoteSignature:
         return f"{_MARK}{self.name} {encoded}\n"
 
     def is_of(self, key: VerifierKey) -> bool:
-        """Return whether the line claims to be this key's signature; if so, it must verify."""
+        """Return whether the line claims to be this key's signature, which must then verify."""
         return self.name == key.name and self.key_id == key.key_id
 
 

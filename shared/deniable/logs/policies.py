@@ -38,7 +38,7 @@ class Log:
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """A witness of a policy: its name there, its key, and possibly its address for checkpoints."""
+    """A witness of a policy: its name there, its key, and possibly an address for checkpoints."""
 
     name: str
     key: VerifierKey
@@ -70,8 +70,8 @@ class LogPolicy:
         """Read a policy.
 
         Raises:
-            TransparencyLogError: if it has the wrong form, uses unsupported parts of the language,
-                or its quorum is not more than half of the witnesses.
+            TransparencyLogError: if the policy has the wrong form, uses unsupported parts of the
+                language, or its quorum is not more than half of the witnesses.
         """
         if len(text.encode(errors="surrogatepass")) > MAX_POLICY_BYTES or _NOT_ALLOWED.search(text):
             raise TransparencyLogError(

@@ -44,7 +44,7 @@ class LogProof:
         """Read a proof; ``text`` returns the same text.
 
         Raises:
-            TransparencyLogError: if it has the wrong form, or more than 192 KiB.
+            TransparencyLogError: if the text has the wrong form, or more than 192 KiB.
         """
         head, gap, checkpoint = note_text(text, _MAX_PROOF_BYTES).partition("\n\n")
         form, *lines = head.split("\n")
@@ -70,7 +70,7 @@ class LogProof:
         return f"{head}\n\n{self.checkpoint.text}"
 
     def check_entry(self, entry: bytes) -> None:
-        """Check that the checkpoint's log has the entry; its signatures are for others to check."""
+        """Check that the checkpoint's log has the entry; the signatures are for others to check."""
         signed = self.checkpoint.checkpoint
         check_inclusion(leaf_hash(entry), self.index, signed.size, self.path, signed.root)
 
@@ -90,7 +90,7 @@ def check_inclusion(leaf: bytes, index: int, size: int, path: Sequence[bytes], r
     """Check that a leaf's hash is at an index in the tree with this size and root.
 
     Raises:
-        TransparencyLogError: if the path does not show it.
+        TransparencyLogError: if the path does not prove this.
     """
     if not 0 <= index < size:
         raise TransparencyLogError(f"a log of {size} entries has no index {index}")

@@ -104,7 +104,7 @@ class Affine(Design):
 
 
 def check_affine(order: object, dimension: object, size: object) -> None:
-    """Check that q, m and s make a design of at most 2^20 responses."""
+    """Check that q, m and s form a design of at most 2^20 responses."""
     if not (type(order) is type(dimension) is type(size) is int):
         raise TypeError("q, m and s must be whole numbers")
     if not (1 <= dimension <= 20 and 2 <= order < MAX_ORDER and is_prime(order)):

@@ -51,7 +51,7 @@ def combination_labels(dimensions: Dimensions) -> tuple[str, ...]:
 
 
 class CombinationLabels(Sequence[str]):
-    """The labels of combinations, made on demand."""
+    """The labels of combinations, created on demand."""
 
     def __init__(self, dimensions: Dimensions) -> None:
         self._dimensions = dimensions
@@ -147,15 +147,15 @@ def answering_mechanism(
 
 
 def answering_labels(answering: Answering, answers: tuple[str, ...]) -> Sequence[str]:
-    """Return the labels of its responses."""
+    """Return the labels of the mechanism's responses."""
     return answering_kind(answering).responses(answering_parameters(answering), answers)
 
 
 def answering_kind(answering: Answering) -> Kind:
-    """Return its kind."""
+    """Return the mechanism's kind."""
     return KINDS[str(answering[0])]
 
 
 def answering_parameters(answering: Answering) -> Parameters:
-    """Return its parameters by their names."""
+    """Return the mechanism's parameters by their names."""
     return dict(zip(answering_kind(answering).fields, answering[1:], strict=True))

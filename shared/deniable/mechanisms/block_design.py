@@ -54,10 +54,10 @@ class Design(ABC):
         categories: how many of the design's points are used.
         responses: K, the number of blocks, at most 2^20.
         replication: r, the number of blocks that support a category.
-        together: t, the number of blocks that support any two.
+        together: t, the number of blocks that support any two categories.
         positions: the number of positions on the circle.
         size: s, the number of positions that a base block supports.
-        points: v; the categories are the first of them. A block has s v / positions of them.
+        points: v; the categories are the first of them. A block has s v / positions points.
     """
 
     __slots__ = (
@@ -131,7 +131,7 @@ class Design(ABC):
     def turned(self, base: int, position: int, category: int) -> int:
         """Return the base block with this index, turned until the position is at the category.
 
-        Positions below s are those that it supports.
+        Positions below s are those that the block supports.
         """
 
     def __eq__(self, other: object) -> bool:
@@ -160,7 +160,7 @@ class BlockMechanism(ABC):
 
     @property
     def rounds(self) -> Rounds | None:
-        """Return its two rounds if it has them."""
+        """Return the mechanism's two rounds, if it has two."""
         return None
 
     @property
@@ -252,7 +252,7 @@ class TurnedDesign(BlockMechanism):
         )
 
     def randomise(self, answer: int, draw: Draw = os_random_word) -> int:
-        """Return a response to the true category ``answer``; it uses three words."""
+        """Return a response to the true category ``answer``, using three words."""
         answer, n, s = self._index(answer), self.design.positions, self.design.size
         # Words below (n - s) outside are unsupported positions, s to n - 1. The next s inside words
         # are supported positions, 0 to s - 1. The rest are blank. All are computed and one is
@@ -311,7 +311,7 @@ class DesignKind(Kind):
 
     @abstractmethod
     def design(self, parameters: Parameters, categories: int) -> Design:
-        """Return the design for this many categories; ValueError if there is none."""
+        """Return the design for this many categories; ValueError if no design exists."""
 
     def mechanism(
         self, parameters: Parameters, categories: int, epsilon: str, delta: str
@@ -324,7 +324,7 @@ class DesignKind(Kind):
             return DesignMechanism(design, epsilon, delta)
 
     def responses(self, parameters: Parameters, categories: tuple[str, ...]) -> Sequence[str]:
-        """Return the label of each response, made on demand."""
+        """Return the label of each response, created on demand."""
         return BlockLabels(self._made(parameters, len(categories)), categories)
 
     def _made(self, parameters: Parameters, categories: int) -> Design:

@@ -25,7 +25,7 @@ def odds_text(odds: Fraction) -> str:
 def percent_text(share: Fraction, bound: Literal["least", "most"]) -> str:
     """Return a probability in per cent, rounded down for "at least", and up for "at most".
 
-    It has enough digits to differ from 0; above 99.9%, "at most" gives 100%.
+    The text has enough digits to differ from 0; above 99.9%, "at most" gives 100%.
     """
     if bound == "most" and Fraction(999, 1000) < share < 1:
         return "100%"

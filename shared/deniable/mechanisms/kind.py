@@ -1,4 +1,4 @@
-"""A kind of mechanism: all that a device needs to know of it; other code knows no kinds.
+"""A kind of mechanism: all that a device needs to know about the kind; other code knows no kinds.
 
 A manifest carries a kind's name and its parameters, plain values. From them device and collector
 derive the same matrix by fixed integer rules. Each kind is a module, registered here; the words for
@@ -64,13 +64,13 @@ class Kind(Protocol):
     """A kind of mechanism. Every module of :data:`deniable.mechanisms.KINDS` has one as ``KIND``.
 
     Attributes:
-        name: on the wire, and in survey files.
-        fields: names of its parameters in a manifest, in order.
+        name: the kind's name on the wire and in survey files.
+        fields: names of the kind's parameters in a manifest, in order.
         first_round_kept: whether each response adds fresh noise to a response that the device
             keeps; surveys with it are then memoised.
         numeric: whether its categories are numbers in equal steps; None if their texts decide.
         ordered: whether its categories are ordered from least to greatest, and so have quantiles.
-        several: whether it has several questions, each with its own answers.
+        several: whether there are several questions, each with its own answers.
         texts: whether an answer is any text, and the categories are the signs of its alphabet.
         likeness: how often each of the other responses is sent, for people. It ends the sentence on
             other answers, if the responses are the categories.
@@ -103,7 +103,7 @@ class Kind(Protocol):
     def responses(self, parameters: Parameters, categories: tuple[str, ...]) -> Sequence[str]:
         """Return the label of each response; by default the categories are the responses.
 
-        It is a tuple if each has its own name.
+        The result is a tuple if each response has its own name.
         """
         return categories
 

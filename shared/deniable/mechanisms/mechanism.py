@@ -76,7 +76,7 @@ class Mechanism(Rows, Protocol):
 
     @property
     def rounds(self) -> Rounds | None:
-        """Return the mechanism's two rounds if it has them."""
+        """Return the mechanism's two rounds, if it has two."""
 
     def probability(self, category: int, response: int) -> Fraction:
         """Return one entry of the matrix, exactly."""
@@ -114,4 +114,4 @@ class SurveyMechanism(Mechanism, Protocol):
 
     @property
     def miss(self) -> Fraction | None:
-        """Return the probability that it supports another given category; None if that varies."""
+        """Return the probability that a response supports another category; None if it varies."""

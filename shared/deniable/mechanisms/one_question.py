@@ -55,7 +55,7 @@ class MeanPrivacy(Privacy):
 
     @property
     def apart(self) -> tuple[Apart, ...]:
-        """Return the differences of two rows that differ in every part, the most possible."""
+        """Return the differences of two rows that differ in every part, the largest possible."""
         count = len(self.parts)
         return tuple(
             Apart(own.more / count, own.less / count, own.responses)
@@ -211,7 +211,7 @@ class _Kind(SeveralQuestions):
                 parameters["dimensions"], parameters["mechanisms"], strict=True
             )
         ]
-        if all(type(own) is tuple for _, own in labels):  # each is one answer
+        if all(type(own) is tuple for _, own in labels):  # each response is one answer
             return categories
         return ResponseLabels(labels)
 

@@ -62,7 +62,7 @@ class Privacy(ABC):
 
     @property
     def furthest(self) -> tuple[int, int]:
-        """Return two categories whose rows differ as in :attr:`apart`, if it is known."""
+        """Return two categories whose rows differ as in :attr:`apart`, if such rows are known."""
         return 0, 1
 
     @property

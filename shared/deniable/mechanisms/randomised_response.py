@@ -91,7 +91,7 @@ class TwoValuedMechanism:
 
     @property
     def rounds(self) -> Rounds | None:
-        """Return the mechanism's two rounds if it has them."""
+        """Return the mechanism's two rounds, if it has two."""
         return None
 
     def row(self, category: int) -> list[int]:

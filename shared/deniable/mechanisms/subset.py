@@ -1,7 +1,7 @@
 """Subset designs: a response is a set of d categories (subset selection).
 
 K = C(k, d), r = C(k-1, d-1), t = C(k-2, d-2). At the best d no mechanism estimates frequencies
-better (Ye and Barg 2018). But there are so many subsets that it suits at most some 20 categories.
+better (Ye and Barg 2018). But there are so many subsets that it suits at most about 20 categories.
 """
 
 from bisect import bisect_right

@@ -77,7 +77,7 @@ class TwoRound(BlockMechanism):
         epsilon: the epsilon of one report, positive.
         kept_epsilon: the epsilon of all reports that share a kept response, in (epsilon, 40].
 
-    ``kept`` is the first round, a point of the design, and ``fresh`` the second.
+    ``kept`` is the first round, a point of the design; ``fresh`` is the second.
 
     Raises:
         InvalidPrivacyParameter: if (e^epsilon - 1) b >= e^kept_epsilon - 1, where b is the number

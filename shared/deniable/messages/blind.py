@@ -40,7 +40,7 @@ class BlindRequest:
         """Return the verified credential made from an issuer's answer.
 
         Raises:
-            Refusal: malformed, if the form is wrong; not-enrolled, if it is not a token.
+            Refusal: malformed, if the form is wrong; not-enrolled, if the answer is not a token.
         """
         try:
             credential = privacy_pass.finalise(
@@ -56,7 +56,7 @@ class BlindRequest:
 
 
 def blind_request(device_secret: bytes, manifest: Manifest, epoch: int) -> BlindRequest:
-    """Return the device's request for a token for one survey and epoch; it is deterministic.
+    """Return the device's deterministic request for a token for one survey and epoch.
 
     Raises:
         Refusal: not-enrolled, if the issuer has no key in this epoch, or a modulus that no honest
@@ -101,7 +101,7 @@ def check_token(
     """Check that a credential is the token for this survey, epoch and key; return the issuer's id.
 
     Raises:
-        Refusal: not-enrolled, if it is not.
+        Refusal: not-enrolled, if the credential is not this token.
     """
     modulus, _ = _key(manifest, epoch)
     _check(blind_token_input(manifest, epoch, public_key), credential or b"", modulus)

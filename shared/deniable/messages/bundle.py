@@ -57,7 +57,7 @@ class Bundle:
     declaration: Declaration
     manifests: tuple[bytes, ...]
     gateway: bytes | None = None
-    proofs: tuple[bytes, ...] = ()  # one per manifest, or none at all
+    proofs: tuple[bytes, ...] = ()  # one per manifest, or none
     gateway_proof: bytes = b""
     opened: tuple[Manifest, ...] = field(default=(), repr=False, compare=False)
 
@@ -97,7 +97,7 @@ def make_bundle(
         gateway_proof: Proof that the gateway keys are in the log.
 
     Raises:
-        InvalidBundle: if they are invalid, do not belong together, or have a different signer.
+        InvalidBundle: if the manifests are invalid, do not belong together, or have another signer.
     """
     try:
         manifests = [open_manifest(envelope, authority) for envelope in envelopes]

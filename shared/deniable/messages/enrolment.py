@@ -55,7 +55,7 @@ def read_credential(body: bytes) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Enrolment:
-    """The issuers that vouch for devices: none, or any one of one or two listed.
+    """The issuers that vouch for devices: none, or any one of the one or two listed.
 
     Blind mode has the host, with an RSA key for each epoch from the first on.
     """
@@ -106,7 +106,7 @@ class Enrolment:
         return self.issuers
 
     def key_of(self, epoch: int) -> bytes | None:
-        """Return the modulus of a blind issuer in an epoch; None if it has no key."""
+        """Return the modulus of a blind issuer in an epoch; None if the issuer has no key."""
         place = epoch - self.first
         return self.keys[place] if 0 <= place < len(self.keys) else None
 

@@ -1,7 +1,7 @@
 """Envelopes with proofs that they are in the public log: ``[envelope, proof]``.
 
 A proof is the text of a tlog-proof (C2SP), or empty. An app that pins witnesses refuses envelopes
-without one; other apps ignore proofs.
+without a proof; other apps ignore proofs.
 """
 
 from hashlib import sha256
@@ -28,7 +28,7 @@ class LoggedEnvelope(NamedTuple):
 
 
 def log_entry(envelope: bytes) -> bytes:
-    """Return the log's entry for an envelope: itself, or ``[SHA-256]`` if it exceeds 65,535 bytes.
+    """Return the log's entry for an envelope: itself, or ``[SHA-256]`` if longer than 65,535 bytes.
 
     No envelope is a list of one element. The log serves the envelope beside such an entry.
     """
@@ -43,7 +43,7 @@ def split_logged(pair: bytes) -> LoggedEnvelope:
     A proof that is too long counts as none: a device that pins no log needs only the envelope.
 
     Raises:
-        Refusal: malformed, if it is not such a pair.
+        Refusal: malformed, if the value is not such a pair.
     """
     try:
         envelope, proof = codec.split_array(pair, 2)

@@ -87,7 +87,7 @@ _FIELDS: Final[dict[str, Callable[[object], Any]]] = {
 
 @dataclass(frozen=True)
 class Manifest:
-    """One survey, as in the table of docs/protocol.md; validated whenever it is constructed."""
+    """A survey, as in the table of docs/protocol.md; validated whenever one is constructed."""
 
     name: str
     sequence: int
@@ -175,12 +175,12 @@ class Manifest:
 
     @property
     def dimensions(self) -> Dimensions:
-        """Return the questions with their answers if there are several; otherwise nothing."""
+        """Return the questions with their answers, if there are several; otherwise nothing."""
         return self.kind.dimensions(self.specification.parameters)
 
     @property
     def all_answers(self) -> tuple[str, ...]:
-        """Return the possible answers: the categories, or those to each of several questions."""
+        """Return the possible answers: the categories, or each of several questions' answers."""
         return answer_labels(self.dimensions) if self.dimensions else self.categories
 
     @property
@@ -271,7 +271,7 @@ def open_manifest_of_chain(envelope: bytes, chain: Sequence[bytes]) -> tuple[Man
     """Verify an envelope under any key of an authority's chain, newest last, and then read it.
 
     Returns:
-        It returns the manifest, and the key that signed it.
+        The manifest, and the key that signed it.
     """
     payload, signature = _split(envelope)
     signer = verify_by_chain(chain, CONTEXT_MANIFEST, payload, signature)
@@ -291,7 +291,7 @@ def _pairs(elements: Iterator[bytes]) -> Iterator[LoggedEnvelope]:
     for element in elements:
         try:
             yield split_logged(element)
-        except Refusal:  # it is refused when it is opened, without affecting the others
+        except Refusal:  # the envelope is refused when opened, without affecting the others
             yield LoggedEnvelope(element, b"")
 
 

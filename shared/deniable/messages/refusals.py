@@ -30,8 +30,8 @@ class RefusalCode(StrEnum):
     Devices, collector, issuer, metrics and ``/openapi.json`` follow these rows.
 
     Attributes:
-        remedy: what a device does.
-        http_status: the status of an answer that refuses a whole request; None if there is none.
+        remedy: the device's next step.
+        http_status: the status of an answer that refuses a whole request; None if none does.
         issuer_status: the status of an issuer's answer to a request about one key.
     """
 

@@ -60,7 +60,7 @@ class Schedule:
         return epoch if 0 <= epoch < self.epochs else None
 
     def meshes(self, other: "Schedule") -> bool:
-        """Return whether each epoch of one overlaps at most one of the other."""
+        """Return whether each epoch of one schedule overlaps at most one epoch of the other."""
         apart = self.end <= other.start or other.end <= self.start
         length = self.epoch_seconds
         alike = length == other.epoch_seconds and (self.start - other.start) % length == 0
@@ -79,7 +79,7 @@ class Schedule:
 class Repeat:
     """The relation between a device's responses in different epochs.
 
-    They are independent, or memoised: the same answer gets the same kept response throughout a
+    Responses are independent, or memoised: the same answer gets the same kept response throughout a
     range of this many epochs, 2 to 10,000.
     """
 
@@ -125,7 +125,7 @@ FRESH: Final = Repeat()
 
 
 def calendar(instant: float) -> datetime | None:
-    """Return Unix seconds in UTC; None if they are outside the calendar. It never raises.
+    """Return Unix seconds as a UTC time; None if outside the calendar. It never raises.
 
     All external times pass through here: a signed number may be anything up to 2^64 - 1.
     """

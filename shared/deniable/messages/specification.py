@@ -32,7 +32,7 @@ class Specification:
 
     @property
     def of_kind(self) -> Kind:
-        """Return the kind itself."""
+        """Return the mechanism's kind."""
         return KINDS[self.kind]
 
     def labels(self, dimensions: Dimensions) -> tuple[str, ...]:
@@ -59,7 +59,7 @@ class Specification:
         """Read the map of the wire.
 
         Raises:
-            Refusal: malformed; an unknown kind too, since it cannot be certified (D2).
+            Refusal: malformed, also for an unknown kind, since it cannot be certified (D2).
             InvalidManifest: if its parts do not fit together.
         """
         kind = value.get("kind") if type(value) is dict else None

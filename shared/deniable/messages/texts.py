@@ -90,7 +90,7 @@ _DEFAULT_PORT = {"https": 443, "http": 80}
 
 
 def check_text(field: str, text: str, most_bytes: int) -> None:
-    """Check that people can read a text of a manifest, and that it is in its only form."""
+    """Check that people can read a text of a manifest, and that the text is in its only form."""
     for character in dict.fromkeys(text):
         if bisect(_BOUNDS, ord(character)) % 2 == 0:
             code = f"U+{ord(character):04X}"
@@ -232,7 +232,7 @@ def format_value(value: Fraction) -> str:
 
 
 def value_text(given: object) -> str | None:
-    """Return the category for a number from any library; None if there is none."""
+    """Return the category for a number from any library; None if no category matches."""
     value = None if _as_builtin(given) is None else number_value(given)
     try:
         return None if value is None else format_value(value)
@@ -244,7 +244,7 @@ def number_value(given: object) -> Fraction | None:
     """Return a number, exactly enough to find its nearest value; None for NaN.
 
     Raises:
-        TypeError: if it is not a number.
+        TypeError: if the value is not a number.
     """
     value = _as_builtin(given)
     if value is None:
@@ -263,7 +263,7 @@ def number_value(given: object) -> Fraction | None:
 
 
 def _as_builtin(given: object) -> float | Decimal | Fraction | None:
-    """Return a number from any library as Python's own; None if it has no such value."""
+    """Return a number from any library as a Python number; None if it has no such value."""
     if isinstance(given, bool):
         return None
     if isinstance(given, float | Decimal | Fraction):

@@ -82,8 +82,8 @@ class KeyConfiguration:
         """Read one configuration, which may list other symmetric algorithms as well.
 
         Raises:
-            OtherAlgorithms: for another KEM, or without our symmetric algorithms.
-            ObliviousHttpError: if it has the wrong form.
+            OtherAlgorithms: for a different KEM, or without our symmetric algorithms.
+            ObliviousHttpError: if the bytes have the wrong form.
         """
         start = 3 + KEY_BYTES
         suites = encoded[start + _LENGTH_BYTES :]
@@ -130,7 +130,7 @@ def decode_list(encoded: bytes) -> tuple[KeyConfiguration, ...]:
         try:
             configurations.append(KeyConfiguration.decode(one))
         except OtherAlgorithms:
-            continue  # with another algorithm: for other clients
+            continue  # with a different algorithm, for other clients
     if not configurations:
         raise ObliviousHttpError("there is no usable key configuration")
     return tuple(configurations)

@@ -56,7 +56,7 @@ class PrivateKey:
         """Return the 32 bytes shared with another key (RFC 7748, section 6.1).
 
         Raises:
-            ObliviousHttpError: if they are all zeros, as for a key of small order.
+            ObliviousHttpError: if the bytes are all zeros, as for a key of small order.
         """
         try:
             return self._key.exchange(X25519PublicKey.from_public_bytes(public_key))
@@ -141,7 +141,7 @@ def expand(key: bytes, info: bytes, length: int) -> bytes:
 
 
 def _labeled_extract(suite: bytes, salt: bytes, label: bytes, secret: bytes) -> bytes:
-    # RFC 9180, section 4; the next function, too.
+    # RFC 9180, section 4, as for the next function.
     return extract(salt, _VERSION + suite + label + secret)
 
 

@@ -67,7 +67,7 @@ class InvalidToken(ValueError):
 
 
 class InvalidModulus(ValueError):
-    """A modulus that no honest issuer would make."""
+    """A modulus that no honest issuer would create."""
 
 
 def encode(message: bytes, salt: bytes, bits: int = 8 * MODULUS_BYTES - 1) -> int:
@@ -104,7 +104,7 @@ def finalise(blind_signature: bytes, modulus: int, factor: int) -> bytes:
     """Return the unverified signature computed from a blind one: see :func:`verify`.
 
     Raises:
-        InvalidToken: if it is not as long as the modulus, or not below it.
+        InvalidToken: if the signature is not as long as the modulus, or not below it.
     """
     signed = int.from_bytes(blind_signature)
     if len(blind_signature) != _length(modulus) or signed >= modulus:
@@ -116,7 +116,7 @@ def verify(message: bytes, signature: bytes, modulus: bytes) -> None:
     """Check a message's signature under a modulus that :func:`check_moduli` accepted.
 
     Raises:
-        InvalidToken: unless it verifies.
+        InvalidToken: unless the signature verifies.
     """
     try:
         _public_key(modulus).verify(signature, message, _PADDING, _HASH)
@@ -136,7 +136,7 @@ def check_moduli(moduli: Iterable[bytes]) -> None:
     greatest common divisors.
 
     Raises:
-        InvalidModulus: otherwise.
+        InvalidModulus: if one fails a check.
     """
     # The product of all that the next modulus may not share: small primes, then each modulus.
     before = _small_primes()

@@ -56,9 +56,9 @@ def connect(
 ) -> sqlite3.Connection:
     """Open a file, or ``":memory:"``, to read and write it without implicit transactions.
 
-    It waits ``patience`` seconds for other processes. ``recognise`` raises for a file that must not
-    be changed, such as :func:`schema_version`. Further pragmas are set before the switch to
-    write-ahead logging, and so take effect on a new file.
+    The call waits ``patience`` seconds for other processes. ``recognise`` raises for a file that
+    must not be changed, such as :func:`schema_version`. Further pragmas are set before the switch
+    to write-ahead logging, and so take effect on a new file.
     """
     connection = sqlite3.connect(
         path, timeout=patience, isolation_level=None, check_same_thread=False
@@ -105,8 +105,8 @@ def schema_version(connection: sqlite3.Connection, newest: int, application_id: 
     The application id identifies deniable's files of this kind.
 
     Raises:
-        UnknownFile: if another program, or deniable before 0.1.0, wrote it.
-        NewerFile: if a newer version of deniable did.
+        UnknownFile: if another program, or deniable before 0.1.0, wrote the file.
+        NewerFile: if a newer version of deniable wrote the file.
     """
     within = connection.in_transaction
     if not within:
@@ -131,11 +131,11 @@ def schema_version(connection: sqlite3.Connection, newest: int, application_id: 
 def migrate(connection: sqlite3.Connection, scripts: Sequence[str], application_id: int) -> int:
     """Migrate the schema to its newest version; return the previous one, 0 for an empty file.
 
-    Each script brings it to the next version. Any number of processes may do so at once. An
+    Each script brings the schema to the next version. Any number of processes may do so at once. An
     interrupted process has completed only whole scripts.
 
     Raises:
-        UnknownFile: if a newer version of deniable or another program wrote it.
+        UnknownFile: if a newer version of deniable or another program wrote the file.
     """
     newest = len(scripts)
     version = schema_version(connection, newest, application_id)
@@ -171,7 +171,7 @@ def run_script(connection: sqlite3.Connection, script: str) -> None:
         if sqlite3.complete_statement(statement):
             connection.execute(statement)
             statement = ""
-    if statement.strip():  # the last has no semicolon
+    if statement.strip():  # the last statement has no semicolon
         connection.execute(statement)
 
 
@@ -194,7 +194,7 @@ def file_identity(path: Path) -> tuple[int, int] | None:
 
 
 def primary_code(error: sqlite3.Error) -> int:
-    """Return SQLite's code of an error, such as ``sqlite3.SQLITE_FULL``; 0 if it has none."""
+    """Return SQLite's code of an error, such as ``sqlite3.SQLITE_FULL``; 0 for no code."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 

@@ -52,10 +52,10 @@ class _Translated(str):
 def catalogue(language: str) -> Translate:
     """Return the translation into a language by its code, such as ``de`` or ``fr-CA``.
 
-    It covers the sentences of a consent prompt and of a notice.
+    The translation covers the sentences of a consent prompt and of a notice.
 
     Raises:
-        ValueError: if that language has no catalogue.
+        ValueError: if the language has no catalogue.
     """
     code = re.split("[-_.]", language.lower())[0]
     if code == "en":
@@ -97,7 +97,7 @@ class Coalitions:
     title: str
     heads: Row
     rows: tuple[Row, ...]
-    condition: str  # when it applies, and among whom a response is hidden
+    condition: str  # when the table applies, and among whom a response is hidden
 
     @classmethod
     def of(

@@ -23,7 +23,7 @@ _UNITS: Final = ((604_800, "week"), (86_400, "day"), (3600, "hour"), (60, "minut
 def printable(text: str) -> str:
     r"""Return a text without control and format characters, which terminals obey or hide.
 
-    Each becomes its escape, such as ``\x1b``.
+    Each such character becomes its escape, such as ``\x1b``.
     """
     return "".join(
         character.encode("unicode_escape").decode()

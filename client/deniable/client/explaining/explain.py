@@ -46,7 +46,7 @@ class App:
     arguments: Arguments
     # Why no newer survey was accepted at the last refresh, by name.
     refused: Mapping[str, NotRecorded]
-    bundled: Bundled  # the manifests that came with it
+    bundled: Bundled  # the manifests that came with the app
     keyring: GatewayKeyring | None  # for an app with a relay
     translate: Translate = str
 
@@ -116,7 +116,7 @@ def _news(
 def explain_stored(state: State, now: float) -> Explanation:
     """Explain the surveys that an app accepted, without their declarations.
 
-    Its ceilings are not in the state, and so not shown.
+    The app's ceilings are not in the state, and so are not shown.
 
     Raises:
         StateUnavailable: if the state cannot be read.
@@ -155,7 +155,7 @@ def _account(connection: sqlite3.Connection | None, name: str) -> _Account:
 def _any_history(
     connection: sqlite3.Connection, fresh: int, ranges: list[tuple[bytes, int]]
 ) -> int | None:
-    """Return the cost of reports against any other answers; None if it has no known bound.
+    """Return the cost of reports against any other answers; None if the cost has no known bound.
 
     Ranges share no noise, and neither do fresh reports: their costs add up.
     """
@@ -171,7 +171,7 @@ def _any_history(
 
 
 def held_manifest(connection: sqlite3.Connection, survey_id: bytes) -> Manifest | None:
-    """Return the survey with an id; None if its bytes are damaged or gone."""
+    """Return the survey with an id; None if the survey's bytes are damaged or gone."""
     for row in connection.execute(
         "SELECT envelope, signer FROM manifests WHERE survey_id = ?", (survey_id,)
     ).fetchall():

@@ -31,11 +31,11 @@ class BudgetExplanation(Disclosure):
 
     spent: int = 0  # on all surveys, by every decided report, sent or not
     carried: int = 0  # the part spent by states of this device that are gone
-    reserved: int = 0  # what all accepted surveys may spend, including ``carried``
+    reserved: int = 0  # the most that all accepted surveys may spend, including ``carried``
     lifetime: int | None = None  # the most that may be reserved; None if only the app knows
     recent: int = 0  # spent within the sliding period
-    recent_most: int | None = None  # the most within it; None for none, or if only the app knows
-    recent_days: int | None = None  # its length in days of use
+    recent_most: int | None = None  # the limit on that; None for none, or if only the app knows
+    recent_days: int | None = None  # the period's length in days of use
 
     def sentences(self, _: Translate, *, kept: bool) -> Iterator[str]:
         """Yield the budget in sentences; ``kept`` if some responses were kept."""
@@ -69,7 +69,7 @@ class BudgetExplanation(Disclosure):
 
 @dataclass(frozen=True, slots=True)
 class SurveyExplanation(Disclosure):
-    """One survey, as its user should see it.
+    """A survey, as the user should see it.
 
     Costs are in units of 1e-9 epsilon; they and ``reports`` are None if the state cannot be read.
     """
@@ -108,7 +108,7 @@ class SurveyExplanation(Disclosure):
         return self.promise is not None and self.promise.blind
 
     def rows(self) -> list[Row]:
-        """Return the rows of its text, except those that precede them."""
+        """Return the rows of the survey's text, without the lines that precede them."""
         promise, terms, _ = self.promise, self.terms, self.translate
         consent = {
             None: "",
@@ -165,7 +165,7 @@ class SurveyExplanation(Disclosure):
                 "others that stay the same and change at the same times as yours."
             )
             yield text.format(odds=odds_text(odds))
-        # The number is omitted if another one would contradict it.
+        # The number is omitted if a different number would contradict it.
         if not same and (self.spent_any is None or is_vast(odds_of(self.spent_any))):
             yield _("For all other answers, there is no such limit.")
         elif not same:
@@ -183,7 +183,7 @@ class Explanation(Disclosure):
     """
 
     consent: ConsentRecord | None  # None if the state cannot be read
-    problem: str  # why it cannot be read; empty if it can
+    problem: str  # why the state cannot be read; empty if it can
     surveys: tuple[SurveyExplanation, ...]
     budget: BudgetExplanation | None  # None if the state cannot be read
     # The rest is None if only the app knows.

@@ -85,11 +85,11 @@ class ReportEntry(_Entry):
     content: bytes | None = field(repr=False)  # the signed bytes; a request is an array of these
     sends: int
     unanswered: int  # sends whose fate is unknown: the report may have been counted
-    due: float | None  # when it is sent next, if it is pending
-    settled: int | None  # the day on which it was delivered or dropped
+    due: float | None  # when the report is sent next, if it is pending
+    settled: int | None  # the day on which the report was delivered or dropped
     starts: int
     ends: int
-    closes: int  # when the collector stops accepting it
+    closes: int  # when the collector stops accepting the report
     cost: int
     relayed: bool  # whether it was decided with a relay, and is only sent through one
 
@@ -169,14 +169,14 @@ class ManifestEntry(_Entry):
     )
 
     survey: str
-    sequence: int  # its number among those of that name
+    sequence: int  # the survey's number among those of that name
     survey_id: str
     authority: str
     role: str
-    reason: str  # the rule that it broke; empty if accepted
-    reserved: int  # the reservation for accepting it
+    reason: str  # the rule that the survey broke; empty if accepted
+    reserved: int  # the reservation for accepting the survey
     content: bytes = field(repr=False)
-    contradicted: bytes | None = field(repr=False)  # the other with this sequence, as proof
+    contradicted: bytes | None = field(repr=False)  # the other survey with this sequence, as proof
 
     def _text(self) -> tuple[str, list[Row]]:
         accepted, proof = self.role == "accepted", self.contradicted is not None
@@ -234,9 +234,9 @@ class EnrolmentEntry(_Entry):
     survey_id: str
     issuer: str | None  # the issuer of the latest: a public key; for a token, its name's digest
     asks: int  # how often the app was asked to request it from its issuer
-    content: bytes | None = field(repr=False)  # None before it arrives, and once it is erased
-    closes: int  # when it is erased
-    blind: bool  # whether it is a token, whose issuer never saw the key
+    content: bytes | None = field(repr=False)  # None before arrival and after erasure
+    closes: int  # when the credential is erased
+    blind: bool  # whether the credential is a token, whose issuer never saw the key
     reported: bool  # whether a report's bytes contain it
     issuer_name: str | None  # for a token, if the survey is still there
 
@@ -272,7 +272,7 @@ class MemoEntry(Disclosure):
     first: int  # the range's first epoch
     ends: int  # the range's end, when the key is erased
     live: bool  # whether the key is still there
-    reports: int  # decided with it
+    reports: int  # reports decided with the key
 
     def lines(self) -> list[str]:
         """Return the text, at 80 columns."""
@@ -304,10 +304,10 @@ class Journal(Disclosure):
 
 
 def read_journal(state: State, now: float) -> Journal:
-    """Return the journal; an empty one if there is no state, which is not created.
+    """Return the journal, which is empty if there is no state; a missing state is not created.
 
     Raises:
-        StateUnavailable: if there is a state that cannot be read.
+        StateUnavailable: if the state exists and cannot be read.
     """
     return state.do(partial(_read_journal, state, now))
 

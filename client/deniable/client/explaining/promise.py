@@ -34,18 +34,18 @@ class Promise(Disclosure):
     _costs: ClassVar = ("response", "total", "kept")
 
     response: int  # the highest epsilon of one report
-    delta: Fraction  # its delta; unless it is 0, only "guess" limits what a report reveals
+    delta: Fraction  # the report's delta; unless 0, only "guess" limits what a report reveals
     guess: Fraction  # how often a guess that is right half of the time is right with one response
     epoch_seconds: int  # the shortest epoch, in each of which at most one report is made
     total: int  # the most that all reports of this name may ever cost together
     shared: bool  # whether other surveys share that total
     kept: int | None  # the most for a kept response; None if each is drawn anew
-    kept_epochs: int  # the most consecutive epochs for which it may be kept
+    kept_epochs: int  # the most consecutive epochs for which a response may be kept
     mechanisms: tuple[str, ...]  # kinds that need not treat all answers alike
     grace_seconds: int  # the longest time after an epoch in which its reports may be accepted
     pinned: bool  # whether only surveys whose ids the app was shipped with are accepted
     enrols: bool  # whether an issuer may be asked to vouch for this device
-    blind: bool  # whether it is asked only blindly, and shown no report's key
+    blind: bool  # whether the issuer is asked only blindly, and sees no report's key
     seen_by: str  # how many witnesses of a public log must have seen a survey; "" for none
 
     @classmethod
@@ -82,7 +82,7 @@ class Terms(Disclosure):
 
     _costs: ClassVar = ("most", "most_any")
 
-    summary: tuple[str, str, str]  # in three lines, in the language of the app
+    summary: tuple[str, str, str]  # three lines in the language of the app
     survey_id: str  # 64 hex digits
     mechanism: str  # its kind, as in the protocol
     epsilon: str
@@ -91,7 +91,7 @@ class Terms(Disclosure):
     truth: Fraction | None  # how often the answer itself is sent, at least; None if it never is
     guess: Fraction  # how often a guess that is right half of the time is right with one response
     starts: int  # start of the first epoch, Unix seconds
-    ends: int  # end of the last one
+    ends: int  # end of the last epoch
     epoch_seconds: int
     epochs: int  # at most one report is made in each
     range_epochs: int | None  # for which a response is kept; None if all are fresh
@@ -99,13 +99,13 @@ class Terms(Disclosure):
     most: int  # the most that all reports may cost; for kept ones see SurveyExplanation.spent
     most_any: int | None  # the same against any other answers; None if there is no bound
     enrolment: Mode  # who vouches for a device: nobody ("open"), or an issuer
-    period: str  # the days on which it is asked
+    period: str  # the days on which the survey is asked
     leaves: tuple[str, ...]  # what leaves the device, and what stays on it meanwhile
     seen: tuple[str, ...]  # who sees figures, and what an issuer sees
     learnt: tuple[str, ...]  # what all responses reveal, and several from one device
     issuers: tuple[str, ...]  # those that may vouch for a device: a public key, or a host name
-    coalitions: tuple[tuple[str, str], ...]  # what could be learnt, and by whom, perhaps together
-    apart: str  # the condition for that
+    coalitions: tuple[tuple[str, str], ...]  # what could be learnt, and by which parties
+    apart: str  # the condition for these coalitions
 
     @classmethod
     def of(

@@ -1,6 +1,6 @@
 """The sentences of a consent prompt: the promise, who sees what, and changes by an update.
 
-They are message ids for gettext, like those of :mod:`deniable.terms.sentences`.
+The sentences are message ids for gettext, like those of :mod:`deniable.terms.sentences`.
 """
 
 from collections.abc import Iterator
@@ -112,7 +112,7 @@ def details(promise: Promise, terms: Terms | None, _: Translate) -> Iterator[str
 
 
 def vouched(promise: Promise, terms: Terms | None, _: Translate) -> Iterator[str]:
-    """Yield the sentences on an issuer if there is or may be one."""
+    """Yield the sentences on an issuer, if one exists or may exist."""
     if terms is not None and terms.issuers:
         yield _("Only devices for which an issuer vouches can take part.")
         yield "{}: {}.".format(*terms.coalitions[3])

@@ -52,7 +52,7 @@ class NameRecord(NamedTuple):
     reserved_of_name: int = 0  # spent and reserved by this name
     seen: Mapping[int, bytes] = MappingProxyType({})  # ids of remembered manifests, by sequence
     decided: int = -1  # the highest epoch decided
-    followed: tuple[Manifest, ...] = ()  # under all names, those whose epochs must agree
+    followed: tuple[Manifest, ...] = ()  # manifests under all names whose epochs must agree
 
 
 def logged_envelope(given: bytes) -> LoggedEnvelope:
@@ -115,7 +115,7 @@ def check_terms(
 def check_budget(
     manifest: Manifest, survey: Survey, record: NameRecord, ceiling: int, now: float
 ) -> int:
-    """Check that the cost of a manifest's future epochs fits; return it, in 1e-9 epsilon.
+    """Check that the cost of a manifest's future epochs fits; return the cost, in 1e-9 epsilon.
 
     The record has the other reservations, without those of manifests that this one replaces.
     """
@@ -149,7 +149,7 @@ def _check_sequence(manifest: Manifest, record: NameRecord) -> None:
 def check_declaration(manifest: Manifest, survey: Survey) -> None:
     """Check a manifest against what the app declared: D1 and the ceilings of D2.
 
-    It is checked again before every draw, since an app may lower its ceilings after accepting.
+    The check is repeated before every draw, since an app may lower its ceilings after accepting.
     """
     for fault, reason in _misfits(manifest, survey):
         raise ManifestRefused(fault, reason)
@@ -221,7 +221,7 @@ _Opened = SignedManifest | ManifestRefused
 
 
 class Bundled:
-    """The manifests bundled with an app; each is opened once for each chain of keys."""
+    """The manifests bundled with an app, each opened once for each chain of keys."""
 
     def __init__(self, given: Sequence[SignedManifest | LoggedEnvelope], origin: str) -> None:
         self._given = given

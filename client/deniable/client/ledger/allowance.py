@@ -107,11 +107,11 @@ class Reservation(NamedTuple):
 class Replacement(NamedTuple):
     """A manifest that is about to replace others with its name."""
 
-    authority: bytes  # the first key of its chain
+    authority: bytes  # the first key of the authority's chain
     name: str
-    sequence: int  # it replaces lower ones
-    begins: int  # when it replaces them, Unix seconds
-    dropped: Collection[bytes] = ()  # ids of manifests that it, or another one, replaces at once
+    sequence: int  # the manifest replaces those with lower sequences
+    begins: int  # when the replacement happens, in Unix seconds
+    dropped: Collection[bytes] = ()  # ids of manifests that this or another one replaces at once
 
 
 def spent_in_all(connection: sqlite3.Connection) -> int:

@@ -141,7 +141,7 @@ class ManifestRows(NamedTuple):
                 self._store(signed, "refused", str(error), now)
 
     def last_refusal(self) -> str | None:
-        """Return why the newest manifest was refused, or None if it was not."""
+        """Return why the newest manifest was refused, or None if it was not refused."""
         row = self.connection.execute(
             "SELECT reason FROM manifests WHERE authority = ? AND name = ? AND role = 'refused'"
             " ORDER BY sequence DESC LIMIT 1",
@@ -210,7 +210,7 @@ class Authorities:
     def chain(self, connection: sqlite3.Connection | None) -> tuple[bytes, ...]:
         """Return the known keys, inside a transaction, newest last.
 
-        The pinned key may be any of them. The first identifies the chain's records. Without a
+        The pinned key may be any of these. The first identifies the chain's records. Without a
         state, the pinned key is the only one known.
         """
         followed = {} if connection is None else self._kept(connection, "followed")
@@ -228,7 +228,7 @@ class Authorities:
 
         Raises:
             ManifestRefused: if the log's witnesses have not seen one of them; others are followed.
-            Refusal: if they are invalid, or do not form a chain.
+            Refusal: if the rotations are invalid, or do not form a chain.
         """
         offered = {open_rotation(logged[0]): logged for logged in split_rotations(body)}
         fork: AuthorityFork | None = None

@@ -71,8 +71,8 @@ class Following:
     ) -> ManifestRefused | None:
         """Accept the manifests to be followed, and reserve their cost.
 
-        All are verified, have the survey's name, and are addressed to this collector. Returns why
-        the newest was refused; None if it was not.
+        All manifests are verified, have the survey's name, and are addressed to this collector.
+        Returns why the newest was refused; None if it was not.
         """
         self.warm(survey.name, now)
         return self._offer(offered, survey, now)
@@ -149,8 +149,8 @@ class Following:
     ) -> tuple[Manifest, int] | ManifestRefused | None:
         """Return the bundled manifest that would be answered first, and the cost it would reserve.
 
-        Returns the reason if there is none, or None if the app bundles none with this name. Used
-        before consent: nothing is written, and no state need exist.
+        Returns the reason if no manifest qualifies, or None if the app bundles none with this name.
+        Used before consent: nothing is written, and no state need exist.
         """
         candidates: dict[bytes, tuple[Manifest, int]] = {}
         refused: ManifestRefused | None = None

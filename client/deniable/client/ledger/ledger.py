@@ -271,7 +271,7 @@ class Ledger:
                     raise NotRunning("the survey has ended: explain() says when it ran")
                 return manifest, epoch
         if begun:
-            self.following.check_fits(begun[0], survey)  # this raises
+            self.following.check_fits(begun[0], survey)  # this call raises
         raise self._not_begun(connection, survey, accepted)
 
     def _not_begun(

@@ -133,7 +133,7 @@ class Refreshes:
         if self._requests(connection, name, now) >= MOST_REQUESTS_A_DAY:
             return (now // DAY + 1) * DAY + self._jitter() * DAY * _MOST_JITTER
         wanted = force or (failures == _NOT_ASKED and not in_background)
-        if not wanted and now < due <= now + _LONGEST:  # or the clock was set back since
+        if not wanted and now < due <= now + _LONGEST:  # or the clock was set back since then
             return due
         if only_looks:
             return now

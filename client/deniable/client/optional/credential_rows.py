@@ -1,6 +1,6 @@
 """Credentials of issuers, as stored in the state: one row for each wanted key.
 
-They are certificates, or the tokens of blind enrolment.
+Credentials are certificates, or the tokens of blind enrolment.
 
 1. A credential is wanted for an epoch that can be decided, and only before it is decided. A
    certificate is wanted again for the same key if the collector refused the one in a report.
@@ -54,7 +54,7 @@ class CredentialKey(NamedTuple):
 
 
 def held_credential(connection: sqlite3.Connection, key: CredentialKey) -> bytes | None:
-    """Return the credential, None if there is none."""
+    """Return the credential; None if it does not exist."""
     row = connection.execute(
         "SELECT credential, blind FROM credentials WHERE (name, survey_id, epoch) = (?, ?, ?)", key
     ).fetchone()
@@ -67,7 +67,7 @@ def held_credential(connection: sqlite3.Connection, key: CredentialKey) -> bytes
 def asked_elsewhere(connection: sqlite3.Connection, manifest: Manifest, epoch: int) -> bool:
     """Return whether an issuer was asked under another manifest, for an overlapping epoch (rule 4).
 
-    It matters only if that manifest or this one has blind enrolment.
+    This matters only if that manifest or this one has blind enrolment.
     """
     row = connection.execute(
         "SELECT 1 FROM credentials WHERE name = ? AND survey_id != ? AND asks > 0 AND ends > ?"
@@ -112,9 +112,9 @@ def _draws(secret: bytes, context: bytes, manifest: Manifest, epoch: int) -> tup
 
 
 def chosen_survey(secret: bytes, starts: int, names: Iterable[str]) -> str:
-    """Return the name that is drawn, of these, for the epoch with that start.
+    """Return the name that is drawn from these for the epoch with that start.
 
-    Each has the same chance, and from a subset the same name is drawn if it is included.
+    Each name has the same chance, and from a subset the same name is drawn if it is included.
     """
 
     def drawn(name: str) -> bytes:

@@ -74,7 +74,7 @@ class EnrolmentRequest:
     def headers(self) -> Mapping[str, str]:
         """Return the headers to send with it, in addition to those that sign the user in.
 
-        They are the same on all devices.
+        The headers are the same on all devices.
         """
         sent, answer = _MESSAGE_PACK, _MESSAGE_PACK
         if self.token_request is not None:
@@ -85,7 +85,7 @@ class EnrolmentRequest:
         """Return the issuer's bytes from the body of the route's 200 answer, unverified.
 
         Raises:
-            Refusal: malformed, for anything else.
+            Refusal: malformed, for any other body.
         """
         if self.token_request is None:
             return read_credential(body)
@@ -111,10 +111,10 @@ class Wanted:
     request: EnrolmentRequest
     # Returns an issuer's bytes as a verified credential, and the issuer's id; raises Refusal.
     verified: Callable[[bytes], tuple[bytes, bytes]] = field(repr=False)
-    public_key: bytes = field(repr=False)  # the key of its report
+    public_key: bytes = field(repr=False)  # the key of the report
     closes: int  # when the collector stops accepting the epoch's reports
     until: float  # when it is too late to ask, or for the answer to arrive
-    due: float  # when to ask
+    due: float  # when to ask the issuer
     asks: int  # calls so far
     renewal: bool  # whether a report waits for it, after the collector refused its certificate
 
@@ -256,7 +256,7 @@ class Credentials:
             " AND typeof(due) || typeof(asks) = 'realinteger'",  # or corrupted
             key,
         ).fetchone()
-        if row is not None:  # it was wanted before
+        if row is not None:  # the credential was wanted before
             return _of(connection, manifest, key, *row, renewal=False)
         ends, closes = manifest.schedule.epoch_start(epoch + 1), manifest.schedule.closes(epoch)
         connection.execute(

@@ -259,7 +259,7 @@ class Enrolling(NoIssuer, Forkable):
         return NotEnrolled(f"{error}; {outcome}")
 
     def stop(self) -> None:
-        """Ask no more; :meth:`join` handles calls already started."""
+        """Ask no more; :meth:`join` handles calls that have already started."""
         self._stopping = True
 
     def join(self, deadline: float) -> None:
@@ -286,7 +286,7 @@ class Enrolling(NoIssuer, Forkable):
             self._wake()
 
     def _ask(self, wanted: Wanted) -> str:
-        """Ask once and keep the result; return why there is none, or an empty text."""
+        """Ask once and keep the result; return why there is no result, or an empty text."""
         why_not = self._ask_once(wanted)
         if why_not != _UNDER_WAY:
             came = why_not or "enrol= gave a credential"
@@ -307,7 +307,7 @@ class Enrolling(NoIssuer, Forkable):
             return self._decline(wanted)
         if not isinstance(given, bytes):
             if isinstance(given, CoroutineType):
-                given.close()  # or Python would warn that it was never awaited
+                given.close()  # or Python would warn that the coroutine was never awaited
             return self._fail(wanted, f"enrol= returned {type(given).__name__}, not bytes")
         try:
             credential, issuer = wanted.verified(given)

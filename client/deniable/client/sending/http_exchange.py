@@ -83,7 +83,7 @@ def _outages(by_way: str = "") -> Iterator[None]:
 def _failure(error: Exception, by_way: str) -> TransportError:
     unsent = isinstance(error, NotReached)
     cause = error.__cause__ or error if unsent else error
-    # Only its type: the text may contain addresses, and the proxy's password.
+    # Only the error's type: the text may contain addresses, and the proxy's password.
     kind = type(cause).__name__
     if kind == "OSError" and isinstance(cause, OSError):
         kind = errno.errorcode.get(cause.errno or 0, kind)
@@ -224,7 +224,7 @@ def connect_by(deadline: float, address: tuple[str, int], *_: object) -> socket.
 
 
 def _reachable(address: tuple[str, int], deadline: float) -> Iterator[_Address]:
-    """Yield the addresses that this machine has a route to; ``NotReached`` if there is none."""
+    """Yield the addresses to which this machine has a route; ``NotReached`` if there is none."""
     failure: Exception | None = None
     seen = False
     try:

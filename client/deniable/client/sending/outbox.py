@@ -67,12 +67,12 @@ class Remainder:
     """The content of the outbox after a flush."""
 
     pending: Sequence[PendingReport] = ()  # may be sent
-    dropped: Mapping[str, int] = field(default_factory=dict)  # total dropped so far, by reason
-    unconsented: int = 0  # how many wait for consent
+    dropped: Mapping[str, int] = field(default_factory=dict)  # the number dropped so far, by reason
+    unconsented: int = 0  # how many reports wait for consent
 
 
 class Outbox:
-    """One collector's waiting reports, and the results of those that were sent.
+    """A collector's waiting reports, and the results of reports that were sent.
 
     Every method raises ``StateUnavailable`` if the state cannot be used.
 
@@ -210,7 +210,7 @@ class Outbox:
     def _wait_again(
         self, connection: sqlite3.Connection, report: PendingReport, step: Resend | Enrol
     ) -> None:
-        """Let a refused report wait, or one whose fate is unknown."""
+        """Let a report wait that was refused, or whose fate is unknown."""
         code = step.code if isinstance(step, Resend) else None
         if isinstance(step, Enrol):
             self._issuer.renew(connection, *report.key, step.due)

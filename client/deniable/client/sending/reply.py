@@ -58,10 +58,10 @@ class PendingReport:
     """A report that waits to be sent; instants are Unix seconds."""
 
     name: str
-    epoch: int  # its key in the state, together with the name
+    epoch: int  # the report's key in the state, together with the name
     envelope: bytes = field(repr=False)  # the signed bytes, the same at every send
     starts: int  # when the epoch begins
-    closes: int  # when the collector stops accepting it
+    closes: int  # when the collector stops accepting the report
     attempts: int
     unanswered: int  # sends whose fate is unknown
     due: float
@@ -123,7 +123,7 @@ def earliest_after(sends: int, now: float) -> float:
 
 
 def is_due(report: PendingReport, now: float) -> bool:
-    """Return whether a report may be sent, and its time has come."""
+    """Return whether a report may be sent and its time has come."""
     in_time = report.earliest <= now < report.until
     return in_time and not report.renewing and report.attempts < MOST_SENDS
 
@@ -223,7 +223,7 @@ class Sent:
     """The result of one request; empty if the user, or another process, intervened."""
 
     step: Step | None = None  # the next step of the report; None if nothing left the device
-    reason: str = ""  # why it still waits; empty if it does not
+    reason: str = ""  # why the report still waits; empty if it does not
 
 
 @dataclass(slots=True)
@@ -243,7 +243,7 @@ class Progress:
 
     def note(self, report: PendingReport, sent: Sent) -> None:
         """Note the result of sending a report."""
-        if sent.step or sent.reason:  # otherwise it was cancelled
+        if sent.step or sent.reason:  # otherwise the send was cancelled
             self._reasons[report.key] = sent.reason
         if sent.step:
             self._tried.add(report.key)

@@ -54,8 +54,8 @@ class Transport(Protocol):
 
         Args:
             method: GET or POST.
-            path: from the root of the collector's origin.
-            headers: in addition to those of every request.
+            path: the path from the root of the collector's origin.
+            headers: the headers in addition to those of every request.
             body: may be empty.
             most: the maximum size of an answer's body, in bytes.
             timeout: seconds for the whole exchange, from resolving the name to the answer's end.
@@ -91,7 +91,7 @@ class Target:
     host: str  # name or address, without brackets
     port: int
     netloc: str  # host and port, as in the origin
-    secure: bool  # with TLS
+    secure: bool  # whether TLS is used
     on_this_machine: bool  # a loopback address, or "localhost"
 
 
@@ -102,7 +102,7 @@ def at_once(
 ) -> dict[str, HttpAnswer | Exception]:
     """Return the answer or error for each name, within the remaining seconds.
 
-    All are requested at once: a hanging collector takes no more time than for one.
+    All names are requested at once: a hanging collector takes no more time than for one name.
     """
     answers: dict[str, HttpAnswer | Exception] = {}
 

@@ -1,10 +1,10 @@
 """Sending waiting reports, one per request, on a lazy daemon thread or in a flush.
 
-The thread exists only if there is something to send and consent to send it. It holds no data:
-killing it at any instant loses nothing, since the outbox is in the state.
+The thread exists only if there is something to send and consent to send it. The thread keeps no
+data: killing it at any instant loses nothing, since the outbox is in the state.
 
-If nothing can leave the device, for lack of a route or a resolved name, no send is counted (D8). It
-tries again, eventually every ten minutes.
+If nothing can leave the device, for lack of a route or a resolved name, no send is counted (D8).
+The thread tries again, eventually every ten minutes.
 """
 
 import logging

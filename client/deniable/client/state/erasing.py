@@ -1,6 +1,6 @@
 """Erasing bytes from the state, its file, its log and damaged states.
 
-It also keeps notes on events of the device other than reports; the oldest are deleted.
+This module also keeps notes on events of the device other than reports; the oldest are deleted.
 """
 
 import glob

@@ -112,7 +112,7 @@ def merged(spent: Mapping[int, int], today: int) -> Counter[int]:
 
 
 def unknown(marked: Mapping[int, int], known: Mapping[int, int], today: int) -> Counter[int]:
-    """Return the costs by day of use in a mark beyond the known ones; none if more is known."""
+    """Return the costs by day of use in a mark beyond the known costs; none if more is known."""
     return merged(marked, today) - merged(known, today)
 
 
@@ -121,7 +121,7 @@ def _end_of_block(day: int, today: int) -> int:
     length = 1 << longest.bit_length() - 1  # no longer block ended long enough ago
     end = -(-day // length) * length
     if today - end < _FINENESS * length:
-        length //= 2  # but one of half the length did
+        length //= 2  # but a block of half the length did
         end = -(-day // length) * length
     return end
 

@@ -118,7 +118,7 @@ class State(Transactions):
     def agreed(
         self, connection: sqlite3.Connection | None, name: str
     ) -> tuple[Scope | None, Scope]:
-        """Return the nearest scope that consent was given for, and the survey's declared scope."""
+        """Return the nearest scope for which consent was given, and the survey's declared scope."""
         enough = self._declared().enough[name]
         near = [
             (scope.declared == need.declared, sum(map(ge, scope.bounds, need.bounds)), scope, need)
@@ -170,7 +170,7 @@ class State(Transactions):
             )
 
     def _given(self, connection: sqlite3.Connection | None) -> list[Scope]:
-        """Return the scopes that consent was given for, or will be once a state exists.
+        """Return the scopes for which consent was given, or will be given once a state exists.
 
         The refusals are included, even those that could not be stored.
         """
@@ -199,9 +199,9 @@ class State(Transactions):
         """Store a decision of the user; any decision except ON erases all report bytes.
 
         ON covers the declared surveys except names that the user refused, or only the given names.
-        It is added to earlier consent. OFF for some names erases their reports only.
+        This consent is added to earlier consent. OFF for some names erases only their reports.
 
-        It undoes no decision of an epoch (D4). Previews are always discarded. A decision below ON
+        No decision of an epoch is undone (D4). Previews are always discarded. A decision below ON
         takes effect in this process at once. If it cannot be stored, it remains until another
         is. Refusals of names that could not be stored are stored with the next decision,
         except for names that it agrees to. If a newer version wrote the state, OFF is kept beside
@@ -280,7 +280,7 @@ class State(Transactions):
     def _keep_refusal(self, error: StateUnavailable) -> None:
         """Keep a refusal beside a state of a newer version, which this version cannot write.
 
-        It must outlive the process: every version obeys the file before anything in the state.
+        The file must outlive the process: every version obeys it before anything in the state.
         """
         try:
             if self._path is not None:
@@ -302,15 +302,15 @@ class State(Transactions):
     def purge(self, now: float) -> None:
         """Erase all bytes that were or would be sent, certificates, memo keys and notes.
 
-        It undoes no decision (D4). If it raises, nothing was erased, waiting reports are still
-        sent, and the request is not remembered. To stop sending at once, withdraw consent.
+        No decision is undone (D4). If the purge raises, nothing was erased, waiting reports are
+        still sent, and the request is not remembered. To stop sending at once, withdraw consent.
         """
         if self._is_absent():
             self.erase_damaged()
             return
         with self.transaction(now) as connection:
             erase_reports(connection, "purged", now)
-            # The issuer asked for a token stays recorded for that time: no other may be asked.
+            # The issuer asked for a token stays recorded: until then, no other may be asked.
             connection.execute(
                 "DELETE FROM credentials WHERE NOT (blind AND asks > 0 AND ends > ?)", (int(now),)
             )

@@ -1,4 +1,4 @@
-"""Opening the device's state file: creating it, and distrusting one that is not the newest.
+"""Opening the device's state file: creating it, and distrusting a file that is not the newest.
 
 1. The file is private to its user and durable, as all ``sqlite_files`` are.
 2. A damaged file is set aside and replaced. It is deleted when consent ends, by a purge, or after a
@@ -242,7 +242,7 @@ def open_state(
         truncate_log(connection)  # bytes erased just before a crash would otherwise remain
         with suppress(sqlite3.OperationalError):  # if the disk is full, it is tried again
             erase_remains(connection, patience)
-        connection.execute("PRAGMA busy_timeout=0")  # from now on each call does its own waiting
+        connection.execute("PRAGMA busy_timeout=0")  # from now on, each call does its own waiting
     except BaseException:
         connection.close()
         raise

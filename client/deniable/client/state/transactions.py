@@ -137,7 +137,7 @@ class Transactions(Forkable):
         self._close()
 
     def before_fork(self, deadline: float) -> None:
-        """Close the file between two calls, and start none; see the rules in ``threads``."""
+        """Close the file between two calls, and start no call; see the rules in ``threads``."""
         if not self.keeper.is_here():
             # A state in memory could not be reopened.
             prepare = (lambda: None) if self._path is None else self._close
@@ -185,7 +185,7 @@ class Transactions(Forkable):
     def existing(
         self, now: float, begin: str = "BEGIN IMMEDIATE", *, creates: bool = True
     ) -> Iterator[sqlite3.Connection | None]:
-        """Hold the state; None if there is none, unless a new one would begin with consent."""
+        """Hold the state; None if it is missing, unless a new one would begin with consent."""
         creates = creates and self._initial_consent is Consent.ON
         if not creates and self._is_absent():
             yield None
@@ -194,7 +194,7 @@ class Transactions(Forkable):
             yield connection
 
     def reading(self, now: float) -> AbstractContextManager[sqlite3.Connection | None]:
-        """Hold the state for reading, if there is one, without making others wait."""
+        """Hold the state for reading, if it exists, without making others wait."""
         return self.existing(now, "BEGIN", creates=False)
 
     def _undo(self, connection: sqlite3.Connection, error: BaseException) -> None:
@@ -266,7 +266,7 @@ class Transactions(Forkable):
 
 
 def _was_never(path: Path) -> bool:
-    """Return whether there is no state, and never was one."""
+    """Return whether no state exists or ever existed."""
     try:
         with suppress(FileNotFoundError):
             path.stat()

@@ -43,7 +43,7 @@ class Model(StrEnum):
 class Tally:
     """Checked counts: the count of each response, and the number n of reports, at least 1.
 
-    They come from ``epochs`` epochs, in which the same devices may have reported.
+    The counts come from ``epochs`` epochs, in which the same devices may have reported.
     """
 
     n: int
@@ -147,7 +147,7 @@ class Decoder(ABC):
     """Whether estimates far below 0 reveal more about fake reports than the tested counts do."""
 
     tells_shares: bool = True
-    """Whether there are frequencies; otherwise only the mean."""
+    """Whether reports reveal frequencies; otherwise only the mean."""
 
     likeliest_response: float | None = None
     """If responses support sets of categories, the greatest probability of any response to any
@@ -177,7 +177,7 @@ class Decoder(ABC):
     @property
     @abstractmethod
     def extremes(self) -> Extremes:
-        """Return the extremes of one report's weight, and of the tested counts' probabilities."""
+        """Return the extremes of a report's weight, and of the tested counts' probabilities."""
 
     @abstractmethod
     def most_of_sets(self, size: int | None) -> float:
@@ -228,14 +228,14 @@ class Decoder(ABC):
     ) -> tuple[Floats, Floats, tuple[IntervalMethod, ...]]:
         """Return both ends of each frequency's interval, not yet clipped, and its method.
 
-        They are about the unbiased estimate, or about the nearest possible one.
+        The intervals are about the unbiased estimate, or about the nearest possible one.
         """
 
     @abstractmethod
     def tested_counts(self, tally: Tally) -> NDArray[np.int64]:
         """Return the counts that honest devices limit on both sides: sums of independent draws.
 
-        They are those of the responses; or, if ``kernels_tested`` is not set, one per category.
+        These are the responses' counts or, if ``kernels_tested`` is not set, one per category.
         """
 
     @property
@@ -245,14 +245,14 @@ class Decoder(ABC):
 
 
 class Part(NamedTuple):
-    """One of several questions: its decoder, and its categories and responses."""
+    """One of several questions, with its decoder, categories and responses."""
 
     decoder: Decoder
     categories: slice
     responses: slice
 
     def tally(self, tally: Tally) -> Tally:
-        """Return the tally of the reports about it; there may be none."""
+        """Return the tally of the reports about the question; there may be none."""
         return tally if self.responses == slice(None) else tally.within(self.responses)
 
 

@@ -45,7 +45,7 @@ _MOST_WEIGHTS: Final = 1 << 22
 
 
 class LevelsDecoder(Decoder):
-    """The decoders of all levels, and the tree that connects them; ``decoder_of`` returns one."""
+    """The decoders of all levels, and the tree that connects them; see ``decoder_of``."""
 
     kernels_tested = True
 

@@ -29,7 +29,7 @@ from deniable.mechanisms.one_question import OneQuestion
 
 
 class OneQuestionDecoder(Decoder):
-    """The decoders of all questions, side by side; ``decoder_of`` returns that of one."""
+    """The decoders of all questions, side by side; ``decoder_of`` returns the decoder of one."""
 
     kernels_tested = False
 
@@ -74,7 +74,7 @@ class OneQuestionDecoder(Decoder):
         )
 
     def most_of_sets(self, size: int | None) -> float:
-        """Return the largest of the questions' own, each for sets of its own answers."""
+        """Return the largest of the questions' own values, each for sets of its own answers."""
         return max(
             decoder.most_of_sets(size)
             for decoder in self._decoders

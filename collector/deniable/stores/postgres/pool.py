@@ -68,7 +68,7 @@ class Hosts:
         self._nearest = 0
 
     def begin_anew(self) -> None:
-        """Start again with the URL's first host: a connection was lost, or was read-only."""
+        """Start again with the URL's first host after a connection was lost or was read-only."""
         self._nearest = 0
 
     async def connect(self, *_: object, **options: Any) -> Session:
@@ -133,7 +133,7 @@ def _places(url: str) -> tuple[list[str], float]:
 Connection: TypeAlias = "PoolConnectionProxy[asyncpg.Record]"
 Result = TypeVar("Result")
 
-_LEAST: Final = 2  # one for storing, and one for everything else
+_LEAST: Final = 2  # one connection for storing, and one for everything else
 _FIRST_DELAY: Final = 0.02
 _LONGEST_DELAY: Final = 0.5
 
@@ -141,8 +141,8 @@ _LONGEST_DELAY: Final = 0.5
 class Connections:
     """Connections to a URL's database; none is opened before there is work.
 
-    The URL may hold a password, and is never shown. Work is retried for ``patience`` seconds from
-    its first failure.
+    The URL may contain a password, and is never shown. Work is retried for ``patience`` seconds
+    from its first failure.
     """
 
     def __init__(self, url: str, most: int = 4, patience: float = 5.0) -> None:
@@ -340,7 +340,7 @@ def translated() -> Iterator[None]:
 
 
 def _terminate(connection: Connection) -> None:
-    with suppress(asyncpg.InterfaceError):  # it may be known to be closed
+    with suppress(asyncpg.InterfaceError):  # the connection may be known to be closed
         connection.terminate()
 
 

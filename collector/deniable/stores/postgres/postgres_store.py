@@ -22,7 +22,7 @@ async def add_receipts(connection: Connection, receipts: Sequence[Receipt]) -> l
     explains above it why that keeps
     S2 to S4 and S7 despite concurrent writers.
 
-    It is repeatable, which covers a connection that is lost around its COMMIT (S1, S3). If the
+    The work is repeatable, which covers a connection lost around its COMMIT (S1, S3). If the
     group was not stored, the second attempt stores it. If it was stored, the second attempt finds
     every receipt with the same response, stores and counts nothing, and reports duplicates. Both
     verdicts are true and acknowledge the report: it is stored, and counted once. (If the epoch was
@@ -240,7 +240,7 @@ class PostgresStore(Store):
         started = loop.time()
         try:
             await self._fold()
-        except StoreError:  # left for the next time: until then reading counts is slower
+        except StoreError:  # left for the next time; until then, reading counts is slower
             self._able_at = loop.time() + _UNABLE_SECONDS
         ended = loop.time()
         self._rested_at = ended + _REST * (ended - started)
@@ -270,7 +270,7 @@ def _begin_write() -> str:
 
 
 async def _see_one_moment(connection: Connection) -> None:
-    """Begin a transaction that only reads, and sees everything as of one moment.
+    """Begin a transaction that only reads and sees everything as of one moment.
 
     Nobody prunes meanwhile. The lock comes first: a dropped table is gone for older snapshots, too.
     The reader may be slow with each part.

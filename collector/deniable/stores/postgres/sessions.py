@@ -211,7 +211,7 @@ _MEANINGS: Final[dict[str, tuple[type[StoreError], bool, bool]]] = {
     "40P01": (StoreError, True, False),  # a deadlock
     "57P01": (StoreError, True, True),  # ended by the administrator, or the server is being stopped
     "57P02": (StoreError, True, True),  # another process of the server crashed
-    "57P03": (StoreError, True, True),  # it is starting or stopping
+    "57P03": (StoreError, True, True),  # the server is starting or stopping
     "57P05": (StoreError, True, True),  # idle for too long
     "25P03": (StoreError, True, True),  # idle for too long within a transaction
     "25006": (StoreError, True, True),  # read-only: after a fail-over this is not the primary
@@ -277,7 +277,7 @@ def failure_of(error: BaseException) -> Failure:
 def _of_postgres(error: asyncpg.PostgresError) -> Failure:
     state = error.sqlstate or ""
     if state.startswith(_BAD_VALUE):
-        # Also for errors that asyncpg itself raises about an argument. Its message quotes the
+        # Also for errors that asyncpg itself raises about an argument. The message quotes the
         # value.
         return Failure(StoreError("the database cannot store this value"), again=False, lost=False)
     if state in _WORDS:

@@ -1,6 +1,6 @@
 """The rules for a store's content, written once for all databases, with their statements.
 
-Each runs in one transaction; rules that change data run in a writing one.
+Each rule runs in one transaction; rules that change data run in a writing transaction.
 
 A rule is a generator. It yields statements and is sent their rows. So the same rule serves SQLite,
 which answers in a thread, and PostgreSQL, which is awaited. Its SQL is PostgreSQL's. A database
@@ -56,7 +56,7 @@ Rule: TypeAlias = Generator[Request, Rows, Result]
 
 
 def first(sql: str, *values: object) -> Rule[Row | None]:
-    """Query one row; None if there is none."""
+    """Query one row; None if no row matches."""
     rows = yield Statement(sql, values)
     return rows[0] if rows else None
 
@@ -71,7 +71,7 @@ MIGRATION: Final = (-1, 0)  # for changing the schema
 # For migrating the store; every writing transaction shares it.
 WRITING: Final = (-1, 3)
 CATALOGUE: Final = (-1, 1)  # for publishing a survey or a rotation
-ISSUERS: Final = (-1, 2)  # for naming an issuer for the first time, or distrusting one
+ISSUERS: Final = (-1, 2)  # for naming an issuer for the first time, or distrusting an issuer
 FOLDING: Final = (-1, 4)  # for folding counts, or sealing
 
 

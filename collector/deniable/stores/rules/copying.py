@@ -169,7 +169,7 @@ READ: Final[dict[type[StoredRow], str]] = {
     LogCheckpointRow: "SELECT role, checkpoint FROM deniable.log_checkpoints",
     TokenRow: "SELECT digest, role, label, created_at, survey, ends_at FROM deniable.tokens",
 }
-ROW_TYPES: Final = tuple(READ)  # in the order in which they come
+ROW_TYPES: Final = tuple(READ)  # in the order in which the types come
 
 _ISSUER_COLUMNS: Final = ("issuer", "public_key", "distrusted_at")
 _CELL_COLUMNS: Final = ("survey", "epoch", "issuer", "response", "reports")

@@ -1,4 +1,4 @@
-"""Counts for figures; seals, later erasure, and ends; a check of them all.
+"""Counts for figures; seals, later erasure, and ends; a check of all these.
 
 Figures advance in steps of ``minimum_reports``, when they are read. For a survey without a minimum
 the counts themselves are shown, and nothing is written.
@@ -104,8 +104,8 @@ def much_is_left(survey_id: bytes) -> Rule[bool]:
 def fold(survey_id: bytes | None = None, epoch: int | None = None) -> Rule[bool]:
     """Fold a piece of the groups' counts, of a survey and epoch or of all.
 
-    It returns whether more is left; uncommitted groups are left out. If two run at once, the second
-    gets what the first has left.
+    The rule returns whether more is left; uncommitted groups are left out. If two run at once, the
+    second gets what the first has left.
     """
     survey = None if survey_id is None else (yield from find_survey(survey_id))[0]
     yield from lock(FOLDING)
@@ -217,7 +217,7 @@ KEPT: Final = """
 
 
 def faults() -> Rule[list[str]]:
-    """Return a line for each fault; call it in a transaction that sees one moment."""
+    """Return a line for each fault; the transaction must see one moment."""
     lines = []
     ((astray,),) = yield Statement(_ASTRAY)
     if astray:
@@ -275,7 +275,7 @@ _SEALS: Final = """
 
 
 def seal(survey_id: bytes, epoch: int, now: int) -> Rule[tuple[Seal, bool]]:
-    """Seal an epoch for good; return the valid seal, and whether it is this one.
+    """Seal an epoch for good; return the valid seal, and whether this call set it.
 
     The epoch's lock waits for every group that is being stored, and keeps out all others until the
     commit: the digest is of the counts at that point (S4). To shorten the wait, earlier counts
@@ -320,7 +320,7 @@ def begin_pruning(survey_id: bytes, epoch: int, now: int) -> Rule[tuple[int, boo
     """Note that an epoch's receipts are being erased; return its survey, and whether any remain.
 
     Raises:
-        NotSealed: if it was not sealed at least 24 hours before ``now``.
+        NotSealed: if the epoch was not sealed at least 24 hours before ``now``.
     """
     survey, _ = yield from find_survey(survey_id)
     # The row is locked: if two prune at once, the second sees that it is done.

@@ -98,7 +98,7 @@ _SECONDS = 10.0
 class WalTruncation:
     """The emptying of a store's log; used inside one running event loop.
 
-    ``empty`` does it, and returns False if the log has a reader.
+    ``empty`` empties the log, and returns False if the log has a reader.
     """
 
     def __init__(self, empty: Callable[[], Awaitable[bool]]) -> None:
@@ -129,7 +129,7 @@ class WalTruncation:
             self._emptying = None
 
     async def _try(self) -> None:
-        # It may miss writes that happen meanwhile; they are for the next time.
+        # Emptying may miss writes that happen meanwhile; they are left for the next time.
         self._written = False
         try:
             emptied = await self._empty()
@@ -192,15 +192,15 @@ class SqliteDatabase:
 
     Args:
         path: the file.
-        migrate: create it if there is none, and migrate an older schema to this version; otherwise
-            the store must exist with this version's schema.
+        migrate: create a missing file, and migrate an older schema to this version; otherwise the
+            store must exist with this version's schema.
         patience: seconds for which another process may prevent this one from writing.
         settle: make writes of a killed process durable. One of several connections is enough. If
             the store is not writable, this is skipped, since each answer to a report makes a write
             of its own.
 
     Raises:
-        UnknownSchema: if another version of deniable wrote it, or it has no store.
+        UnknownSchema: if a different version of deniable wrote the file, or it has no store.
     """
 
     def __init__(
@@ -222,7 +222,7 @@ class SqliteDatabase:
             self._connection.execute(f"PRAGMA cache_size=-{_CACHE_KIBIBYTES}")
             (page,) = self._connection.execute("PRAGMA page_size").fetchone()
             self._connection.execute(f"PRAGMA wal_autocheckpoint={_LOG_BYTES // page}")
-            # The version of the schema when opened; 0 if it was new.
+            # The version of the schema when opened; 0 if the file was new.
             self.found_version = sqlite_files.migrate(
                 self._connection, _MIGRATIONS, _APPLICATION_ID
             )
@@ -241,7 +241,7 @@ class SqliteDatabase:
         self._connection.close()
 
     def survey(self, survey_id: bytes) -> int:
-        """Return a survey's number; it is looked up once, since it never changes."""
+        """Return a survey's number, which is looked up once, since it never changes."""
         known = self._surveys.get(survey_id)
         if known is None:
             known, _ = follow(self._connection, find_survey(survey_id))
@@ -252,10 +252,10 @@ class SqliteDatabase:
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """Hold the store's only writing transaction; commit it at the end, or undo it.
 
-        It makes a durable write even if it changes nothing (S1).
+        The transaction makes a durable write even if it changes nothing (S1).
 
         Raises:
-            UnknownSchema: if another version of deniable migrated it meanwhile.
+            UnknownSchema: if a different version of deniable has migrated the store meanwhile.
         """
         with self.reading() as connection:
             self._check_place()

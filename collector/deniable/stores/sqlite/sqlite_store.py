@@ -38,7 +38,7 @@ def rewrite(survey_id: bytes, epoch: int, after: bytes) -> Rule[bytes | None]:
     SQLite fills a page of the file in the order in which rows arrive, until it splits or tidies the
     page: only the pointers to them are sorted. Rewriting costs some 3 microseconds per receipt.
 
-    It continues after the previously returned key, initially empty; None once all are done.
+    The work continues after the previously returned key, initially empty; None once all are done.
     """
     survey, _ = yield from find_survey(survey_id)
     slot = (survey, epoch)
@@ -71,7 +71,7 @@ def rewrite(survey_id: bytes, epoch: int, after: bytes) -> Rule[bytes | None]:
 def erase(survey_id: bytes, epoch: int, now: int) -> Rule[int]:
     """Erase some receipts of a sealed epoch; return how many, 0 once none is left.
 
-    It erases some at a time, so that reports of other epochs are stored in between.
+    Some are erased at a time, so that reports of other epochs are stored in between.
     """
     survey, _ = yield from begin_pruning(survey_id, epoch, now)
     erased = yield Statement(
@@ -149,8 +149,8 @@ class _Admission(dict[tuple[bytes, int, bytes | None], Verdict | tuple[int, int]
 def _insert(connection: sqlite3.Connection, rows: list[_Row]) -> list[_Row]:
     """Insert receipts; return those whose key exists already, or came twice in this group.
 
-    They are sorted: the tree inserts neighbours with less work, and for equal keys the first goes
-    first (S2).
+    Receipts are sorted: the tree inserts neighbours with less work, and for equal keys the first
+    goes first (S2).
     """
     rows.sort()
     repeated: list[_Row] = []
@@ -253,13 +253,13 @@ class SqliteStore(Store):
         return erased
 
     async def ping(self) -> None:
-        # First check whether it is locked: behind waiting groups, nobody would learn it soon.
+        # First check for a lock on the file: behind waiting groups, nobody would learn of it soon.
         await asyncio.to_thread(self._writer.check_unlocked, _PING_SECONDS)
         await super().ping()
 
     async def check(self) -> list[str]:
         def recount() -> list[str]:
-            # On a separate connection: it reads everything, and figures must not wait for it.
+            # On a separate connection: this reads everything, and figures must not wait for it.
             with read_only(self.path) as connection:
                 return faults(connection)
 
