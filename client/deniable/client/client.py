@@ -192,7 +192,7 @@ class Client:
     def unanswered(self) -> tuple[Survey, ...]:
         """Return the declared surveys for which ``report()`` would record a response now.
 
-        Ask the user these alone, and report every answer: a choice among them would reveal some.
+        Ask the user only these, and report every answer: a choice among answers would reveal some.
         Others lack consent, or have this epoch's response, or cannot be reported now.
         """
         return self._named(acting_for(self._engine).unanswered)

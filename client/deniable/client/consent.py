@@ -91,7 +91,7 @@ class Scope(NamedTuple):
     """The scope of one consent, or of a survey that needs consent."""
 
     survey: str  # the survey's name
-    declared: str  # a digest of what must not differ
+    declared: str  # a digest of the parts that must not differ
     bounds: tuple[int, ...]  # numbers that may not rise
 
     @classmethod

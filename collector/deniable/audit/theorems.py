@@ -85,7 +85,7 @@ def pure_odds_of_design(
 def delta_of_design(
     responses: int, supporting: int, separating: int, design_odds: Number, odds: Number
 ) -> Fraction:
-    """Return the smallest delta, at these odds, of a design whose own are ``design_odds``."""
+    """Return the smallest delta, at these odds, of a design with the odds ``design_odds``."""
     _check_design(responses, supporting, separating)
     t, e = _odds("design_odds", design_odds), _odds("odds", odds)
     # (r - t)(T - E) of the weights rT + K - r.

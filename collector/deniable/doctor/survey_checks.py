@@ -157,7 +157,7 @@ _FORKED = f"two histories were signed, and the witnesses will never cosign this 
 def _others(
     log: PublicLog, witnesses: Witnesses, seen: Mapping[str, SignedCheckpoint]
 ) -> dict[str, int]:
-    """Return the sizes that witnesses cosigned and that the log does not extend, by their names."""
+    """Return, by witness, the cosigned sizes that the log does not extend."""
     other = {}
     for witness in witnesses.witnesses:
         cosigned = seen.get(witness.key.name)

@@ -90,7 +90,7 @@ def covariance(mechanism: Mechanism, frequencies: Floats, n: int, model: Model) 
 
 
 def estimated_covariance(mechanism: Mechanism, counts: Counts, model: Model) -> Floats:
-    """Return an unbiased estimate of that covariance from the counts."""
+    """Return an unbiased estimate of the estimate's covariance from the counts."""
     decoder = decoder_of(mechanism)
     return covariance_of(decoder, decoder.tally(counts), model)
 

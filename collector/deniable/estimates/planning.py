@@ -141,6 +141,6 @@ def even_counts(mechanism: Mechanism, n: int) -> list[int]:
 
 
 def _scaled(level: float, n: int) -> float:
-    """Return the errors of this many reports, in units of the errors of very many."""
+    """Return the errors of this many reports, relative to the errors of very many reports."""
     # Errors shrink with the root of n, and bounds are unchanged.
     return normal_quantile(level) * math.sqrt(_MANY / (n - 1))

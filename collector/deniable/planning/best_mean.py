@@ -39,7 +39,7 @@ Weights = tuple[tuple[int, ...], ...]
 
 @lru_cache(maxsize=64)  # a plan requests the same again
 def mean_weights(categories: int, epsilon: str, responses: int = MAX_RESPONSES) -> Weights:
-    """Return the rows of the best matrix with so many responses, over 2^64, certified.
+    """Return the rows of the best matrix with this many responses, over 2^64, certified.
 
     Raises:
         InvalidParameter: for an epsilon that integers over 2^64 cannot resolve.

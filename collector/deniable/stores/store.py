@@ -184,7 +184,7 @@ class Store(ABC):
         return await self._figures(counting.newest_epoch, survey_id)
 
     async def oldest_epoch(self, survey_id: bytes) -> int | None:
-        """Return the oldest epoch with as many counted reports, or None."""
+        """Return the oldest epoch with max(1, minimum_reports) counted reports, or None."""
         return await self._figures(counting.oldest_epoch, survey_id)
 
     async def newest_counted(self, survey_id: bytes) -> int | None:

@@ -275,7 +275,7 @@ class Enrolling(NoIssuer, Forkable):
                 if not self._stopping:
                     self._ask(certificate)
         except BaseException as error:  # noqa: BLE001 - even an exit ends no more than this call
-            self._rests = self._clock.monotonic() + _CLAIM_SECONDS  # not again at once
+            self._rests = self._clock.monotonic() + _CLAIM_SECONDS  # not to ask again at once
             if isinstance(error, NotRecorded):
                 _LOG.info("enrolment waits: %s", error)  # the state has warned of its outage
             else:

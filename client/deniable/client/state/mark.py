@@ -147,7 +147,7 @@ class Mark(NamedTuple):
     spent: Mapping[int, int]  # in 1e-9 epsilon, by day of use, as merged on the latest day
     erases: bool = False  # whether the last stored change erased all report bytes
     consents: tuple[Scope, ...] = ()  # the scopes of the consent
-    claimed: bool = False  # whether consent is still the app's initial one, decided by nobody
+    claimed: bool = False  # whether consent is still the app's initial one, which no user decided
     genuine: bool = True  # the very file that was written on this machine, not a copy
 
     @classmethod

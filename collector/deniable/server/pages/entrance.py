@@ -142,7 +142,7 @@ async def login(visit: Visit) -> web.Response:
 async def shared(visit: Visit) -> web.Response:
     """Answer with the form that a script fills in with a link's token, or open the link.
 
-    Only with a reader's token: otherwise a link could log others in with any token of its author.
+    With a reader's token only: otherwise a link could log others in with any token of its author.
     """
     return await _entered(visit, {Role.READER}, "This link has expired or was revoked.")
 
