@@ -181,8 +181,8 @@ def test_what_is_no_randomised_response_guarantee_or_number_of_reports_is_refuse
         ("odds of 1", lambda: PrivacyLoss.of_randomised_response(2, half)),
         ("at least 1", lambda: PrivacyLoss.of_guarantee(half, "0")),
         ("delta", lambda: PrivacyLoss.of_guarantee(Fraction(2), "1")),
-        ("fewer than", lambda: loss.repeat(-1)),
-        ("fewer than", lambda: loss.repeat(2, steps=0)),
+        ("reports must be at least 0", lambda: loss.repeat(-1)),
+        ("reports must be at least 0", lambda: loss.repeat(2, steps=0)),
         ("negative", lambda: loss.delta_at_odds(Fraction(-1))),
     ]
     for reason, call in refused:

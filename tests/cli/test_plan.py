@@ -178,7 +178,7 @@ def test_a_published_survey_is_planned_by_its_name_and_its_reports(place: Workpl
     assert found["reached_at"] > found["reached_at_by_others"] > start
     shown = " ".join(place.succeed("plan tea --width 10%").split())
     assert "About 300 reports arrive a week. So far, " in shown
-    assert ". If each report is of another device, " in shown
+    assert ". If each report is from a different device, " in shown
     assert "give the survey's file" in run("plan tea --epsilon 2 --dir", place.directory).stderr
     assert "no survey 'coffee' is published" in place.fail("plan coffee")
 

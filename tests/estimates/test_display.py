@@ -113,7 +113,7 @@ def test_reports_that_would_help_are_told_in_two_digits_up_to_a_billion() -> Non
     for epsilon, reports in told.items():
         few = Histogram.of_counts(RandomisedResponse(3, epsilon), [8, 8, 8])
         said = {caution.code: caution.text for caution in few.cautions}["few-reports"]
-        assert said.endswith(f"each by itself, take {reports} reports at this epsilon.")
+        assert said.endswith(f"each by itself, need {reports} reports at this epsilon.")
     assert " of 1 device\n" in str(Histogram.of_counts(RandomisedResponse(3, "1"), [1, 0, 0]))
 
 

@@ -231,8 +231,8 @@ async def test_a_root_certificate_is_missed(
     missing = tmp_path / PASSWORD
     for named, words in (
         ("", "there is no root certificate"),
-        (f"&sslrootcert={missing}", "that sslrootcert names"),
-        ("", "that PGSSLROOTCERT names"),
+        (f"&sslrootcert={missing}", "given by sslrootcert"),
+        ("", "given by PGSSLROOTCERT"),
     ):
         with pytest.raises(StoreError, match=words) as caught:
             await PostgresStore.open(f"{address}{named}")
