@@ -74,7 +74,7 @@ class Sent(NamedTuple):
 
 
 class Conviction(NamedTuple):
-    """A broken rule, and the observation."""
+    """A broken rule, and the observation that proves it."""
 
     rule: str
     seen: str

@@ -126,7 +126,7 @@ def rotated_gateway(
         gateway: The current file.
         keys: Its opened list.
         authority: The key that signs now.
-        surveys: All that were published while the first of the list was current; with none, only
+        surveys: All that were published while the list's first key was current; with none, only
             the new key remains.
         now: In Unix seconds.
 

@@ -229,7 +229,7 @@ def _name(user: int) -> str:
 def read_settings(
     directory: Path, environment: Mapping[str, str]
 ) -> tuple[Config | None, Diagnosis]:
-    """Return the settings, or None if they are wrong, and the finding about them."""
+    """Return the settings, or None if they are wrong, and the finding about the settings."""
     try:
         config = Config.load(directory, environment)
     except InvalidConfig as error:

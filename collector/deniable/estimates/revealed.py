@@ -108,8 +108,7 @@ class Revealed(Documented):
         if why is None:
             from deniable.accounting import shuffled_epsilon, shuffled_level  # needs numpy
 
-            # For many different numbers, which would take minutes, the least, which bounds them
-            # all.
+            # Many different numbers would take minutes: the least number bounds all.
             sizes = left if len(set(left)) <= _MOST_SIZES else [devices] * len(left)
             part = delta / len(groups)
             epsilon, level = (

@@ -118,7 +118,7 @@ Step = Delivered | Drop | Resend | Enrol
 
 
 def earliest_after(sends: int, now: float) -> float:
-    """Return the earliest time of the next send after this many, the last now; 0 for no limit."""
+    """Return the earliest time of the next send after this many sends until now; 0 for no limit."""
     return now + REST_SECONDS if sends >= _QUICK_SENDS else 0.0
 
 
