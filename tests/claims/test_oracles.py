@@ -166,7 +166,7 @@ planning/test_guidance test_a_caution_stands_from_epsilon_4_on planning.words:st
 planning/test_plan test_a_lifetime_does_for_as_many_reports_as_are_told planning.facts:_budget
   test_a_planned_difference_is_found_as_often_as_was_asked planning.plans:_exact_text
   test_a_figure_is_so_exact_on_the_date_that_is_said_and_not_before
-    planning.plans:Plan._outlook planning.plans:Plan._outlook.clause
+    planning.plans:Plan._outlook
   test_so_many_devices_give_a_blind_survey_its_reports planning.accuracy:blind_devices_text
   test_the_planned_reports_give_the_half_width_in_the_median planning.plans:Plan.sentence
     planning.plans:_exact_text planning.plans:shares_text planning.words:largest_share_text

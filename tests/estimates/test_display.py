@@ -265,13 +265,25 @@ def test_what_an_added_answer_explains_is_said_as_often_right_as_intervals_hold(
             low, high = (float(end.replace("−", "-")) for end in other.groups()[1:])
             wrong += not low - 0.05 <= 100 * moved[other[1]] <= high + 0.05
         else:
-            most = re.search(r"no share clearly changed \(by ([\d.]+) points at most\)", sentence)
+            most = re.search(r"clearly changed \(intervals reach ([\d.]+) points\)", sentence)
             assert most
             wrong += max(map(abs, moved.values())) > float(most[1]) / 100
     # By chance more than this are wrong with a probability of 1e-6.
     often = stats.binom.isf(1e-6, RUNS, 0.05)
     assert wrong <= often
     assert (clear <= often) == taken_of_all
+
+
+def test_two_versions_of_the_same_time_are_said_to_be_of_different_devices() -> None:
+    apart, cut = "those that answer the older version have not updated", "Shares below 0 %"
+    now, weeks_before = (even(manifest(sequence=1), epoch=epoch) for epoch in (1, 0))
+    for epoch, same_time in ((0, False), (1, True)):
+        compared = compare(now, None, even(manifest(), epoch=epoch))
+        assert (apart in compared.sentence) == same_time
+        assert not any(note.startswith(cut) for note in compared.document().notes)
+    assert apart not in compare(now, None, weeks_before).sentence
+    none = estimate_histogram(manifest(), 0, {2: 900})
+    assert any(note.startswith(cut) for note in compare(now, None, none).document().notes)
 
 
 def test_a_version_with_the_same_answers_is_not_said_to_have_more() -> None:

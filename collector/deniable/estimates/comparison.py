@@ -69,6 +69,14 @@ class Comparison(Documented):
         return self.one_survey or bool(self.across)
 
     @property
+    def versions_apart(self) -> bool:
+        """Return whether the sides are two versions in the same time, from different devices."""
+        now, before = self.histogram, self.against
+        if before is None or self.one_survey or before.survey != now.survey:
+            return False
+        return (before.end or 0) > (now.start or 0) and (now.end or 0) > (before.start or 0)
+
+    @property
     def one_survey(self) -> bool:
         """Return whether both sides are from one survey."""
         return self.against is None or self.against.survey_id == self.histogram.survey_id

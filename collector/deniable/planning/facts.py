@@ -182,7 +182,6 @@ def plan_document(made: Plan, drafts: Drafts, lifetime: int, reports: int | None
     }
     if made.pace is not None and made.accuracy.power is None:
         values |= {"reports_an_epoch": made.pace.rate, "reached_at": iso_time(made.reached_at())}
-        values["reached_at_by_others"] = iso_time(made.reached_at(same=False))
     if reports is not None:
         allowed = epsilon_for(manifest, drafts, made.accuracy, reports, made.largest_share)
         reached = made.reached(reports)

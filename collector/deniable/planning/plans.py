@@ -282,77 +282,65 @@ class Plan:
             return text
         return f"{text} {self._outlook(self.pace)}"
 
-    def reached_at(self, *, same: bool = True) -> int | None:
+    def reached_at(self) -> int | None:
         """Return the Unix seconds when all epochs together reach the accuracy; None if never."""
-        all_steps = () if self.pace is None else self.pace.steps
-        steps = ((step.at, self._size(step, same=same)) for step in all_steps)
-        return next((at for at, size in steps if size <= self.accuracy.size), None)
+        steps = () if self.pace is None else self.pace.steps
+        return next((step.at for step in steps if self._size(step) <= self.accuracy.size), None)
 
-    def _size(self, step: Step, *, same: bool) -> float:
-        """Return the accuracy of all epochs up to a step, from the same devices or from others."""
+    def _size(self, step: Step) -> float:
+        """Return the accuracy of all epochs up to a step, even if the same devices report."""
         # As in figures of several epochs (deniable.estimates.decoders.recurring_errors), n reports
-        # of E epochs have the variance (V + (E - 1) U)/n if they come from the same devices,
-        # otherwise V/n. V is the variance of one report, and U that of the answers themselves.
+        # of E epochs have at most the variance (V + (E - 1) U)/n. V is the variance of one report,
+        # and U that of the answers themselves.
         own, answers = self.ways[0].variance, self.ways[-1].variance
-        variance = (own + same * (step.epochs - 1) * answers) / step.reports
-        return self.accuracy.scale * sqrt(variance)
+        return self.accuracy.scale * sqrt((own + (step.epochs - 1) * answers) / step.reports)
 
     def _outlook(self, pace: Pace) -> str:
-        """Return when the accuracy is reached at this rate, with new and with the same devices."""
-        of_others, of_same = self.reached_at(same=False), self.reached_at()
+        """Return when figures of all epochs together reach the accuracy, at this rate."""
+        reached = self.reached_at()
         if not pace.steps:
             coming = "Once a closed epoch has figures, this shows when that is reached."
             return "The survey is over, and no epoch has figures." if pace.over else coming
         first, last = pace.steps[0], pace.steps[-1]
         half = "± " if self.accuracy.level is not None else "a standard error of "
-        goal, end = half + self.figure.amount(self.accuracy.size), ""
-        wanted, unit = goal, unit_text(self.manifest.schedule)
+
+        def amount(step: Step) -> str:
+            return half + self.figure.amount(self._size(step))
+
+        goal, unit = (
+            half + self.figure.amount(self.accuracy.size),
+            unit_text(self.manifest.schedule),
+        )
         noun, *length = unit.split()  # such as "week", or "period of 3 hours"
+        nouns = " ".join((f"{noun}s", *length))
+        counted = f"{first.reports:,.0f} reports"
+        if first.epochs > 1:
+            counted = f"all closed {nouns} together"
+        so_far, end = f"{counted} reach {amount(first)}", ""
         lead = f"The survey is over, with {first.reports:,.0f} reports. "
         if not pace.over and first == last:
             since = date_text(first.at - self.manifest.schedule.grace_seconds - 1)
             lead = f"No figures since {since}, so no date can be given. "
         elif first != last:
-            lead = f"About {pace.rate:,.0f} reports arrive {pace.period}. "
+            lead = f"About {pace.rate:,.0f} reports arrive {pace.period}. So far, {so_far}. "
             end = f" before the counts are final, on {date_text(last.at)}"
-        nouns = " ".join((f"{noun}s", *length))
-        counted = f"{first.reports:,.0f} reports"
-        if first.epochs > 1:
-            counted = f"all closed {nouns} together"
-        if of_same == first.at:
-            lead, wanted = "", "that"
-        elif of_others != first.at and first != last:
-            ends = [self.figure.amount(self._size(first, same=same)) for same in (False, True)]
-            ends[0] = ends[0].split()[0]
-            span = f" to {half}".join(ends if first.epochs > 1 else ends[1:])
-            lead += f"So far, {counted} reach {half}{span}. "
-
-        def clause(at: int | None, *, same: bool) -> str:
-            if at not in {first.at, None}:
-                return f"{wanted} is reached on about {date_text(at)}"
-            steps = pace.steps if at is None else [first]
-            reach = half + self.figure.amount(min(self._size(step, same=same) for step in steps))
-            if at is None:
-                return f"only {reach} is reached{end}"
-            return f"{wanted} is reached already: {counted} reach {reach}"
-
-        others, same = clause(of_others, same=False), clause(of_same, same=True)
-        if last.epochs == 1:
-            return f"{lead}{same[0].upper()}{same[1:]}."
-        if others == same or of_others == of_same is not None:
-            text = f"{lead}Even if the same devices report each time, {same}."
+        if reached == first.at:
+            text = f"That is reached already: {so_far}."
+        elif reached is not None:
+            text = f"{lead}{goal[0].upper()}{goal[1:]} is reached on about {date_text(reached)}."
         else:
-            others = f"If each report is from a different device, {others}"
-            text = f"{lead}{others}. If the same devices report each time, {same}."
-        own = " and one answer on its own" * (self.manifest.values is None)
-        text += f" That is of all {nouns} together{own}"
-        text += ": choose these in Figures." if self.manifest.repeat.epochs is None else "."
-        if not pace.rate:
+            best = amount(min(pace.steps, key=self._size))
+            text = f"{lead}Figures will not show {goal}{end}: only {best} is reached."
+        if last.epochs > 1:
+            own = " and one answer on its own" * (self.manifest.values is None)
+            same = "even if the same devices report each time"
+            text += f" That holds for the average of all {nouns}{own}, {same}"
+            text += ": choose these in Figures." if self.manifest.repeat.epochs is None else "."
+        if last.epochs == 1 or not pace.rate:
             return text
-        size = self._size(Step(first.at, 1, pace.rate), same=True)
-        alone = f"{half}{self.figure.amount(size)}"
-        text += f" One {unit} alone ({pace.rate:,.0f} reports) reaches {alone}"
-        if size > self.accuracy.size:
+        alone = Step(first.at, 1, pace.rate)
+        text += f" One {unit} alone ({pace.rate:,.0f} reports) reaches {amount(alone)}"
+        if self._size(alone) > self.accuracy.size:
             needed = self.reports(self.ways[0])
             text += f"; for {goal}, a {unit} needs {needed:,} reports"
         return f"{text}."

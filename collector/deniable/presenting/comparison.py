@@ -164,6 +164,11 @@ def _statement(comparison: Comparison) -> str:
 def _added(comparison: Comparison) -> Iterator[str]:
     """Yield which answers a version added, and whether shares among the old ones changed."""
     now, before, level = comparison.histogram, comparison.against, comparison.histogram.level
+    if before is not None and comparison.versions_apart:
+        yield (
+            "These are different devices: those that answer the older version have not updated. "
+            "Compare with weeks before the update instead."
+        )
     if before is None or now.survey != before.survey or now.dimensions or not comparison.of_shares:
         return
     known = {*before.categories}
@@ -187,7 +192,7 @@ def _added(comparison: Comparison) -> Iterator[str]:
         return
     clear = {label: move for label, move in moves.items() if move.distinguishable}
     most = max(abs(end) for move in moves.values() for end in (move.low, move.high))
-    changed = f"no share clearly changed (by {bound_text(100 * most)} points at most)"
+    changed = f"no share clearly changed (intervals reach {bound_text(100 * most)} points)"
     if clear:
         label = max(clear, key=lambda label: abs(clear[label].value))
         changed = f"{label} clearly changed as well: {_moved(comparison, clear[label])}"
@@ -350,6 +355,12 @@ def _notes(comparison: Comparison) -> Iterator[str]:
         yield (
             "Differences are in percentage points. Judge by their intervals, not by whether those "
             "of the two shares overlap."
+        )
+    sides = [side for row in comparison.rows for side in (row.now, row.before) if side]
+    if comparison.against and comparison.of_shares and any(not 0 <= s.value <= 1 for s in sides):
+        yield (
+            "Shares below 0 % or above 100 % are shown as 0 % or 100 %, but their differences are "
+            "of the actual estimates."
         )
     if comparison.of_shares:
         yield HELD[comparison.at_once]
