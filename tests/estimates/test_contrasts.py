@@ -274,6 +274,35 @@ def test_who_leads_is_one_answer_on_every_surface() -> None:
     assert (both - overlap).value == pytest.approx(either.value)
 
 
+def test_of_several_yes_or_no_questions_the_yes_answers_are_ranked() -> None:
+    questions = (("search", "yes", "no"), ("friends", "no", "yes"), ("mail", "yes", "no"))
+    settings = answered_best("one-question", questions, "2", largest_share=0.0)
+    specification = calibrated("one-question", 0, "2", settings=settings)
+    labels = specification.labels(questions)
+    survey = manifest(categories=labels, epsilon="2", specification=specification)
+    shares = decoder_of(survey.mechanism).response_shares(
+        np.array([0.62, 0.38, 0.45, 0.55, 0.05, 0.95])
+    )
+    for n, certain in ((300, ()), (20_000, ("search: yes",))):
+        found = estimate_histogram(survey, 0, [round(n * share) for share in shares])
+        leaders = found.leaders(1)
+        # "mail: no" has the largest share, but it is no answer to what most devices do.
+        assert found.document().sentence.split(" answered ")[1].startswith("search: yes (")
+        assert leaders.certain == certain
+        assert {row.label for row in leaders.rows} <= {"search: yes", "friends: yes"}
+        assert ("search: yes leads." in found.document().sentence) == bool(certain)
+        ranks = found.leaders(2)
+        assert (ranks.answers, ranks.sentence[:32]) == (3, "The 2 most frequent yes answers ")
+        for row in ranks.rows[1:]:
+            ahead = found.ahead(ranks.rows[0].label, row.label).difference
+            assert (row.first == 1) >= (ahead.low < 0)
+    assert found.leaders(1, "mail").certain == ("mail: no",)
+    with pytest.raises(ValueError, match="a question has fewer than two reports"):
+        estimate_histogram(survey, 0, {0: 1}).leaders(1)
+    with pytest.raises(ValueError, match="name one of the questions"):
+        estimate_histogram(ONE, 0, expected(ONE, 20_000)).leaders(1)
+
+
 def test_the_largest_difference_of_two_groups_holds_among_all_of_them() -> None:
     found = estimate_histogram(JOINT[0], 0, expected(JOINT[0], 20_000))
     table = found.cross("plan", "theme")

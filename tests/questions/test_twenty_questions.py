@@ -69,7 +69,9 @@ class Scene:
         if command[1].endswith(".toml"):  # a survey's file
             plan, file, *options = command
             return _words(succeed(plan, self.place.directory / file, *options))
-        return _words(succeed(*command, "--dir", self.place.directory))
+        result = run(*command, "--dir", self.place.directory)  # a note on versions is apart
+        assert result.exit_code == 0, result.output
+        return _words(result.stdout)
 
     def page(self, path: str) -> str:
         """Return the words of a page."""

@@ -134,6 +134,16 @@ def denies(answer: str) -> bool:
     return answer.rpartition(": ")[2].casefold() in {"no", "nein", "non"}
 
 
+def affirmed(dimensions: Dimensions) -> tuple[str, ...]:
+    """Return the yes to each of several questions, such as "plan: yes"; () if others are among."""
+    labels = tuple(
+        f"{question}: {next(answer for answer in answers if not denies(answer))}"
+        for question, *answers in dimensions
+        if len(answers) == 2 and any(map(denies, answers))
+    )
+    return labels if len(labels) == len(dimensions) else ()
+
+
 def listed(names: Sequence[str], word: str = "or") -> str:
     """Return the names joined as part of a sentence."""
     if len(names) < 3:

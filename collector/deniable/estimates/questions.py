@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
-from itertools import permutations
+from itertools import combinations, permutations
 from math import comb
 from typing import Final
 
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, special
 
-from deniable.estimates.answers import denies, not_together
+from deniable.estimates.answers import affirmed, denies, not_together
 from deniable.estimates.binomial import normal_quantile
 from deniable.estimates.change import Test
 from deniable.estimates.debiased import DebiasedCounts
@@ -99,6 +99,7 @@ class Leaders(Documented):
     Attributes:
         rows: the possible answers with the largest estimates, in descending order.
         candidates: all possible answers; answers: the number of answers.
+        affirmed: whether they are the yes answers of several questions.
     """
 
     histogram: DebiasedCounts
@@ -106,6 +107,7 @@ class Leaders(Documented):
     rows: tuple[Ranked, ...]
     candidates: tuple[str, ...]
     answers: int
+    affirmed: bool = False
 
     @property
     def certain(self) -> tuple[str, ...]:
@@ -124,11 +126,15 @@ class Leaders(Documented):
 def leaders_of(histogram: DebiasedCounts, count: int | None, question: str = "") -> Leaders:
     """Return the most frequent answers, by default three; for several questions, to one.
 
+    Of yes/no questions that are not reported together, it compares the yes unless one is named.
+
     Raises:
         ValueError: if there are fewer answers, or several questions and none is named.
     """
     decoder, tally = histogram.sample.decoder, histogram.sample.tally
     names = [margin.question for margin in histogram.margins]
+    if not (question or histogram.together) and (yes := affirmed(histogram.dimensions)):
+        return _leading(histogram, count, yes)
     if question not in names and (question or len(decoder.parts) > 1):
         raise ValueError(f"name one of the questions: {', '.join(names) or 'there is only one'}")
     labels, weights = histogram.categories, None
@@ -143,9 +149,7 @@ def leaders_of(histogram: DebiasedCounts, count: int | None, question: str = "")
             grid = np.indices(sizes)[at].reshape(-1)
             weights = (grid == np.arange(len(labels))[:, None]).astype(np.float64)
     k = len(labels)
-    count = min(3, k - 1) if count is None else count
-    if not 0 < count < k:
-        raise ValueError(f"with {k} answers, the number of leaders must be 1 to {k - 1}")
+    count = _count_of(count, k)
     if tally.n < 2:
         raise ValueError("one report has no standard error; wait for more")
     first, last, order = ranks_of(decoder, tally, histogram.level, weights)
@@ -162,6 +166,46 @@ def leaders_of(histogram: DebiasedCounts, count: int | None, question: str = "")
         Ranked(labels[at], share(at), first[at], last[at]) for at in may_lead[: max(_SHOWN, count)]
     ]
     return Leaders(histogram, count, tuple(rows), tuple(labels[at] for at in may_lead), k)
+
+
+def _count_of(count: int | None, k: int) -> int:
+    count = min(3, k - 1) if count is None else count
+    if not 0 < count < k:
+        raise ValueError(f"with {k} answers, the number of leaders must be 1 to {k - 1}")
+    return count
+
+
+def _leading(histogram: DebiasedCounts, count: int | None, labels: tuple[str, ...]) -> Leaders:
+    """Return the most frequent of answers to different questions, by all pairwise differences."""
+    k = len(labels)
+    count = _count_of(count, k)
+    if any(margin.n < 2 for margin in histogram.margins):
+        raise ValueError("a question has fewer than two reports; wait for more")
+    shares = [
+        query_of(
+            histogram.sample,
+            histogram.weights(label)[0],
+            histogram.level,
+            histogram.model,
+            label=label,
+            unit=Unit.SHARE,
+        )
+        for label in labels
+    ]
+    at_once = 1 - (1 - histogram.level) / comb(k, 2)
+    wide = [share.at(at_once) for share in shares]
+    ahead = np.zeros((k, k), dtype=np.bool_)
+    for one, other in combinations(range(k), 2):
+        difference = wide[one] - wide[other]
+        ahead[one, other], ahead[other, one] = difference.low > 0, difference.high < 0
+    first, last = 1 + ahead.sum(axis=0), k - ahead.sum(axis=1)
+    rows = [
+        Ranked(labels[at], shares[at], int(first[at]), int(last[at]))
+        for at in sorted(range(k), key=lambda at: -shares[at].value)
+        if first[at] <= count
+    ]
+    names = tuple(row.label for row in rows)
+    return Leaders(histogram, count, tuple(rows[: max(_SHOWN, count)]), names, k, affirmed=True)
 
 
 def ranks_of(

@@ -18,7 +18,7 @@ from deniable.documents import (
 from deniable.documents.programs import Json
 from deniable.documents.terminal import document_text
 from deniable.estimates.accuracy import FALSE_ALARM, SURELY
-from deniable.estimates.answers import listed
+from deniable.estimates.answers import affirmed, listed
 from deniable.estimates.curve import Distribution
 from deniable.estimates.found_texts import OTHER_TEXTS, FoundTexts
 from deniable.estimates.frequencies import View
@@ -147,15 +147,19 @@ def histogram_sentence(histogram: Histogram) -> str:
 def lead_sentence(histogram: Histogram, label: str) -> str:
     """Return whether one answer leads, for an answer's question; "" for two answers.
 
+    Of several yes/no questions that are not reported together, it is a yes that leads.
+
     The ranks are those of :func:`deniable.presenting.questions.leaders_sentence`.
     """
+    yes = affirmed(histogram.dimensions) and not histogram.together
+    question = "" if yes else histogram.question_of(label)
     try:
-        first = histogram.leaders(1, histogram.question_of(label))
+        first = histogram.leaders(1, question)
     except ValueError:  # a single report, or a single answer
         return ""
     if histogram.texts is not None:  # all others together are no text that could lead
         return ""
-    if first.answers < 3 or histogram.sample.fewest_fakes:
+    if (first.answers < 3 and not first.affirmed) or histogram.sample.fewest_fakes:
         return ""
     if first.certain:
         return f"{first.certain[0]} leads."

@@ -40,9 +40,10 @@ def _row(name: str, kind: str, estimate: Estimate) -> dict[str, Any]:
 def leaders_sentence(leaders: Leaders) -> str:
     """Return the result in words, suitable for publication."""
     certain, others, left = leaders.certain, leaders.possible, leaders.count - len(leaders.certain)
-    name = (
-        "most frequent answer" if leaders.count == 1 else f"{leaders.count} most frequent answers"
-    )
+    kind = "yes answer" if leaders.affirmed else "answer"
+    name = f"most frequent {kind}"
+    if leaders.count > 1:
+        name = f"{leaders.count} {name}s"
     place = leaders.histogram.sample.place
     name += f" to {place}" if place else f" of {reporters()}"
     text = f"The {name}"

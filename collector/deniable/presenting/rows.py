@@ -293,7 +293,8 @@ def largest_shares(
 ) -> list[str]:
     """Return the answers, starting with the largest shares in all histograms together.
 
-    Single questions' answers precede combinations of them; of two answers, a yes precedes its no.
+    Single questions' answers precede combinations of them; of two answers, a yes precedes its no,
+    and the yes of several questions precede every no.
 
     If they were chosen by one of them, chance would make them seem to fall in the others. But the
     mean of x and y, from n and m reports, (n x + m y) / (n + m), has with their difference x - y
@@ -326,9 +327,18 @@ def largest_shares(
     if wanted and not names:
         raise ValueError(NOT_FOUND.rstrip("."))
     two = len(names) == 2
-    return sorted(
-        names, key=lambda name: (name not in single, two and denies(name), -reports[name])
-    )
+    denied = {
+        f"{margin.question}: {answer}"
+        for histogram in histograms
+        for margin in histogram.margins
+        for answer in margin.answers
+        if len(margin.answers) == 2 and denies(answer)
+    }
+
+    def place(name: str) -> tuple[bool, bool, float]:
+        return name not in single, name in denied or (two and denies(name)), -reports[name]
+
+    return sorted(names, key=place)
 
 
 _STATES: Final = {

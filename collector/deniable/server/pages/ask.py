@@ -170,7 +170,8 @@ def _answered(histogram: "Histogram", asking: Asking, manifest: Manifest) -> _An
         case "ahead":
             document = histogram.ahead(answers("answer"), answers("other")).document()
         case "leaders":
-            question = query.get("question", asking.questions[0] if asking.questions else "")
+            first = "" if asking.affirmed else "".join(asking.questions[:1])
+            question = query.get("question", first)
             count = query.get("leaders") or None
             if count is not None and not re.fullmatch("[0-9]{1,4}", count):
                 raise ValueError("the number of leaders must be a number such as 3")

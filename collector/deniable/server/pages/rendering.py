@@ -165,6 +165,7 @@ class Asking:
         answers: the available answers, if not too many; for several questions, with the questions.
         questions: names of the survey's questions, if it has several.
         query: the choices; within a group, the first answers by default.
+        affirmed: the yes answers, if separate yes/no questions are to be ranked.
     """
 
     kinds: tuple[tuple[str, str], ...]
@@ -172,6 +173,7 @@ class Asking:
     answers: tuple[str, ...]
     questions: tuple[str, ...]
     query: Mapping[str, str]
+    affirmed: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, query: Mapping[str, str], manifest: Manifest) -> "Asking":
@@ -196,7 +198,12 @@ class Asking:
         firsts = [f"{name}: {answers[0]}" for name, *answers in manifest.dimensions[:2]]
         given = dict(zip(("given", "answer"), firsts, strict=False)) if kind == "group" else {}
         names = tuple(name for name, *_ in manifest.dimensions)
-        return cls(tuple(kinds), kind, listed, names, given | dict(query))
+        yes: tuple[str, ...] = ()
+        if kind == "leaders" and manifest.kind.name != "joint":
+            from deniable.estimates.answers import affirmed
+
+            yes = affirmed(manifest.dimensions)
+        return cls(tuple(kinds), kind, listed, names, given | dict(query), yes)
 
 
 LEVELS: Final = tuple((text, level_text(float(text))) for text in ("0.5", "0.9", "0.95", "0.99"))
