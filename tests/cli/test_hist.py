@@ -42,7 +42,7 @@ def as_csv(place: Workplace, words: str = "hist tea") -> list[dict[str, str]]:
 def test_every_form_says_when_the_epoch_was_and_whether_it_is_final(counted: Workplace) -> None:
     shown = counted.succeed("hist tea --epoch 0")
     assert "2026-01-05 00:00 UTC to 2026-01-06 00:00 UTC\n" in shown
-    assert "about to be sealed" in shown
+    assert "so these counts are final" in shown
     (digest,) = re.findall(r"\b[0-9a-f]{64}\b", counted.succeed("survey seal tea 0 --yes"))
     assert "sealed: these counts are final" in counted.succeed("hist tea --epoch 0")
     whole = as_json(counted, "hist tea --epoch 0")

@@ -86,7 +86,7 @@ def test_when_the_epoch_was_and_whether_its_figures_are_final_is_told() -> None:
             assert instant.utcoffset() == timedelta(0)
             assert instant.timestamp() == schedule.epoch_start(epoch)
         start, end = (instant_text(schedule.epoch_start(epoch)) for epoch in (3, 4))
-        words = {"closed": "about to be sealed", "grace": "late reports are still accepted"}
+        words = {"closed": "so these counts are final", "grace": "late reports are still accepted"}
         assert f"{start} to {end}" in str(histogram)
         assert words.get(state, str(state)) in str(histogram)
     untold = strict_json(estimate_histogram(MANIFEST, 3, COUNTS))

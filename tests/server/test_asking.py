@@ -113,6 +113,30 @@ async def test_figures_of_two_questions_say_first_how_groups_differ_as_the_quest
     assert "percent of all devices" in captions[2]
 
 
+async def test_yes_answers_of_separate_questions_are_ranked_first(collector: Collector) -> None:
+    asks = 'dimensions = { search = ["yes", "no"], mail = ["yes", "no"], friends = ["yes", "no"] }'
+    file = SurveyFile.parse(f'name = "found"\n{_ASKED}{_REST}\n{asks}\n')
+    survey = next_manifest(file, [], ORIGIN, bytes(16), START)
+    await collector.publish(survey)
+    law = decoder_of(survey.mechanism).response_shares(np.array([0.7, 0.3, 0.1, 0.9, 0.4, 0.6]))
+    responses = np.repeat(np.arange(len(law)), np.round(6_000 * law).astype(int)).tolist()
+    await collector.store.add([report(d, y, survey=survey) for d, y in enumerate(responses)])
+    collector.clock.time += 1
+    headers = await collector.token()
+
+    async def sentence(path: str) -> str:
+        text = await (await collector.client.get(f"/surveys/found{path}", headers=headers)).text()
+        return re.findall('<p class="sentence">([^<]*)</p>', text)[0]
+
+    assert "answered search: yes (" in await sentence("")
+    assert (await sentence("")).endswith("search: yes leads.")
+    ranked = await sentence("/ask")
+    assert ranked.startswith("The 2 most frequent yes answers to found ")
+    assert "are search: yes and friends: yes, in this order" in ranked
+    assert await sentence("/ask?ask=leaders&question=") == ranked
+    assert "is mail: no (" in await sentence("/ask?ask=leaders&question=mail")
+
+
 def test_a_yes_goes_before_its_no() -> None:
     mechanism, shares = RandomisedResponse(2, "1"), []
     for counts in ([700, 300], [600, 400]):

@@ -690,6 +690,28 @@ async def test_the_board_has_an_order_and_folds_the_others(
     assert "Collected until it was ended on " in text
 
 
+async def test_a_survey_that_is_over_is_summed_up(analyst: Collector) -> None:
+    survey = manifest(name="over", epsilon="4", schedule=Schedule(START, 3600, 2, 3600))
+    await analyst.publish(survey)
+    for epoch, n in ((0, 800), (1, 600)):  # half have the same answer
+        answers = [epoch if d % 2 else d // 2 % 5 for d in range(n)]
+        reports = [report(d, y, epoch=epoch, survey=survey) for d, y in enumerate(answers)]
+        await analyst.store.add(reports)
+
+    async def shown(path: str) -> str:
+        return words(await text_of(await analyst.client.get(f"/surveys/over{path}")))
+
+    first, second = survey.categories[:2]
+    analyst.clock.time = survey.schedule.epoch_start(1) + 1
+    for path in ("", "?epoch=1"):
+        assert f"answered {second} (" in await shown(path)
+    analyst.clock.time = survey.schedule.end + 7 * 86_400
+    assert "1,400 answers were sent to over" in await shown("")
+    for path in ("", "/line"):
+        assert f"answered {first} (" in await shown(path)
+    assert f"answered {second} (" in await shown("?epoch=1")
+
+
 async def test_a_simulated_survey_is_marked(collector: Collector) -> None:
     headers, survey = await collector.token(), manifest(name="simulated-rating")
     for devices in (0, 20):

@@ -258,6 +258,8 @@ async def _check_counts(collector: Collector, vouched: bool) -> None:
         assert "No figures yet: they appear once" in text
         told = role is Role.OPERATOR or (role is Role.ANALYST and vouched)
         assert ("5 of 100 reports so far" in text) is told
+        waits = role is Role.ANALYST and not vouched  # is told why, and what to do
+        assert ("Check that your app asks this question" in text) is waits
         assert 'id="downloads"' not in text
 
 

@@ -379,7 +379,8 @@ def _numeric_notes(histogram: Histogram) -> Iterator[str]:
     else:
         yield (
             "The mean is unbiased and may lie outside the range; its interval is cut to the "
-            "possible range. These reports give only the mean."
+            "possible range. These reports give only the mean: for the median, ask for the "
+            "distribution."
         )
     if impossible := histogram.impossible:
         more = ", …" if len(impossible) > _NAMED else ""

@@ -344,7 +344,7 @@ def largest_shares(
 _STATES: Final = {
     EpochState.OPEN: "open: more reports may arrive",
     EpochState.GRACE: "over; late reports are still accepted",
-    EpochState.CLOSED: "over; no more reports are accepted, and it is about to be sealed",
+    EpochState.CLOSED: "over: no more reports are accepted, so these counts are final",
     EpochState.SEALED: "sealed: these counts are final",
 }
 

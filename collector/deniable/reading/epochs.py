@@ -27,6 +27,11 @@ CANNOT_BE_ASKED: Final = (
         "Questions of two surveys cannot be crossed. Publish one that asks each device both.",
     ),
     (
+        "What is the median, if a survey asks for the mean alone?",
+        'Reports give only the mean. Publish a survey with the line: tells = "distribution". Ask '
+        "then has the median and other percentiles.",
+    ),
+    (
         "How many users are there?",
         "Only devices that answered are counted. Count accounts or installations elsewhere.",
     ),

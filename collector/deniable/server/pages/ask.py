@@ -133,7 +133,8 @@ def _lacking(asking: Asking, manifest: Manifest) -> str:
         other = query.get("given", "").partition(": ")[0] or "other questions"
         text = f"{apart_text(manifest.name, other, asking.questions)}."
         if manifest.kind.numeric:
-            text = f"{manifest.name} asks for the mean alone: see Figures and Compare. {text}"
+            alone = f"{manifest.name} asks for the mean alone: see Figures and Compare"
+            text = f"{alone}; for the median, ask for the distribution. {text}"
         reports = reports_together(manifest) if asking.questions else None
         if reports is not None:
             text += f" About {reports:,} reports then give ± 5 percentage points."

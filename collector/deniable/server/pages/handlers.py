@@ -58,6 +58,11 @@ from deniable.stores import Role, Store
 from deniable.terms import guess_of
 from deniable.terms.sentences import guess, learnt, summary
 
+WITHHELD: Final = (
+    " How many have so far is not shown: somebody could see a single report arrive. Check that "
+    "your app asks this question, and ask your operator, who sees the number."
+)
+"""What an analyst is told instead of the number of reports before the first figures."""
 _TOO_MANY: Final = (
     f"several epochs of more than {MOST_REPEATED:,} answers take too long here: read them with "
     "deniable.presenting.connect, on your own machine"
@@ -239,8 +244,11 @@ class Visit:
         role = await held_role(self.request, site.store, now, manifest.name)
         vouched = bool(manifest.enrolment.issuer_ids) and role is Role.ANALYST
         epoch = manifest.schedule.epoch_at(now) if subject.epochs is None else subject.epochs[-1]
-        if epoch is None or not (vouched or role is Role.OPERATOR):
+        if epoch is None:
             return ""
+        if not (vouched or role is Role.OPERATOR):
+            waits = role is Role.ANALYST and now < manifest.schedule.closes(epoch)
+            return WITHHELD * waits
         reports = await site.store.counted(manifest.survey_id, epoch)
         least = max(1, manifest.minimum_reports)
         when = when_text(dates_text(manifest.schedule, [epoch]))

@@ -12,6 +12,7 @@ from deniable.directory.store_source import older_epochs, shown_counts, shown_ep
 from deniable.documents import Document
 from deniable.messages import Manifest, Refusal, RefusalCode
 from deniable.reading import LINE_EPOCHS, VIEWS, EpochCounts, Pace, asked_alike
+from deniable.reading.epochs import asked_text
 from deniable.reading.source import most_epochs
 from deniable.server.pages.handlers import (
     Content,
@@ -23,7 +24,9 @@ from deniable.server.pages.handlers import (
 from deniable.server.pages.rendering import (
     MOST_CELLS,
     WIDTHS,
+    can_be_pooled,
     free_epsilon,
+    is_script,
     page,
     plan_epsilons,
     rendered,
@@ -52,6 +55,10 @@ _ON_CARD: Final = 5
 async def figures(visit: Visit) -> web.Response:
     """Answer with a histogram, as a chart and in numbers."""
     subject, request = await visit.subject(), visit.request
+    together = "epoch" not in request.query and await _all_epochs(visit, subject)
+    if together and not is_script(request):  # nobody expects only the last of an ended survey
+        query = urlencode([*request.query.items(), ("epoch", together)])
+        return web.Response(status=302, headers={"Location": f"?{query}"})
     level, view = asked_level(request), _asked_view(request)
     groups, wanted = asked_groups(request), request.query.get("find", "")
     raw = "raw" in request.query
@@ -112,6 +119,16 @@ def _crossed(histogram: "Histogram") -> Document | None:
     )
 
 
+async def _all_epochs(visit: Visit, subject: Subject) -> str:
+    """Return the dates of a survey that is over, if its epochs can be added up; otherwise ""."""
+    site, manifest = visit.site, subject.newest
+    over = site.clock() >= manifest.schedule.end or site.catalogue.ended_at(manifest) is not None
+    if not (over and can_be_pooled(manifest)):
+        return ""
+    known = await older_epochs(site.store, manifest, None)
+    return asked_text(manifest.schedule, known) if 1 < len(known) <= most_epochs(manifest) else ""
+
+
 async def line(visit: Visit) -> web.Response:
     """Answer with the newest figure of a survey, and its development, for the list of all."""
     site = visit.site
@@ -124,10 +141,15 @@ async def line(visit: Visit) -> web.Response:
         return await shown_counts(site.store, subject.newest, epochs, site.clock())
 
     def values(counts: Sequence[EpochCounts]) -> dict[str, Any]:
-        from deniable.presenting import series_of
+        from deniable.presenting import histogram_of, series_of
         from deniable.presenting.series import headline
 
         document = headline(series_of(visit.name, subject.surveys, counts))
+        listed = range(counts[0].epoch, counts[-1].epoch + 1)
+        if together == asked_text(subject.newest.schedule, listed):  # otherwise not all are read
+            whole = histogram_of(subject.newest, counts).document()
+            brief = [caution for caution in whole.cautions if caution.brief]
+            document = replace(document, sentence=whole.sentence, cautions=brief)
         assert document.chart is not None
         return {
             "document": document,
@@ -136,7 +158,8 @@ async def line(visit: Visit) -> web.Response:
         }
 
     version_notes = site.version_notes(subject)
-    content = await visit.estimated(subject, values, read, version_notes)
+    together = await _all_epochs(visit, subject)
+    content = await visit.estimated(subject, values, read, (version_notes, together))
     text = f'<div class="newest">{content.body}</div>'
     return web.Response(text=text, content_type=visit.page.media, charset="utf-8")
 
