@@ -126,7 +126,7 @@ async def test_yes_answers_of_separate_questions_are_ranked_first(collector: Col
 
     async def sentence(path: str) -> str:
         text = await (await collector.client.get(f"/surveys/found{path}", headers=headers)).text()
-        return re.findall('<p class="sentence">([^<]*)</p>', text)[0]
+        return str(re.findall('<p class="sentence">([^<]*)</p>', text)[0])
 
     assert "answered search: yes (" in await sentence("")
     assert (await sentence("")).endswith("search: yes leads.")
