@@ -36,6 +36,7 @@ from deniable.presenting.rows import (
     ESTIMATE,
     RESPONSE,
     TIME,
+    at_once,
     category_rows,
     crossed_rows,
     enrolment_text,
@@ -310,7 +311,7 @@ _WHOLE: Final = (
     *("kept_first", "kept_last", "cautions", "survey_id"),
 )
 _MARKS: Final = (
-    *("count", "count_low", "count_high", "answered", "simultaneous_low", "simultaneous_high"),
+    *("count", "count_low", "count_high", "answered", "own_low", "own_high"),
     *("raw", "method", "outside", "impossible"),
 )
 _OF_STATISTICS: Final = ("too_wide", "blur")
@@ -342,7 +343,14 @@ def histogram_csv(histogram: Histogram, view: View = View.UNBIASED) -> str:
     rows = rows + crossed_rows(histogram)
     seen = () if view is View.UNBIASED else ("view", _SHOWN.name)
     columns = (*labels, *_NUMBERS, *seen, *_MARKS, *_WHOLE)
-    return rows_csv(columns, map(_with_bias, rows), shared)
+    return rows_csv(columns, map(_as_on_page, map(_with_bias, rows)), shared)
+
+
+def _as_on_page(row: Json) -> Json:
+    """Return a row with the interval that pages show, beside its own; raw counts have none."""
+    if "simultaneous_low" not in row:
+        return row
+    return at_once(row) | {"own_low": row["low"], "own_high": row["high"]}
 
 
 def _with_bias(row: Json) -> Json:
