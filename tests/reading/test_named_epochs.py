@@ -182,6 +182,7 @@ def test_each_state_says_what_happens_next(
         (OVER, None, ""),
         (
             *(NOW, None),
+            "Today is day 3 of 7, 27 November 2026. "
             "This week ends on 2 December 2026 at 01:00 UTC; "
             "late answers count until 3 December 2026 at 01:00 UTC; then its counts are final.",
         ),

@@ -67,7 +67,7 @@ class DebiasedCounts:
         outside: whether the estimate is further from all possible shares than the interval reaches.
         level_at_once: the level of each of R intervals if all hold at once with the probability of
             the level: 1 - (1 - level)/R (Bonferroni). The R rows are the categories, and single
-            questions' answers if categories are combinations.
+            questions' answers if categories are combinations. Of two, both or neither hold.
         simultaneous: these wider intervals.
         pure_epsilon: the most that one report can reveal, whatever delta: odds of e^pure_epsilon to
             1. It equals epsilon, up to rounding, if delta is 0.
@@ -272,6 +272,7 @@ def debiased_fields(
         numeric = numeric_summary(mechanism, tally, categories, values, level, model)
     intervals = frequency_intervals(mechanism, tally, level)
     rows = len(categories) + answers
+    rows -= rows == 2  # the shares sum to 1, so one interval follows from the other
     at_once = min(1 - (1 - level) / rows, math.nextafter(1.0, 0.0))
     return {
         "n": tally.n,

@@ -219,7 +219,10 @@ def epoch_end_text(schedule: Schedule, now: float, ended_at: int | None = None) 
     end, closes = schedule.epoch_start(epoch + 1), schedule.closes(epoch)
     late = f"late answers count until {date_text(closes, time=True)}; " * (closes > end)
     ends = f"This {unit_text(schedule)} ends on {date_text(end, time=True)}; {late}"
-    return f"{ends}then its counts are final."
+    days, part = divmod(schedule.epoch_seconds, _DAY)
+    day = int(now - schedule.epoch_start(epoch)) // _DAY + 1
+    today = f"Today is day {day} of {days}, {date_text(int(now))}. " * (days > 1 and not part)
+    return f"{today}{ends}then its counts are final."
 
 
 def date_text(instant: int, *, time: bool = False) -> str:
