@@ -1,6 +1,7 @@
 """Every figure states what fakes can do to it: to this sum, difference, mean or ratio."""
 
 import math
+import re
 from collections.abc import Callable
 from itertools import product
 
@@ -118,3 +119,18 @@ def test_a_ratio_whose_divisor_fakes_can_take_away_may_be_anything() -> None:
     assert ratio.influence == math.inf
     assert ratio.fakes_decide
     assert "may be anything: fakes decide it" in ratio.sentence
+
+
+def test_what_may_go_unnoticed_is_said_with_how_far_it_moves_a_share() -> None:
+    mechanism = RandomisedResponse(5, "1")
+    counts = np.rint(2_000 * decoder_of(mechanism).response_shares(np.full(5, 0.2)))
+    histogram = Histogram.of_counts(mechanism, counts.astype(np.int64).tolist())
+    (text,) = (one.text for one in histogram.cautions if one.code == "unseen-fakes")
+    said = re.search(r"([\d,]+) fake reports .* a share is off by up to ([\d.]+) percentage", text)
+    assert said
+    fakes, points = int(said[1].replace(",", "")), float(said[2])
+    reports = histogram.sample.tally.counts + fakes * np.eye(5)[3] - fakes * histogram.raw / 2_000
+    poisoned = Histogram.of_counts(mechanism, np.rint(reports).astype(np.int64).tolist())
+    moved = 100 * abs(poisoned.estimate[3] - histogram.estimate[3])
+    # It is rounded up, and so many fakes of one answer move its share nearly so far.
+    assert 0.7 * points < moved <= points + 0.1

@@ -342,7 +342,8 @@ def _unseen_fakes(figures: DisplayedFigures) -> str:
         share = min(share, 0.99)
         text = (
             f"Fewer than about {math.ceil(share * histogram.n):,} fake reports ({100 * share:.2g} "
-            "%) may go unnoticed, and those that only lie about their answer always do."
+            f"%) may go unnoticed; with these, {_biases(histogram, share / FAKES)[0]}. Those that "
+            "only lie about their answer always go unnoticed."
         )
     if histogram.enrolment is not None and histogram.enrolment.mode == "open":
         text = f"Anyone can send reports to this survey. {text}"
@@ -393,8 +394,11 @@ def histogram_cautions(
     ).cautions
 
 
-def _biases(histogram: Histogram) -> tuple[str, bool]:
-    """Return how far 1 % of fakes move the displayed figures, and whether they decide."""
+def _biases(histogram: Histogram, times: float = 1.0) -> tuple[str, bool]:
+    """Return how far 1 % of fakes, or ``times`` as many, move the displayed figures.
+
+    It also returns whether they decide one of them.
+    """
     if (numeric := histogram.numeric) is not None:
         kinds = [("the mean", [numeric.mean.influence], Unit.NUMBER, float(numeric.span))]
         shares = [one.share.influence for one in numeric.bins if not numeric.too_wide(one)]
@@ -406,7 +410,7 @@ def _biases(histogram: Histogram) -> tuple[str, bool]:
         ]
     else:
         kinds = [("a share", histogram.influence.tolist(), Unit.SHARE, 1.0)]
-    most = [(name, max(influences), unit, widest) for name, influences, unit, widest in kinds]
+    most = [(name, times * max(known), unit, widest) for name, known, unit, widest in kinds]
     decided = [decided_by_fakes(influence, widest) for _, influence, _, widest in most]
     texts = [
         bias_text(name, influence, unit, decided=fakes_decide)

@@ -142,7 +142,7 @@ class Coalitions:
             (_("A response"), _("the collector")),
             (_("Which network address a response came from"), address),
             (_("Which account a response came from"), account),
-            (_("Your answer"), _("nobody: even together they have only responses chosen by dice")),
+            (_("Your answer"), _("nobody for sure: dice choose each response; many reveal more")),
         )
         condition = _(
             "This holds while they do not combine their records. An access log shows when your "
