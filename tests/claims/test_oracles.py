@@ -147,6 +147,12 @@ estimates/test_revealed test_epochs_compose presenting.revealed:revealed_notes
   test_the_stated_odds_are_exceeded_no_more_often_than_the_sentence_says
     presenting.revealed:_unlinked presenting.revealed:revealed_at_worst
     presenting.revealed:revealed_brief presenting.revealed:revealed_sentence
+estimates/test_texts test_a_group_of_few_people_is_not_shown
+    planning.words:_Strings.terms presenting.histogram:_text_notes
+  test_frequent_texts_are_found_and_no_others presenting.histogram:_text_notes
+  test_planned_reports_find_texts
+    presenting.histogram:_none_found presenting.histogram:_rare_text
+  test_stated_fakes_put_any_text_among_those_found presenting.cautions:_texts_of_fakes
 mechanisms/test_kinds test_it_guarantees_what_its_entries_say cli.demo:demo_document
     presenting.revealed:times_as_likely publishing.document:_mechanism_facts templates:plan.html
 
@@ -218,7 +224,8 @@ NO_CLAIMS: dict[str, str] = {
         server.pages.views:figures.values
         server.routes.openapi:_described server.routes.routing:check_query
         mechanisms.two_round:_Kind.mechanism client.ledger.allowance:_exhausted
-        planning.calibration:_mean
+        planning.calibration:_mean mechanisms.strings:_Kind.check
+        simulation.beside_truth:texts_document terms.sentences:possible_answers
     """,
     "how many of the messages that a test wanted have arrived": """
         conformance.scenarios.noise:_judged.draws fakes.fake_collector:FakeCollector.await_reports

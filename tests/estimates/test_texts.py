@@ -259,6 +259,20 @@ def test_planned_reports_find_texts(figures: Histogram) -> None:
     assert devices < DEVICES
 
 
+def test_stated_fakes_put_any_text_among_those_found(figures: Histogram) -> None:
+    asked = survey()
+    mechanism, texts = asked.mechanism, figures.texts
+    assert isinstance(mechanism, Strings)
+    assert texts is not None
+    for times, shown in ((1.4, True), (0.6, False)):  # "about": chance moves the support of a text
+        seen = np.array(counts(asked))
+        numbers = np.linspace(0, 3 * mechanism.hashes, round(times * texts.fakes), endpoint=False)
+        for number in numbers.astype(int).tolist():
+            seen[mechanism.hashed(encoded("slogan"), number)] += 1
+        drawn = estimate_histogram(asked, 0, seen.tolist())
+        assert ("slogan" in str(drawn.categories)) is shown
+
+
 def test_two_epochs_are_compared_by_the_texts_of_both() -> None:
     asked = survey()
     now = {**TRUTH, "bing": 0.1, "kagi": 0.1}
