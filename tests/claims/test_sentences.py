@@ -154,7 +154,7 @@ def test_the_least_epsilon_that_is_told_is_the_least_that_does() -> None:
     facts = iter(plan_document(made, draft, 20 * NANO, reports).facts)
     (text,) = texts(facts, "reports")
     told = re.search(
-        r"the smallest epsilon at which they reach the precision requested is ([\d.]+)", text
+        r"the smallest epsilon at which they reach the requested precision is ([\d.]+)", text
     )
     assert told
     grid = [f"{hundredths / 100:g}" for hundredths in range(122, 156)]

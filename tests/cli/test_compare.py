@@ -235,13 +235,13 @@ def test_an_update_with_another_answer_is_compared_by_the_answers_of_both(place:
         told["sentence"],
     )
     text = shown(place, *words, name="snack")
-    assert "Not compared, as on only one side: daily." in text
+    assert "Not compared, because only on one side: daily." in text
     assert "of equal length, are compared. Differ" in text
     at = datetime.fromtimestamp(start + 1.5 * DAY, UTC).isoformat()
     place.succeed("survey note tea", "3.0 released", "--at", at)
     text = shown(place, "--across", "3.0 released")
     days = r"\d+ \w+ \d{4}"
-    left_out = f"{days} is left out: the note falls within it, so it may have both."
+    left_out = f"{days} is left out: the note falls within it, so it may contain both."
     assert re.search(f"{days} and {days}, of equal length, are compared. {left_out}", text)
     survey = Surveys(StoreSource(Config.load(place.directory)))["snack"]
     assert survey.compare(against="across 2.0 released").sentence == told["sentence"]

@@ -54,7 +54,7 @@ def test_reports_that_are_there_allow_an_epsilon(file: Path) -> None:
     assert again["epsilon"] == allowed
     assert 9_000 < again["ways"][0]["reports"] <= 10_000
     few = succeed("plan", file, "--width", "0.1%", "--reports", "100")
-    assert "the precision requested needs more, at any epsilon up to 8" in few
+    assert "the requested precision needs more reports, at any epsilon up to 8" in few
 
 
 def test_a_share_an_error_or_a_difference_takes_what_the_formula_says(file: Path) -> None:

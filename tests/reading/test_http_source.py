@@ -84,7 +84,7 @@ async def test_whatever_was_published_is_found_and_read(collector: Collector) ->
         with pytest.raises(TooFewReports, match="survey ended on 22 November 2023, and no dev"):
             newest.histogram()
         with pytest.raises(
-            TooFewReports, match="19 November 2023: the survey ended before, on 14 N"
+            TooFewReports, match="19 November 2023: the survey ended earlier, on 14 N"
         ):
             older.histogram(5)
         assert older.histogram(range(0, 8, 2)).n == 7

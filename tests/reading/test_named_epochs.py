@@ -129,7 +129,7 @@ APPEAR = "appear once 100 devices have answered in one week"
         ),
         (
             *(NOW, NOW - DAY, range(4, 5), ENDED),
-            "no figures from 2 to 8 December 2026: the survey ended before, on 26 November 2026",
+            "no figures from 2 to 8 December 2026: the survey ended earlier, on 26 November 2026",
         ),
         (
             *(NOW - 2 * DAY, None, range(2, 3), "Week 4 of 8"),

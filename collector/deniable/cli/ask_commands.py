@@ -39,7 +39,7 @@ _NUMBERS: Final = {"ignore_unknown_options": True}
 _given_option = click.option(
     "--given",
     metavar="ANSWERS",
-    help='Group of those who gave these answers, such as "plan: paid".',
+    help='Group of devices that gave these answers, such as "plan: paid".',
 )
 _share_option = click.option(
     "--share", metavar="ANSWERS", help="Answers of the share to compare, named as for `ask share`."
@@ -81,7 +81,7 @@ def share(figures: Figures, answers: str, given: str | None, than: str | None) -
     "--quantile",
     metavar="SHARE",
     type=proportion,
-    help="Quantile to compare, of answers that are numbers: 50% is the median.  [default: mean]",
+    help="Quantile to compare, if answers are numbers: 50% is the median.  [default: mean]",
 )
 @click.option(
     "--across",
@@ -90,7 +90,7 @@ def share(figures: Figures, answers: str, given: str | None, than: str | None) -
 )
 @survey_argument
 @click.argument("what", default=PREVIOUS)
-@epoch_option("newest closed one")
+@epoch_option("newest closed epoch")
 @level_option
 @form_options
 def compare(
@@ -165,7 +165,7 @@ def ahead(figures: Figures, answer: str, other: str) -> None:
     help="Number of leading answers; by default 3, or all but one if there are fewer.",
 )
 @click.option(
-    "--question", default="", help="Question to rank the answers of, if there are several."
+    "--question", default="", help="Question whose answers are ranked, if there are several."
 )
 @figures_argument
 def leaders(figures: Figures, count: int | None, question: str) -> None:
@@ -229,7 +229,7 @@ def trend(
     help="Share of devices assumed to be honest.",
 )
 @survey_argument
-@epoch_option("newest with data")
+@epoch_option("newest epoch with data")
 @json_option
 def reveals(survey: "SurveyFigures", epoch: str | None, honest: float, *, as_json: bool) -> None:
     """Show how much the figures reveal about one device, and under which assumptions."""

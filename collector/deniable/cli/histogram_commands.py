@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     help="Texts to look for, one a line, where answers are texts.  [default: those that stand out]",
 )
 @survey_argument
-@epoch_option("newest with data")
+@epoch_option("newest epoch with data")
 @level_option
 @form_options
 def hist(
@@ -102,7 +102,7 @@ _STATUSES: Final = {False: 0, None: 1, True: 2}
 @click.argument("name")
 @reading_options
 @survey_option
-@epoch_option("newest closed one")
+@epoch_option("newest closed epoch")
 @click.option("--share", help='Share of these answers together, such as "good, very good".')
 @click.option("--mean", is_flag=True, help="Mean of a numeric survey.")
 @click.option(

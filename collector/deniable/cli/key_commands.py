@@ -72,7 +72,7 @@ def _whereabouts(file: Path, public_key: bytes) -> str:
 @click.option(
     "--new-key",
     type=a_file,
-    help="Next private key; made if it does not exist.  [default: beside the directory]",
+    help="Next private key; created if it does not exist.  [default: beside the directory]",
 )
 @yes_option
 def rotate_authority(

@@ -53,7 +53,7 @@ def _now() -> int:
 @_which_survey
 @directory_option
 @_epoch_argument
-@click.option("--early", is_flag=True, help="Seal it even if it still accepts reports.")
+@click.option("--early", is_flag=True, help="Seal the epoch even if it still accepts reports.")
 @yes_option
 def seal(
     name: str, survey_id: str | None, directory: Path, epoch: int, early: bool, yes: bool
@@ -240,7 +240,7 @@ def _instant(_: click.Context, __: click.Parameter, text: str | None) -> int | N
     help="Date or time, in UTC unless it has an offset.  [default: now]",
 )
 @click.option("--list", "listing", is_flag=True, help="Show the notes of NAME.")
-@click.option("--remove", is_flag=True, help="Remove the note of this time and TEXT.")
+@click.option("--remove", is_flag=True, help="Remove the note with this time and TEXT.")
 @json_option
 def note(
     name: str,

@@ -41,7 +41,7 @@ class _Verifying(FindingCommand):
 @click.option(
     "--remember",
     type=a_file,
-    help="File with the previous visit; it is compared with this one and then updated.",
+    help="File with the previous visit; it is compared with this visit and then updated.",
 )
 @click.option(
     "--acknowledged",

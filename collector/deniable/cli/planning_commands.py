@@ -30,7 +30,7 @@ _FROM_FILE: Final = "to change epsilon or the number of reports, give the survey
 @click.option(
     "--difference",
     type=quantity,
-    help="Difference to find between two groups or epochs, instead of --width.",
+    help="Difference to detect between two groups or epochs, instead of --width.",
 )
 @click.option(
     "--largest-share",
@@ -50,7 +50,7 @@ _FROM_FILE: Final = "to change epsilon or the number of reports, give the survey
     type=quantity,
     default="80%",
     show_default=True,
-    help="Probability of finding a real difference.",
+    help="Probability of detecting a real difference.",
 )
 @click.option(
     "--significance",

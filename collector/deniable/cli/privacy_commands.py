@@ -153,7 +153,7 @@ def _public_key(text: str) -> bytes:
     "--slack",
     default="0.000001",
     show_default=True,
-    help="Delta allowed for all reports together, besides each one's own; 0 for none.",
+    help="Delta allowed for all reports together, besides each report's own; 0 for none.",
 )
 @click.option(
     "--categories",

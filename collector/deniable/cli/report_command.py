@@ -282,7 +282,7 @@ def _ask_among(categories: Sequence[str]) -> str:
     print(*wrapped(listed(categories), first="  "), sep="\n")
     while True:
         # In full, since categories may be numbers themselves.
-        typed = input("\nYour answer, or a part of it: ").strip()
+        typed = input("\nYour answer, or part of it: ").strip()
         if typed in categories:
             return typed
         matches = [category for category in categories if typed.casefold() in category.casefold()]
@@ -291,7 +291,7 @@ def _ask_among(categories: Sequence[str]) -> str:
             if len(matches) > _MOST_LISTED:
                 print(f"  … {len(matches):,} in all: type more")
         else:
-            print("No answer contains this. Please type another part.")
+            print("No answer contains this. Please type a different part.")
 
 
 def _ask_number(values: Sequence[str]) -> str:
@@ -313,7 +313,7 @@ def add_place_options(parser: argparse.ArgumentParser) -> None:
         "$DENIABLE_DIR, or else the current directory)",
     )
     parser.add_argument("--collector", help="the collector's origin, instead of --dir")
-    parser.add_argument("--authority", help="its authority's public key in hex, instead of --dir")
+    parser.add_argument("--authority", help="the authority's public key in hex, instead of --dir")
     parser.add_argument(
         "--state",
         type=Path,

@@ -33,7 +33,7 @@ _COLUMNS: Final = (
 @click.option(
     "--for", "length", type=days, default="30d", show_default=True, help="Lifetime of the link."
 )
-@click.option("--label", default="", help="Name of its reader, for your own records.")
+@click.option("--label", default="", help="Name of the link's reader, for your own records.")
 @click.option(
     "--list",
     "listed",

@@ -135,7 +135,7 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
             help="Authority key that must have signed the surveys of --collector: 64 hex digits, "
             "or a file written by `survey export`.",
         ),
-        click.option("--token-file", type=a_file, help="File that holds an analyst's token."),
+        click.option("--token-file", type=a_file, help="File that contains an analyst's token."),
         click.option(
             "--collector",
             metavar="URL",
@@ -218,7 +218,7 @@ def figures_argument(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add NAME, and the options of its figures and form; the command gets them as ``figures``."""
 
     @survey_argument
-    @epoch_option("newest with data")
+    @epoch_option("newest epoch with data")
     @level_option
     @form_options
     @wraps(command)

@@ -44,7 +44,7 @@ def token() -> None:
     show_default=True,
     help="Rights of the token.",
 )
-@click.option("--label", default="", help="Name of its holder, for your own records.")
+@click.option("--label", default="", help="Name of the token's holder, for your own records.")
 def new(directory: Path, role: str, label: str) -> None:
     """Make a token and print it, once; the store keeps only its SHA-256."""
     if not label.isprintable():

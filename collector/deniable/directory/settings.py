@@ -218,10 +218,10 @@ class Config:
         _authority,
     )
     host: str = _setting("127.0.0.1", "address to listen on")
-    port: int = _setting(8377, "port to listen on; 0 for any free one", _between(0, 65_535))
+    port: int = _setting(8377, "port to listen on; 0 for any free port", _between(0, 65_535))
     store: Path | str = _setting(  # noqa: RUF009 - it returns a field
         "store.sqlite",
-        "SQLite file, relative to this one; or postgresql://user@host/database",
+        "SQLite file, relative to this file; or postgresql://user@host/database",
         _store,
         secret=True,  # it may hold a password
     )
@@ -280,13 +280,15 @@ class Config:
     tls_certificate: Path | None = _setting(  # noqa: RUF009
         "", "PEM file of the certificate and its chain, for HTTPS; empty for HTTP", _file
     )
-    tls_key: Path | None = _setting("", "PEM file of its private key", _file)  # noqa: RUF009
+    tls_key: Path | None = _setting("", "PEM file of the certificate's private key", _file)  # noqa: RUF009
     metrics: tuple[str, int] | None = _setting(
         "",
         "host:port where anyone may read /metrics; empty for the operators' route only",
         _address,
     )
-    log_format: str = _setting("text", "text, or json for one object per line", _log_format)
+    log_format: str = _setting(
+        "text", "log format: text, or json for one object per line", _log_format
+    )
     upkeep_seconds: float = _setting(
         60.0,
         "seconds between checks for epochs to seal and receipts to erase; 0 for never",

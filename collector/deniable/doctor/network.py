@@ -44,7 +44,7 @@ def check_certificate(config: Config, now: float) -> Diagnosis | None:
     if now < certificate.not_valid_before_utc.timestamp():
         return bad(f"{text}, but not valid yet", "check the clock, or use another certificate")
     if not _is_for(certificate, host):
-        return bad(f"{text}, but for another host", f"get one for {host}")
+        return bad(f"{text}, but for another host", f"get a certificate for {host}")
     return doubtful(text, renew) if days < _RENEWAL_DAYS else good(text)
 
 

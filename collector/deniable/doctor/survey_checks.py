@@ -176,7 +176,7 @@ _UNKEPT = (
 )
 _MORE_KEYS = "; its issuer must create keys first: deniable issuer keys"
 _IDLE = (
-    "by this clock it ended long ago, but no report of a later one has arrived: if the clock is "
+    "by this clock it ended long ago, but no report of a later epoch has arrived: if the clock is "
     "correct, deniable survey seal {name} {epoch}"
 )
 

@@ -186,9 +186,9 @@ def plan_document(made: Plan, drafts: Drafts, lifetime: int, reports: int | None
         allowed = epsilon_for(manifest, drafts, made.accuracy, reports, made.largest_share)
         reached = made.reached(reports)
         wanted = (
-            f"the precision requested needs more, at any epsilon up to {MOST_EPSILON}"
+            f"the requested precision needs more reports, at any epsilon up to {MOST_EPSILON}"
             if allowed is None
-            else f"the smallest epsilon at which they reach the precision requested is {allowed}"
+            else f"the smallest epsilon at which they reach the requested precision is {allowed}"
         )
         text = f"{reports:,} reach {made.figure.amount(reached)}; {wanted}"
         facts.append(Fact("reports", text, "with_reports", reports))

@@ -126,11 +126,11 @@ class _Mean(KindWords):
 class _Matrix(KindWords):
     summary = "a solution matrix of your own"
     keys: ClassVar = {
-        "matrix": "of a matrix survey: probabilities, with a row per category and a column per "
+        "matrix": "for a matrix survey: probabilities, with a row per category and a column per "
         "response; a list of rows of strings, or a CSV file's path relative to the "
         "survey file",
-        "responses": "names of its responses, if they are not the categories; a CSV file "
-        "contains them",
+        "responses": "names of the responses, if these are not the categories; a CSV file "
+        "contains the names",
     }
     wanted = ("matrix",)
 
@@ -147,7 +147,7 @@ class _SeveralQuestions(KindWords):
 
 
 class _OneQuestion(_SeveralQuestions):
-    summary = "for several questions: each device answers one at random; the default for these"
+    summary = "for several questions: each device answers one at random (the default)"
 
     def terms(self, parameters: Parameters, categories: int) -> str:
         ways = Counter(map(answering_text, parameters["mechanisms"]))
@@ -156,7 +156,7 @@ class _OneQuestion(_SeveralQuestions):
 
 
 class _Joint(_SeveralQuestions):
-    summary = "for several questions: each device answers all at once, for tables that cross them"
+    summary = "for several questions: each device answers all at once, to cross them in tables"
 
     def terms(self, parameters: Parameters, categories: int) -> str:
         count = len(parameters["dimensions"])
@@ -166,7 +166,7 @@ class _Joint(_SeveralQuestions):
 class _Levels(KindWords):
     summary = 'for distributions of ordered answers (tells = "distribution")'
     keys: ClassVar = {
-        "widths": "of a levels survey: the number of answers per node on each level of its tree, "
+        "widths": "for a levels survey: the number of answers per node on each level of its tree, "
         "ending in 1; default: the most accurate"
     }
 

@@ -242,9 +242,7 @@ def _recurring_devices(figures: DisplayedFigures) -> str:
 
 def _different_surveys(figures: DisplayedFigures) -> str:
     ids = {sample.survey_id for sample in figures.samples if sample.survey_id}
-    return (
-        "Surveys of different ids are different surveys, and never pooled." if len(ids) > 1 else ""
-    )
+    return "Surveys with different ids are never pooled." if len(ids) > 1 else ""
 
 
 def _few_reports(figures: DisplayedFigures) -> str:

@@ -350,7 +350,7 @@ def _notes(comparison: Comparison) -> Iterator[str]:
         yield f"{before.sample.period} and {now.sample.period}, of equal length, are compared."
         if gap := (now.start or ended) - ended:
             left_out = period_text(ended, gap, [0])
-            yield (f"{left_out} is left out: the note falls within it, so it may have both.")
+            yield (f"{left_out} is left out: the note falls within it, so it may contain both.")
     if comparison.against is not None and comparison.of_shares:
         yield (
             "Differences are in percentage points. Judge by their intervals, not by whether those "
@@ -365,7 +365,7 @@ def _notes(comparison: Comparison) -> Iterator[str]:
     if comparison.of_shares:
         yield HELD[comparison.at_once]
     if comparison.at_once and (apart := comparison.on_one_side):
-        yield f"Not compared, as on only one side: {listed(apart[:_MOST_NAMED], 'and')}."
+        yield f"Not compared, because only on one side: {listed(apart[:_MOST_NAMED], 'and')}."
     if comparison.histogram.model is Model.FIXED:
         yield (
             "Intervals cover only the noise of the devices that reported, and say nothing about "

@@ -104,7 +104,7 @@ _DISTRIBUTION: Final = (
     ),
     Field(
         "deviations",
-        {**NUMBER, "description": "standard errors to either side"},
+        {**NUMBER, "description": "half-width of the band in standard errors"},
         "curve.deviations",
     ),
     Field("blur", {**COUNT, "description": _BLUR}, "curve.blur"),
@@ -137,7 +137,7 @@ _POISONING: Final = (
 _VIEWS: Final = [str(view) for view in View if view is not View.UNBIASED]
 _SHOWN: Final = Field(
     "shown",
-    {**NUMBER, "description": "the share in the view, unless that is unbiased"},
+    {**NUMBER, "description": "the share in the view, unless the view is unbiased"},
     optional=True,
 )
 
@@ -165,8 +165,8 @@ _TEXTS: Final = (
 )
 
 
-_OF_SEVERAL: Final = "each question's shares, if a survey has several"
-_SEEN: Final = "those that were seen, if responses are not categories"
+_OF_SEVERAL: Final = "each question's shares, if a survey has several questions"
+_SEEN: Final = "responses that were seen, if these are not the categories"
 _HISTOGRAM: Final = (
     Field("survey", TEXT),
     Field("survey_id", ID),
@@ -241,12 +241,12 @@ _COVARIANCE: Final = (
 HISTOGRAM_SCHEMAS: Final[dict[str, Json]] = {
     "Covariance": {
         **object_of(*_COVARIANCE),
-        "description": "of the unbiased frequencies, one row per category: w C w is the variance "
-        "of the sum of the frequencies, each multiplied by its w",
+        "description": "covariance C of the unbiased frequencies, a row per category: w C w is the "
+        "variance of the sum of the frequencies, each multiplied by its w",
     },
     "Distribution": {
         **object_of(*_DISTRIBUTION),
-        "description": "of ordered answers, by their names; null if answers have no order",
+        "description": "distribution of ordered answers, by name; null if answers have no order",
     },
     "Histogram": {
         **object_of(*_HISTOGRAM),

@@ -33,13 +33,13 @@ REVEALED: Final = (
                 "description": "the figures are at most e^level times as likely as with any "
                 "other answer, except with a chance of delta",
             },
-            description="null where epsilon is",
+            description="null where epsilon is null",
         ),
         lambda r: None if r.level is None else f"{r.level:f}",
     ),
     Field("devices", COUNT),
     Field("honest", NUMBER, lambda r: float(r.honest)),
-    Field("odds", {**NUMBER, "description": "of one report alone"}, lambda r: float(r.odds)),
+    Field("odds", {**NUMBER, "description": "odds of one report alone"}, lambda r: float(r.odds)),
     Field("sentence", TEXT, lambda r: revealed_sentence(r)),
     Field(
         "to_collector",

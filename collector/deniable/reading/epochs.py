@@ -24,7 +24,7 @@ CANNOT_BE_ASKED: Final = (
     ),
     (
         "How are answers to two surveys related?",
-        "Questions of two surveys cannot be crossed. Publish one that asks each device both.",
+        "Questions of two surveys cannot be crossed. Publish a survey that asks each device both.",
     ),
     (
         "What is the median, if a survey asks for the mean alone?",

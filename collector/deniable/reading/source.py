@@ -317,7 +317,7 @@ def appear_text(
         opens, closes = schedule.epoch_start(epochs[0]), schedule.closes(epochs[-1])
         when = when_text(dates_text(schedule, epochs))
         if ended_at is not None and ended_at <= opens:
-            return f"no figures {when}: the survey ended before, on {ended_on}"
+            return f"no figures {when}: the survey ended earlier, on {ended_on}"
         if ended_at is not None or now >= closes:
             fewer = "no device" if least == 1 else f"fewer than {least:,} devices"
             return f"no figures {when}: {fewer} answered{f' in any {unit}' * several}"

@@ -47,7 +47,7 @@ from deniable.messages import Manifest, Refusal
 _LOG = logging.getLogger("deniable")
 _CLAIM_SECONDS: Final = 60.0
 _STATUSES: Final = range(100, 600)
-_UNDER_WAY: Final = "the issuer is already being asked, or need not be"
+_UNDER_WAY: Final = "the issuer is already being asked, or need not be asked"
 
 
 class Enrolling(NoIssuer, Forkable):

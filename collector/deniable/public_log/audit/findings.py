@@ -104,7 +104,7 @@ FINDINGS: Final[Mapping[str, tuple[Level, str]]] = {
     "gap": (
         Level.WARNING,
         "{name}: sequence {after} follows {before} (entry {index}): one in between was not "
-        "logged, or they are out of order.",
+        "logged, or entries are out of order.",
     ),
     "crowd": (
         Level.WARNING,
@@ -126,7 +126,7 @@ FINDINGS: Final[Mapping[str, tuple[Level, str]]] = {
         "Only remembered visits show when manifests appeared, and none shows it for {count} of "
         "them: each may have been published within an epoch of the one before. Without visits, "
         "this is noticed only if more than {running} run at once, now or in the last {epochs} "
-        "epochs of each. A visit with --remember FILE in each epoch reveals later ones too.",
+        "epochs of each. A visit with --remember FILE in each epoch reveals later manifests too.",
     ),
     "uncompared": (
         Level.NOTE,

@@ -338,7 +338,7 @@ async def replace_key(store: Store, authority_key: Path, witnesses: Witnesses) -
     """
     log = PublicLog(await store.log())
     if log.newest is None:
-        raise PublicLogError("there is no log yet: the next deniable survey publish makes its key")
+        raise PublicLogError("there is no log yet: the next deniable survey publish creates a key")
     checkpoint = log.newest.checkpoint
     file = log_key_file(authority_key)
     key = read_key_file(file) if file.exists() else create_key_file(file)

@@ -65,7 +65,7 @@ async def ask(visit: Visit) -> web.Response:
 
     known = await older_epochs(visit.site.store, manifest, None)
     span, query = known[-most_epochs(manifest) :], request.query
-    wider = ("See how many reports narrower ones take", "plan")
+    wider = ("See how many reports narrower intervals need", "plan")
     if can_be_pooled(manifest) and len(span) > 1:
         chosen = urlencode([*query.items(), ("epoch", asked_text(manifest.schedule, span))])
         wider = (f"All of {dates_text(manifest.schedule, span)} together", f"ask?{chosen}")

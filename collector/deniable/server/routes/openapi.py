@@ -176,7 +176,7 @@ _PARAMETERS: Final = {
         ),
         (
             "epoch",
-            "one, a range such as 0-5, last, yesterday, last-week, or days; the newest by default",
+            "epoch, range such as 0-5, last, yesterday, last-week, or days; the newest by default",
             _EPOCHS,
         ),
         (
@@ -188,11 +188,11 @@ _PARAMETERS: Final = {
         ("level", "confidence level of each interval; 0.95 by default", _LEVEL),
         (
             "quantile",
-            "in percent, such as 50 for the median; compared instead of the mean if answers are "
+            "percentage such as 50 (the median); this quantile replaces the mean, if answers are "
             "numbers",
             {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 100},
         ),
-        ("group", "an answer; several are added up, and the figures cover only these", TEXT),
+        ("group", "an answer; several are added up, and all other answers are left out", TEXT),
         ("view", "view of the categories besides the unbiased estimate", _of(VIEWS)),
         ("format", "JSON by default", _of(FORMATS)),
     )

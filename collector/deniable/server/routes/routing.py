@@ -128,7 +128,7 @@ ROUTES: Final = (
     ),
     Route(
         "/v1/surveys/{name}/manifest",
-        "its signed manifest",
+        "a survey's signed manifest",
         MSGPACK,
         parameters=("survey",),
         tagged=True,
@@ -139,7 +139,7 @@ ROUTES: Final = (
         MSGPACK,
         parameters=(),
     ),
-    _of_figures("epochs", "its epochs with figures, and their seals", ("survey",), few=False),
+    _of_figures("epochs", "a survey's epochs with figures, and the seals", ("survey",), few=False),
     _of_figures(
         "counts",
         "how often each response was counted: randomised, not answers",
@@ -147,21 +147,21 @@ ROUTES: Final = (
     ),
     _of_figures(
         "histogram",
-        "its debiased histogram; with groups, the share of these answers together",
+        "a survey's debiased histogram; with groups, the share of these answers together",
         ("survey", "epoch", "level", "view", "group", "format"),
     ),
     _of_figures(
         "series",
-        "its frequencies epoch by epoch, across all surveys of the name",
+        "a survey's frequencies epoch by epoch, across all surveys of the name",
         ("survey", "epoch", "level", "group", "format"),
     ),
     _of_figures(
         "comparison",
-        "the difference of its frequencies from other epochs or another survey",
+        "the difference of a survey's frequencies from other epochs or another survey",
         ("survey", "epoch", "against", "level", "quantile", "group", "format"),
     ),
-    _of_figures("notes", "operators' notes on events, shown beside its figures", (), few=False),
-    _of_figures("covariance", "the covariance of its frequencies", ("survey", "epoch")),
+    _of_figures("notes", "operators' notes on events, shown beside the figures", (), few=False),
+    _of_figures("covariance", "the covariance of a survey's frequencies", ("survey", "epoch")),
     Route(
         "/v1/authority",
         "the rotations of the authority's key, oldest first",
