@@ -76,7 +76,11 @@ def test_by_the_exact_law_no_level_misses_much_oftener_than_it_says(places: int)
 
 @pytest.mark.parametrize(
     ("kind", "truth"),
-    some(some([*product([kind for kind in KINDS if kind != "mean"], truths((SIZE,)))])),
+    some(
+        some(
+            [*product([kind for kind in KINDS if kind not in {"mean", "strings"}], truths((SIZE,)))]
+        )
+    ),
 )
 def test_intervals_of_every_kind_hold_as_often_as_they_say(kind: str, truth: str) -> None:
     mechanism, runs = mechanism_of(kind, SIZE, EPSILON), 150 if THOROUGH else 60
