@@ -150,7 +150,7 @@ def test_without_a_collector_the_extra_is_named(built: Built, tmp_path: Path, wh
         done = run([script, name, "--help"], cwd=tmp_path)
         assert f"usage: deniable {name}" in done.stdout
     done = run([script, "device", "journal", "--state", "none"], cwd=tmp_path, status=1)
-    assert done.stderr == "deniable device: none: there is no device state file\n"
+    assert done.stderr == "deniable device: none: no device state file\n"
     assert list(tmp_path.iterdir()) == []
 
 
