@@ -32,6 +32,7 @@ from deniable.estimates.decoders.listed import (
     halves_of,
     hash_values,
     level_multipliers,
+    level_tally,
 )
 from deniable.mechanisms import Strings
 from deniable.messages import Manifest
@@ -55,11 +56,9 @@ class Level:
     """The counts of one level: how many reports support a prefix."""
 
     def __init__(self, mechanism: Strings, level: int, tally: Tally) -> None:
-        h, self.values = mechanism.hashes, mechanism.value.categories
-        size = h * self.values
-        own = tally.within(slice(level * size, (level + 1) * size))
+        own, self.values = level_tally(mechanism, level, tally), mechanism.value.categories
         self.level, self.length = level, mechanism.lengths[level]
-        self.n, self.counts = own.n, own.counts.reshape(h, self.values)
+        self.n, self.counts = own.n, own.counts.reshape(mechanism.hashes, self.values)
         self.numbers = level_multipliers(mechanism, level)
         self.hit, self.lie = float(mechanism.value.truth), float(mechanism.value.lie)
         self.miss = 1 / self.values
@@ -356,6 +355,4 @@ class FoundTexts:
 
     def tally(self, tally: Tally) -> Tally:
         """Return the counts of the level that is listed, without their places among all."""
-        size = self.listed.responses
-        own = tally.within(slice(self.level * size, (self.level + 1) * size))
-        return Tally(own.n, own.counts, tally.epochs)
+        return level_tally(self.mechanism, self.level, tally)

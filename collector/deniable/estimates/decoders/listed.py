@@ -32,6 +32,12 @@ def level_multipliers(mechanism: Strings, level: int) -> Words:
     return np.array(list(numbers), dtype=np.uint64)
 
 
+def level_tally(mechanism: Strings, level: int, tally: Tally) -> Tally:
+    """Return the counts of one level, whose places begin at 0."""
+    size = mechanism.hashes * mechanism.value.categories
+    return tally.within(slice(level * size, (level + 1) * size))
+
+
 def halves_of(prefixes: Iterable[bytes], level: int) -> Words:
     """Return the halves that stand for prefixes of a level, (prefixes, 2)."""
     halves = [text_halves(prefix, level) for prefix in prefixes]
