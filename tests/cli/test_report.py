@@ -198,7 +198,7 @@ def test_what_a_kept_response_costs_and_shows_is_said_before_it_is_given(shell: 
 
 
 @pytest.mark.parametrize(
-    "variable", [("DO_NOT_TRACK", "1"), ("DENIABLE_CONSENT", "local"), ("DENIABLE_CONSENT", "of")]
+    "variable", [("DO_NOT_TRACK", "1"), ("DENIABLE_CONSENT", "off"), ("DENIABLE_CONSENT", "of")]
 )
 def test_where_the_environment_forbids_sending_nobody_is_asked(
     shell: Shell, monkeypatch: pytest.MonkeyPatch, variable: tuple[str, str]

@@ -19,10 +19,10 @@ CATEGORIES: Final = tuple(f"answer-{number:04}" for number in range(1000))
 NUMBER: Final = 737
 ANSWER: Final = CATEGORIES[NUMBER]
 MOST: Final = 11
-# Where else they hand it: to what other answers, texts, a bundle and a local consent take, to
+# Where else they hand it: to what other answers, texts and a bundle take, to
 # Python's own, and to the thread of the state's keeper.
 BESIDES: Final = {
-    *("_combination", "_signs", "text_index", "value_text", "_decide_by_bundle", "_preview"),
+    *("_combination", "_signs", "text_index", "value_text", "_decide_by_bundle"),
     *("isinstance", "index", "partial", "do"),
 }
 

@@ -1,4 +1,4 @@
-"""Consent: nothing happens without it, "local" sends nothing, withdrawn bytes go (D4, D9)."""
+"""Consent: nothing happens without it, withdrawn bytes go (D4, D9)."""
 
 import random
 import sqlite3
@@ -6,13 +6,11 @@ import threading
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 from unittest.mock import Mock
 
 import pytest
 
 from deniable.client import (
-    Client,
     Consent,
     ConsentMissing,
     Delivery,
@@ -24,11 +22,11 @@ from deniable.client.client import engine_of
 from deniable.client.consent import lowered_by_environment
 from deniable.client.state import erasing, state_file
 from deniable.client.state.mark import Mark
-from deniable.messages import Report, Schedule
-from tests.support.devices import NAME, Bench, lie, read_upload
+from deniable.messages import Schedule
+from tests.support.devices import NAME, Bench
 from tests.support.surveys import DAY, DECLARED, MANIFEST, START, manifest
 
-LOCAL, RECORDED, REPEATED = OutcomeStatus.LOCAL, OutcomeStatus.RECORDED, OutcomeStatus.REPEATED
+RECORDED, REPEATED = OutcomeStatus.RECORDED, OutcomeStatus.REPEATED
 MARK = "device.sqlite.mark"
 
 
@@ -91,7 +89,7 @@ def test_d4_withdrawing_erases_all_reports_bytes(bench: Bench, days: int, withdr
     assert not [part for part in parts[2::3] if bench.on_disk(part)]
 
 
-@pytest.mark.parametrize("no", ["off", "unset", "local"])
+@pytest.mark.parametrize("no", ["off", "unset"])
 def test_d5_an_unstored_no_holds(bench: Bench, monkeypatch: pytest.MonkeyPatch, no: str) -> None:
     client = bench.reported()
     requests = len(bench.transport.requests)
@@ -145,63 +143,19 @@ def test_an_older_version_keeps_a_refusal_for_the_newer(bench: Bench, background
     assert "device.sqlite.refused" not in bench.files()
 
 
-def previewing(bench: Bench, **changes: Any) -> Client:
-    """Return a client under consent "local", with the manifest that came with the app."""
-    bundled = [bench.transport.publish(MANIFEST)]
-    return bench.client(consent="local", manifests=bundled, **changes)
-
-
-def previews(bench: Bench) -> list[bytes]:
-    return [payload for (payload,) in bench.rows("SELECT payload FROM previews ORDER BY epoch")]
-
-
-def test_a_local_report_is_stored_to_be_seen_and_nothing_is_sent(bench: Bench) -> None:
-    local, threads = previewing(bench, background=True), threading.enumerate()
-    for _ in range(3):  # a preview stands until its epoch ends
-        outcome = local.report(NAME, "good")
-        assert (outcome.status, outcome.epoch, outcome.ok) == (LOCAL, 0, True)
-    assert local.flush() == Delivery()
-    assert isinstance(local.refresh().errors[NAME], ConsentMissing)
-    local.start()
-    assert threading.enumerate() == threads
-    assert [*bench.transport.requests, *bench.rows("SELECT * FROM decisions")] == []
-    (payload,) = previews(bench)
-    report = Report.from_payload(payload)
-    assert (report.survey_id, report.epoch, bench.draw.count) == (MANIFEST.survey_id, 0, 1)
-    bench.clock.time = START + DAY
-    assert local.report(NAME, "poor").epoch == 1
-    assert (bench.draw.count, len(previews(bench))) == (2, 2)
-
-
-def test_a_preview_is_what_would_be_signed_and_bears_no_signature(bench: Bench) -> None:
-    client = previewing(bench, unsafe_draw=lie(3))
-    client.report(NAME, "very poor")
-    (payload,) = previews(bench)
-    assert payload == Report(MANIFEST.survey_id, 0, 3).payload
-    client.set_consent("on")  # discards it, and spends nothing for it
-    assert [*previews(bench), *bench.on_disk(payload)] == []
-    assert client.flush() == Delivery()
-    # The same draw signs the same payload: what the user saw is what is sent.
-    assert client.report(NAME, "very poor").status is RECORDED
-    client.flush()
-    assert [read_upload(body).payload for body in bench.transport.uploads] == [payload]
-    assert bench.rows("SELECT sum(cost), count(*) FROM decisions") == [(10**9, 1)]
-
-
 @pytest.mark.parametrize(
     ("environment", "decisions"),  # of the user, and what holds then
     [
         ("", "on=on"),
         ("DO_NOT_TRACK=1", "on=off unset=unset"),
-        ("DO_NOT_TRACK=true", "local=off"),
+        ("DO_NOT_TRACK=true", "on=off"),
         ("DO_NOT_TRACK=0", "on=on"),
         ("DO_NOT_TRACK=", "on=on"),
-        ("DENIABLE_CONSENT=off", "on=off local=off"),
-        ("DENIABLE_CONSENT=local", "on=local off=off unset=unset"),
-        ("DENIABLE_CONSENT= LOCAL ", "on=local"),
+        ("DENIABLE_CONSENT=off", "on=off off=off"),
+        ("DENIABLE_CONSENT= ON ", "on=on"),
         ("DENIABLE_CONSENT=on", "on=on off=off unset=unset"),
-        ("DENIABLE_CONSENT=lokal", "on=off"),
-        ("DENIABLE_CONSENT=local;DO_NOT_TRACK=1", "on=off"),
+        ("DENIABLE_CONSENT=onn", "on=off unset=unset"),
+        ("DENIABLE_CONSENT=on;DO_NOT_TRACK=1", "on=off"),
     ],
 )
 def test_the_environment_only_lowers_it(environment: str, decisions: str) -> None:
@@ -221,15 +175,11 @@ def test_the_environment_is_read_at_each_call(bench: Bench) -> None:
     assert client.flush() == Delivery()
     assert bench.transport.uploads == []
     environment["DO_NOT_TRACK"] = "0"
-    environment["DENIABLE_CONSENT"] = "local"
-    assert client.report(NAME, "good").status is LOCAL
-    environment.clear()
     # It is no decision of the user's, so it erases nothing; what waited is sent.
     assert client.report(NAME, "good").status is REPEATED
     assert client.flush().delivered == 1
     bench.clock.time = START + DAY
     assert client.report(NAME, "good").status is RECORDED
-    assert previews(bench) == []
 
 
 def test_a_process_s_environment_counts(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

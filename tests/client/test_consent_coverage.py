@@ -230,9 +230,8 @@ def test_d12_consent_may_be_given_for_some_surveys_alone(bench: Bench) -> None:
     assert client.report(FAITH, "none").status is RECORDED
     with pytest.raises(UndeclaredSurvey):
         client.set_consent("on", surveys=["another"])
-    for lower in ("local", "unset"):
-        with pytest.raises(ValueError, match="individual surveys"):
-            client.set_consent(lower, surveys=[NAME])
+    with pytest.raises(ValueError, match="individual surveys"):
+        client.set_consent("unset", surveys=[NAME])
     assert client.consent is Consent.ON
 
 
@@ -314,19 +313,6 @@ def test_d12_a_no_to_a_name_wins(bench: Bench, monkeypatch: Patch, then: str, st
     assert len(bench.transport.uploads) == delivered
     client.set_consent("on", surveys=[faith])
     assert faith.name in client.consent_record.covers
-
-
-def test_d12_local_needs_no_coverage(bench: Bench) -> None:
-    bundled = [bench.transport.publish(FAITH_MANIFEST)]
-    agreed(bench, lifetime_epsilon=100).set_consent("local")
-    client = lifted(bench, manifests=bundled)
-    assert client.uncovered == ()
-    assert client.report(FAITH, "none").status is OutcomeStatus.LOCAL
-    # But nothing is drawn for what the user said no to.
-    client.set_consent("off", surveys=[FAITH])
-    drawn = bench.draw.count
-    assert "refused this survey" in str(client.report(FAITH, "none").error)
-    assert (bench.draw.count, bench.rows("SELECT * FROM previews")) == (drawn, [])
 
 
 def test_d12_the_constructors_on_claims_what_it_declares_until_decided(bench: Bench) -> None:

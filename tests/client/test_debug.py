@@ -87,7 +87,6 @@ def answering(answer: HttpAnswer | Exception) -> Callable[[Bench, Client], objec
             ready(answering(UNREACHABLE)),
             ["reports wait: the collector cannot be reached", "reports wait: {'unreachable: "],
         ),
-        (ready(lambda _, client: client.set_consent("local")), [f"survey {NAME}: local: epoch 0"]),
         (ready(lambda bench, _: bench.path.unlink()), ["the state file was replaced"]),
     ],
 )

@@ -86,7 +86,7 @@ def test_journal_shows_the_report_that_was_sent(stored: Run, bench: Bench, capsy
     assert report["content"][:64] in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("decision", ["on", "off", "local"])
+@pytest.mark.parametrize("decision", ["on", "off"])
 def test_consent_is_stored_with_its_origin(stored: Run, capsys: Screen, decision: str) -> None:
     assert stored("consent") == 0
     assert capsys.readouterr().out.startswith("Consent         on: ")
@@ -223,5 +223,5 @@ def test_a_poor_terminal_gets_escapes(bench: Bench, monkeypatch: pytest.MonkeyPa
 
 def test_no_command_uses_the_network(stored: Run) -> None:
     with mock.patch("socket.socket", side_effect=AssertionError("asked")):
-        for command in ("explain", "journal", "consent local", "consent on", "purge --yes"):
+        for command in ("explain", "journal", "consent off", "consent on", "purge --yes"):
             assert stored(*command.split()) == 0

@@ -204,7 +204,7 @@ def live_and_die(last: str, consent: Consent, fuse: int) -> None:
     ("last", "consent"),
     [
         *((last, Consent.ON) for last in ("report", "flush", "refresh", "background", "purge")),
-        *(("consent", consent) for consent in (Consent.OFF, Consent.LOCAL, Consent.ON)),
+        *(("consent", consent) for consent in (Consent.OFF, Consent.ON)),
     ],
 )
 def test_a_killed_device_keeps_its_rules(

@@ -95,14 +95,13 @@ def test_a_request_is_nothing_but_the_survey_the_epoch_and_the_key(vouched: Vouc
     assert vouched.row("credential, issuer, asks, renewal") == (report.credential, issuer, 1, 0)
 
 
-@pytest.mark.parametrize("consent", ["unset", "off", "local"])
+@pytest.mark.parametrize("consent", ["unset", "off"])
 def test_nobody_is_asked_without_consent(vouched: Vouched, consent: str) -> None:
     bundled = [sign_manifest(vouched.survey, AUTHORITY)]
     client = vouched.bench.client(enrol=vouched.issuer, consent=consent, manifests=bundled)
     client.refresh(force=True)
     assert enroller_of(client).step() == float("inf")
-    # What would be sent is shown all the same.
-    assert client.report(NAME, "good").ok == (consent == "local")
+    assert not client.report(NAME, "good").ok
     assert vouched.issuer.requests == ()
     client.set_consent("on")
     client.refresh(force=True)
@@ -312,7 +311,7 @@ def test_an_app_that_asks_no_more_drops_what_is_refused(vouched: Vouched) -> Non
 
 
 @pytest.mark.parametrize("reported", [False, True])
-@pytest.mark.parametrize("how", ["off", "local", "purge", "closed"])
+@pytest.mark.parametrize("how", ["off", "purge", "closed"])
 def test_a_certificate_is_erased_from_the_disk(vouched: Vouched, how: str, reported: bool) -> None:
     client = vouched.client()
     assert not reported or client.report(NAME, "good").ok

@@ -73,7 +73,7 @@ def declared(offered: Manifest, **changes: object) -> Survey:
     return replace(survey, **changes)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("consent", ["unset", "off", "local", "on"])
+@pytest.mark.parametrize("consent", ["unset", "off", "on"])
 def test_without_a_state_bundled_terms_are_told(bench: Bench, tmp_path: Path, consent: str) -> None:
     page = bench.client(consent=consent).explain()
     survey, budget = only(page), page.budget
@@ -326,14 +326,14 @@ def test_that_only_the_pace_may_rise_is_told(bench: Bench) -> None:
 
 
 def test_the_environment_is_told_where_it_lowers_consent(bench: Bench) -> None:
-    client = bench.client(environment={"DENIABLE_CONSENT": "local"})
+    client = bench.client(environment={"DENIABLE_CONSENT": "off"})
     client.set_consent("on", "settings page")
     page = client.explain()
     assert json.loads(json.dumps(page.to_dict())) == page.to_dict()
     assert page.consent is not None
-    assert (page.consent.decided, page.consent.effective) == ("on", "local")
+    assert (page.consent.decided, page.consent.effective) == ("on", "off")
     for words in (
-        "local: responses are drawn and kept here for you to see, and never sent",
+        "off: nothing is drawn, stored or sent",
         "The decision was on; DO_NOT_TRACK or DENIABLE_CONSENT",
         "Decided on 2023-11-14 22:13 UTC; origin: settings page",
     ):

@@ -12,7 +12,6 @@ from deniable.client import (
     EventEntry,
     Journal,
     ManifestEntry,
-    PreviewEntry,
     ReportEntry,
     RotationEntry,
     Survey,
@@ -23,15 +22,14 @@ from deniable.fakes import FakeIssuer
 from deniable.messages import (
     RefusalCode,
     Repeat,
-    Report,
     Rotation,
     Schedule,
     SigningKey,
     open_manifest,
 )
 from tests.client.test_plain_text import width
-from tests.support.devices import NAME, PORTAL, Bench, lie, plain, read_upload, refused
-from tests.support.surveys import AUTHORITY, CATEGORIES, DAY, MANIFEST, START, manifest
+from tests.support.devices import NAME, PORTAL, Bench, plain, read_upload, refused
+from tests.support.surveys import AUTHORITY, CATEGORIES, DAY, START, manifest
 
 _T = TypeVar("_T")
 LONG_GRACE = Schedule(START, DAY, 8, 9 * DAY)
@@ -92,7 +90,6 @@ def test_each_row_of_each_table_appears(bench: Bench) -> None:
         "events": len(of_kind(journal, EventEntry)),
         "authorities": len(of_kind(journal, RotationEntry)),
         "manifests": len(of_kind(journal, ManifestEntry)),
-        "previews": len(of_kind(journal, PreviewEntry)),
         "memos": len(journal.memos),
         "credentials": len(of_kind(journal, EnrolmentEntry)),
     }
@@ -196,20 +193,6 @@ def test_equivocation_is_shown_with_both_signed_surveys(bench: Bench) -> None:
     assert proof.reason.startswith("equivocation: ")
 
 
-def test_a_preview_is_shown_as_what_is_never_sent(bench: Bench) -> None:
-    bundled = [bench.transport.publish(MANIFEST)]
-    client = bench.client(consent="local", manifests=bundled, unsafe_draw=lie(1))
-    assert client.report(NAME, "very good").ok
-    journal = client.journal()
-    (preview,) = of_kind(journal, PreviewEntry)
-    assert preview.response == CATEGORIES[1]
-    assert preview.content == Report(MANIFEST.survey_id, 0, 1).payload
-    assert "very good" not in str(journal)
-    assert f"preview of a report to '{NAME}', epoch 0: never sent" in " ".join(str(journal).split())
-    client.set_consent("on")
-    assert of_kind(client.journal(), PreviewEntry) == []
-
-
 @pytest.mark.parametrize("ending", ["off", "purge", "grace"])
 def test_what_was_erased_is_told_to_be(bench: Bench, ending: str) -> None:
     client = bench.reported()
@@ -229,7 +212,7 @@ def test_what_was_erased_is_told_to_be(bench: Bench, ending: str) -> None:
     assert bench.transport.uploads[0].hex()[10:60] not in str(journal)
 
 
-@pytest.mark.parametrize("consent", ["unset", "off", "local", "on"])
+@pytest.mark.parametrize("consent", ["unset", "off", "on"])
 def test_where_there_is_no_state_none_is_made(bench: Bench, tmp_path: Path, consent: str) -> None:
     journal = bench.client(consent=consent).journal()
     assert (journal.entries, journal.memos, dict(journal.dropped)) == ((), (), {})

@@ -84,7 +84,6 @@ def test_an_answer_is_wanted_once_in_an_epoch_if_it_would_be_used(bench: Bench) 
     assert [*client.unanswered] == []
     assert not bench.path.exists()
     for day, consent, wanted in (
-        *((0, "local", True), (0.4, "local", False), (1, "local", True)),
         *((1.4, "on", True), (1.8, "on", False), (2, "on", True), (2.4, "off", False)),
     ):
         bench.clock.time, draws = START + day * DAY, bench.draw.count
@@ -92,8 +91,7 @@ def test_an_answer_is_wanted_once_in_an_epoch_if_it_would_be_used(bench: Bench) 
             client.set_consent(consent)
         assert [survey.name for survey in client.unanswered] == [NAME] * wanted
         assert bench.draw.count == draws
-        status = {"local": OutcomeStatus.LOCAL, "on": RECORDED}
-        assert not wanted or client.report(NAME, "good").status is status[consent]
+        assert not wanted or client.report(NAME, "good").status is RECORDED
     bench.clock.time = START + 3 * DAY
     client.set_consent("on")
     client.set_consent("off", surveys=[NAME])
@@ -174,17 +172,6 @@ def test_publishing_another_manifest_within_the_epoch_draws_no_other_slot(bench:
         if client.report(NAME, "good", slot_seconds=HOUR).status is RECORDED:
             break
     assert hour == slot_of(bench, 0)
-
-
-def test_a_preview_is_of_the_same_event_as_a_report_would_be(bench: Bench) -> None:
-    client = bench.ready()
-    client.set_consent("local")
-    found = []
-    for hour in range(24):
-        bench.clock.time = START + hour * HOUR
-        if client.report(NAME, "good", slot_seconds=HOUR).ok:
-            found.append(hour)
-    assert found == list(range(slot_of(bench, 0), 24))
 
 
 def test_slots_are_whole_seconds_and_one_may_be_the_whole_epoch(bench: Bench) -> None:

@@ -22,7 +22,7 @@ SURFACE = [
     *("HttpTransport", "IN_MEMORY", "Journal", "JournalEntry", "ManifestEntry", "ManifestFault"),
     *("ManifestRefused", "MemoEntry", "NotChosen", "NotCovered", "NotEnrolled", "NotReady"),
     *("NotRecorded", "NotRunning", "Outcome", "OutcomeStatus"),
-    *("PreviewEntry", "Promise", "Refresh", "ReportDropped", "ReportEntry"),
+    *("Promise", "Refresh", "ReportDropped", "ReportEntry"),
     *("RotationEntry", "SlidingCeiling", "StateUnavailable", "Survey"),
     *("SurveyExplanation", "Terms", "Transport", "TransportError", "UndeclaredAnswer"),
     *("UndeclaredSurvey", "catalogue", "device_commands"),

@@ -309,7 +309,7 @@ def test_d5_a_copys_standing_decision_stands_and_the_original_alone_sends_it(ben
         assert copied.draw.count == 0
 
 
-@pytest.mark.parametrize("how", ["off", "local", "purge"])
+@pytest.mark.parametrize("how", ["off", "purge"])
 @pytest.mark.parametrize("lost", ["", "state", "mark"])
 def test_d5_an_old_backup_sends_nothing_erased(bench: Bench, how: str, lost: str) -> None:
     backup = prepared(bench, 1)

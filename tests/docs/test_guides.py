@@ -157,11 +157,11 @@ def test_the_guides_blocks_run_in_order(tmp_path: Path) -> None:
     # As a reader may: the dialog first, then the commands.
     dialog = run([sys.executable, "-c", texts["consent"]], cwd=tmp_path, env=env).stdout
     assert "sees that you take part, when, and your network address." in dialog
-    assert dialog.splitlines()[-1] == "local"
+    assert dialog.splitlines()[-1] == "on"
     bash = ["bash", "-euo", "pipefail", "-c", texts["commands"]]
     shown = run(bash, cwd=tmp_path, env=env).stdout
     assert "Which theme do you use?" in shown
-    assert "consent: local, from first-run dialog" in shown
+    assert "consent: on, from first-run dialog" in shown
     assert "origin: command line" in shown
     assert "Erased." in shown
     german = run([sys.executable, "-c", texts["language"]], cwd=tmp_path, env=env).stdout

@@ -80,7 +80,6 @@ _ENVIRONMENTS: list[dict[str, str]] = [
     *[{}] * 8,
     {"DO_NOT_TRACK": "1"},
     {"DENIABLE_CONSENT": "off"},
-    {"DENIABLE_CONSENT": "local"},
     {"DENIABLE_CONSENT": "on"},
 ]
 
@@ -91,7 +90,7 @@ _answers = st.integers(0, len(CATEGORIES) - 1)
 _lengths = st.sampled_from([1, SHORTEST_EPOCH, 60, 3600, DAY, 7 * DAY])
 _offsets = st.one_of(st.just(0), st.integers(-9 * DAY, 9 * DAY), st.integers(-90, 90))
 _slides = st.sampled_from([None, None, SlidingCeiling("3", days=2), SlidingCeiling("1.5", days=20)])
-_consents = st.sampled_from([*[Consent.ON] * 5, Consent.LOCAL, Consent.OFF, Consent.UNSET])
+_consents = st.sampled_from([*[Consent.ON] * 5, Consent.OFF, Consent.UNSET])
 
 
 def make_genuine(mark: Path) -> None:
@@ -150,7 +149,6 @@ class DeviceMachine(RuleBasedStateMachine):
         self.sliding: SlidingCeiling | None = None
         self.memory = Memory()  # what the present state must know
         self.ever: list[Decided] = []  # all that was ever decided, by lost states too
-        self.previews: set[bytes] = set()  # payloads of what was only shown
         self.era = 0
         self.forgotten: Counter[str] = Counter()
         self.most = (0, 0)
@@ -210,7 +208,7 @@ class DeviceMachine(RuleBasedStateMachine):
         """Return a word; the head of consent.py says when there must be no draw."""
         if self.corpse is not None:
             raise Died
-        assert self.consent in {Consent.ON, Consent.LOCAL}, "a draw without consent"
+        assert self.consent is Consent.ON, "a draw without consent"
         self.draws += 1
         return self.words.getrandbits(64)
 
@@ -293,7 +291,7 @@ class DeviceMachine(RuleBasedStateMachine):
 
     @initialize(
         length=st.sampled_from([SHORTEST_EPOCH, 60, 3600, DAY, DAY, 7 * DAY]),
-        initial=st.sampled_from([*[Consent.ON] * 9, Consent.LOCAL, Consent.OFF, Consent.UNSET]),
+        initial=st.sampled_from([*[Consent.ON] * 9, Consent.OFF, Consent.UNSET]),
         terms=st.sampled_from(_FOLLOWED),
         sliding=_slides,
         ceilings=st.sampled_from(
@@ -408,13 +406,11 @@ class DeviceMachine(RuleBasedStateMachine):
         if self.consent is Consent.ON and self.clients[who].uncovered:
             self.change_consent(who, Consent.ON)  # an app whose ceilings rose asks again (D12)
         draws, standing = self.draws, dict(self.memory.standing)
-        previews = self.rows("SELECT name, epoch FROM previews")
         foreseen = {survey.name for survey in self.clients[who].unanswered}
         outcome = self.clients[who].report(name, CATEGORIES[answer])
         event(f"report: {outcome.status.value} {type(outcome.error).__name__}")
         assert (outcome.error is None) == (outcome.status is not OutcomeStatus.NOT_RECORDED)
-        shown = outcome.status is OutcomeStatus.LOCAL and (name, outcome.epoch) not in previews
-        assert (name in foreseen) == (shown or outcome.status is OutcomeStatus.RECORDED)
+        assert (name in foreseen) == (outcome.status is OutcomeStatus.RECORDED)
         if outcome.status is OutcomeStatus.RECORDED:
             self.recorded(outcome, answer)
             # A memoised survey's only randomness is the range's key.
@@ -423,9 +419,6 @@ class DeviceMachine(RuleBasedStateMachine):
                 assert self.draws > draws  # a turn of a design is tried until it is below the bound
             else:
                 assert self.draws == draws + (decided.repeat == FRESH)
-        elif outcome.status is OutcomeStatus.LOCAL:
-            assert (self.draws > draws) == shown
-            self.shown(outcome)
         else:
             assert self.draws == draws
             self.not_drawn(outcome)
@@ -439,7 +432,6 @@ class DeviceMachine(RuleBasedStateMachine):
         assert epoch > self.memory.highest(name)  # D3, whatever a successor's numbers are
         assert now >= self.memory.decided_until(name)
         self.remember(name, epoch, answer)
-        assert self.rows("SELECT * FROM previews") == []
         # Rule 1 of allowance.py: what was ever spent was within some ceiling, except that nobody
         # can know of a life that ended when its state was put back with its mark.
         lifetime, total = (epsilon_to_nano("ceiling", each) for each in (self.lifetime, self.total))
@@ -472,12 +464,6 @@ class DeviceMachine(RuleBasedStateMachine):
             if each.manifest.name in (names or NAMES):
                 costs[each.manifest.name] += each.cost
         return costs
-
-    def shown(self, outcome: Outcome) -> None:
-        assert self.consent is Consent.LOCAL
-        query = "SELECT payload FROM previews WHERE name = ? AND epoch = ?"
-        ((payload,),) = self.rows(query, outcome.survey, outcome.epoch)
-        self.previews.add(payload)
 
     def not_drawn(self, outcome: Outcome) -> None:
         name, now = outcome.survey, self.clock.now()
@@ -586,9 +572,6 @@ class DeviceMachine(RuleBasedStateMachine):
         self.memory.consent = consent
         record = self.clients[1 - who].consent_record
         assert (record.decided, record.origin) == (consent, "settings")
-        assert self.rows("SELECT * FROM previews") == []
-        if consent is not Consent.ON:
-            assert not self.on_disk(self.previews)
 
     @rule(environment=st.sampled_from(_ENVIRONMENTS))
     def change_environment(self, environment: dict[str, str]) -> None:
@@ -604,7 +587,7 @@ class DeviceMachine(RuleBasedStateMachine):
 
     @rule(
         name=_names,
-        consent=st.sampled_from([Consent.LOCAL, Consent.OFF, Consent.UNSET]),
+        consent=st.sampled_from([Consent.OFF, Consent.UNSET]),
         how=st.sampled_from(["old", "old", "deleted", "old with mark"]),
     )
     def withdraw_and_lose_the_state(self, name: str, consent: Consent, how: str) -> None:
@@ -626,7 +609,7 @@ class DeviceMachine(RuleBasedStateMachine):
     @rule(who=_who)
     def purge(self, who: int) -> None:
         self.clients[who].purge()
-        assert not self.on_disk(self.reports() | self.previews)
+        assert not self.on_disk(self.reports())
 
     def reports(self) -> set[bytes]:
         """Return the bytes of all reports ever signed, and what of them is theirs alone."""

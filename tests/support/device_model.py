@@ -10,7 +10,7 @@ from tests.support.surveys import CATEGORIES, DAY, ORIGIN, QUESTION
 
 SHORTEST_EPOCH = 2  # what the app of the tests accepts, in seconds
 MOST_KEPT = "2"  # likewise, epsilon of a response that is kept
-_ORDER = (Consent.UNSET, Consent.OFF, Consent.LOCAL, Consent.ON)
+_ORDER = (Consent.UNSET, Consent.OFF, Consent.ON)
 
 
 @dataclass(frozen=True)

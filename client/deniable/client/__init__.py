@@ -48,7 +48,6 @@ if TYPE_CHECKING:
         JournalEntry,
         ManifestEntry,
         MemoEntry,
-        PreviewEntry,
         ReportEntry,
         RotationEntry,
     )
@@ -61,7 +60,7 @@ else:
         "explaining.explanation": ["BudgetExplanation", "Explanation", "SurveyExplanation"],
         "explaining.journal": [
             *("EnrolmentEntry", "EventEntry", "Journal", "JournalEntry", "ManifestEntry"),
-            *("MemoEntry", "PreviewEntry", "ReportEntry", "RotationEntry"),
+            *("MemoEntry", "ReportEntry", "RotationEntry"),
         ],
         "optional.credentials": ["Enrol", "EnrolmentRequest"],
         "explaining.prompt": ["catalogue"],
@@ -109,7 +108,6 @@ __all__ = [
     "NotRunning",
     "Outcome",
     "OutcomeStatus",
-    "PreviewEntry",
     "Promise",
     "Refresh",
     "ReportDropped",

@@ -182,9 +182,9 @@ class Client:
 
         These are all surveys until somebody has decided. With ON, they are the surveys for which it
         was not given: they came with an update, or now differ in their question, in who learns of
-        it, or by a higher ceiling. There are none after OFF, which only the user can reverse, with
-        LOCAL, which sends nothing, or if the state cannot be read, since no decision could be
-        stored. Refused surveys are never included.
+        it, or by a higher ceiling. There are none after OFF, which only the user can reverse, or if
+        the state cannot be read, since no decision could be stored. Refused surveys are never
+        included.
         """
         return self._named(acting_for(self._engine).uncovered)
 

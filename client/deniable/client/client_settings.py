@@ -170,7 +170,7 @@ def checked_consent(value: Consent | str) -> Consent:
     try:
         return Consent(value)
     except ValueError:
-        raise ValueError('consent must be "on", "local", "off" or "unset"') from None
+        raise ValueError('consent must be "on", "off" or "unset"') from None
 
 
 _ANOTHER: Final = "a different survey is declared as {!r}: pass the one in surveys="

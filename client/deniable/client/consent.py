@@ -27,14 +27,11 @@ from deniable.client.survey import Survey
 class Consent(StrEnum):
     """The decision whether this device participates.
 
-    Nothing is randomised, stored, sent or looked up while it is ``UNSET`` or ``OFF``. Under
-    ``LOCAL`` reports are stored for the user to see, and never sent; turning consent ``ON``
-    discards them.
+    Nothing is randomised, stored, sent or looked up while it is ``UNSET`` or ``OFF``.
     """
 
     UNSET = "unset"
     OFF = "off"
-    LOCAL = "local"
     ON = "on"
 
 
@@ -62,7 +59,7 @@ class ConsentRecord:
         return cls(Consent.UNSET, Consent.OFF, None, "", problem=str(error))
 
 
-_ASCENDING: Final = (Consent.OFF, Consent.UNSET, Consent.LOCAL, Consent.ON)
+_ASCENDING: Final = (Consent.OFF, Consent.UNSET, Consent.ON)
 _NOT_SET: Final = frozenset({"", "0", "false", "no"})
 
 
@@ -74,16 +71,14 @@ def lower_consent(one: Consent, other: Consent) -> Consent:
 def lowered_by_environment(decided: Consent, environment: Mapping[str, str]) -> Consent:
     """Return the consent in effect: ``DO_NOT_TRACK`` and ``DENIABLE_CONSENT`` can only lower it.
 
-    ``DENIABLE_CONSENT=local`` turns ON into LOCAL; ``on`` changes nothing; any other value, even a
-    mistyped one, turns everything off, as ``DO_NOT_TRACK=1`` does.
+    ``DENIABLE_CONSENT=on`` changes nothing; any other value, even a mistyped one, turns everything
+    off, as ``DO_NOT_TRACK=1`` does.
     """
     wanted = environment.get("DENIABLE_CONSENT", "").strip().lower()
     if environment.get("DO_NOT_TRACK", "").strip().lower() not in _NOT_SET:
         wanted = "off"
     if wanted in {"", "on"}:
         return decided
-    if wanted == "local":
-        return Consent.LOCAL if decided is Consent.ON else decided
     return Consent.UNSET if decided is Consent.UNSET else Consent.OFF
 
 

@@ -162,9 +162,9 @@ def _parser(prog: str, add_options: Callable[[ArgumentParser], None]) -> Argumen
             command.add_argument(
                 "decision",
                 nargs="?",
-                choices=[Consent.ON.value, Consent.OFF.value, Consent.LOCAL.value],
-                help="on: take part; off: stop, and erase all report bytes; local: keep reports "
-                "on this device for inspection, send none (default: show the decision)",
+                choices=[Consent.ON.value, Consent.OFF.value],
+                help="on: take part; off: stop, and erase all report bytes (default: show the "
+                "decision)",
             )
         if name == "purge":
             command.add_argument("--yes", action="store_true", help="skip the question")

@@ -159,8 +159,7 @@ class Engine:
         why = f"epoch {outcome.epoch}" if outcome.error is None else str(outcome.error)
         _LOG.info("survey %s: %s: %s", outcome.survey, outcome.status, why)
         # Covered surveys continue, even if this survey is not among them.
-        quiet = outcome.status is OutcomeStatus.LOCAL or type(outcome.error) is ConsentMissing
-        if self.arguments.background and not quiet:
+        if self.arguments.background and type(outcome.error) is not ConsentMissing:
             self.uploader.start()
         say_held()
 

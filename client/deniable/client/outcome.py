@@ -15,8 +15,6 @@ class OutcomeStatus(StrEnum):
     """A response was drawn, signed and stored; it will be sent."""
     REPEATED = "repeated"
     """This epoch was decided before; its one report stays, whatever the answer now."""
-    LOCAL = "local"
-    """Consent is local: the report's content is stored for the user to see, and never sent."""
     NOT_RECORDED = "not-recorded"
     """Nothing was drawn; the error gives the reason."""
 
@@ -33,7 +31,7 @@ class Outcome(NamedTuple):
 
     @property
     def ok(self) -> bool:
-        """Return whether this epoch has a report, or a preview."""
+        """Return whether this epoch has a report."""
         return self.error is None
 
 

@@ -153,22 +153,19 @@ class Capture:
         self.connections.append(request)
         raise TransportError("no connections while captured", unsent=True)
 
-    def _obstacle(self, name: str, *sufficient: Consent) -> NotRecorded | None:
-        if self.consent not in sufficient:
+    def _obstacle(self, name: str) -> NotRecorded | None:
+        if self.consent is not Consent.ON:
             return ConsentMissing("nobody on this device has consented")
-        uncovered = self.uncovered if self.consent is Consent.ON else ()
-        if name in {*uncovered, *self._refused}:
+        if name in {*self.uncovered, *self._refused}:
             return NotCovered("the user has not agreed to this survey's present terms: ask again")
         return self.error
 
     def _outcome(self, survey: Survey, answer: str, decided: dict[str, int]) -> Outcome:
-        error = self._obstacle(survey.name, Consent.ON, Consent.LOCAL)
+        error = self._obstacle(survey.name)
         if error is not None:
             return Outcome(survey.name, OutcomeStatus.NOT_RECORDED, error=error)
         with self._lock:
-            if self.consent is Consent.LOCAL:
-                status = OutcomeStatus.LOCAL
-            elif decided.get(survey.name) == self._epoch:
+            if decided.get(survey.name) == self._epoch:
                 status = OutcomeStatus.REPEATED
             else:
                 decided[survey.name] = self._epoch
@@ -204,9 +201,7 @@ class _CapturedEngine(Engine):
         """Send nothing."""
 
     def refresh(self, timeout: float, *, force: bool) -> Refresh:  # noqa: ARG002
-        errors = {
-            name: self._capture._obstacle(name, Consent.ON) for name in self.arguments.surveys
-        }
+        errors = {name: self._capture._obstacle(name) for name in self.arguments.surveys}
         ready = tuple(name for name, error in errors.items() if error is None)
         return Refresh(ready, {name: error for name, error in errors.items() if error})
 
@@ -238,11 +233,11 @@ class _CapturedEngine(Engine):
         return everything - self._capture._refused
 
     def unanswered(self) -> frozenset[str]:
-        capture, agreed = self._capture, (Consent.ON, Consent.LOCAL)
+        capture = self._capture
         return frozenset(
             name
             for name in self.arguments.surveys
-            if self._decided.get(name) != capture._epoch and not capture._obstacle(name, *agreed)
+            if self._decided.get(name) != capture._epoch and not capture._obstacle(name)
         )
 
     def consent_record(self) -> ConsentRecord:

@@ -124,14 +124,12 @@ def test_the_apps_decision_is_kept_with_its_origin(monkeypatch: pytest.MonkeyPat
         with pytest.raises(ValueError, match="maybe"):
             client.set_consent("maybe")
         assert capture.consent is Consent.OFF
-        client.set_consent("local")  # under which a report decides nothing
         capture.next_epoch()
-        assert client.report("theme", "light").status == "local"
         assert isinstance(client.refresh(force=True).errors["theme"], ConsentMissing)
         client.set_consent("on")
         assert client.report("theme", "light").status == "recorded"
-    assert [each.status.value for each in capture.reports] == ["recorded", "local", "recorded"]
-    assert capture.answers("theme") == ["dark", "light", "light"]
+    assert [each.status.value for each in capture.reports] == ["recorded", "recorded"]
+    assert capture.answers("theme") == ["dark", "light"]
 
 
 def test_any_error_can_be_put_in_the_way() -> None:
@@ -172,7 +170,7 @@ def test_an_app_can_show_what_a_fresh_device_would_explain(tmp_path: Path) -> No
     with Capture("unset"), app(tmp_path, **chosen) as client:
         client.report("theme", "dark")
         assert (client.explain(), client.journal()) == expected
-        client.set_consent("local", "settings page")
+        client.set_consent("off", "settings page")
         assert "settings page" in str(client.explain())
         assert "settings page" in str(client.journal())
     assert list(tmp_path.iterdir()) == []

@@ -18,7 +18,6 @@ from deniable.terms.text import Disclosure, Row, listed, printable, text_of, wra
 MEANING = {
     Consent.UNSET: "nobody has decided yet; nothing is drawn, stored or sent",
     Consent.OFF: "nothing is drawn, stored or sent",
-    Consent.LOCAL: "responses are drawn and kept here for you to see, and never sent",
     Consent.ON: "responses are drawn and sent",
 }
 

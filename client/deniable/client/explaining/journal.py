@@ -16,7 +16,7 @@ from deniable.client.explaining.explain import held_manifest
 from deniable.client.explaining.explanation import consent_lines
 from deniable.client.state.state import State
 from deniable.client.survey import DAY
-from deniable.messages import Manifest, Refusal, Report, SignedReport, day_text, instant_text
+from deniable.messages import Manifest, Refusal, SignedReport, day_text, instant_text
 from deniable.terms.text import Disclosure, Row, labelled, printable, text_of, wrapped
 
 _ERASED: Final = "erased"
@@ -117,26 +117,6 @@ class ReportEntry(_Entry):
             ("Cost", f"epsilon {format_nano(self.cost)}"),
             *_content(self.response, self.content),
         ]
-
-
-@dataclass(frozen=True, slots=True)
-class PreviewEntry(_Entry):
-    """A preview of a report; consent was local, so it is unsigned, and never sent."""
-
-    _kind: ClassVar = "preview"
-    _query: ClassVar = (
-        "SELECT decided AS at, name AS survey, epoch, payload AS content FROM previews"
-        " ORDER BY name, epoch"
-    )
-
-    survey: str
-    epoch: int
-    response: str | None  # the drawn response, if the survey is still known
-    content: bytes = field(repr=False)  # the bytes that a report would sign
-
-    def _text(self) -> tuple[str, list[Row]]:
-        title = f"preview of a report to {self.survey!r}, epoch {self.epoch}: never sent"
-        return title, _content(self.response, self.content)
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,9 +232,7 @@ class EnrolmentEntry(_Entry):
         ]
 
 
-JournalEntry = (
-    EventEntry | RotationEntry | ManifestEntry | EnrolmentEntry | ReportEntry | PreviewEntry
-)
+JournalEntry = EventEntry | RotationEntry | ManifestEntry | EnrolmentEntry | ReportEntry
 """The kinds of entries of the journal, in their order within the same second."""
 
 
@@ -351,8 +329,8 @@ def _read(kind: type[_E], connection: sqlite3.Connection, survey_of: _SurveyOf) 
         if kind is EnrolmentEntry:
             survey = survey_of(bytes.fromhex(values["survey_id"]))
             values["issuer_name"] = survey.enrolment.issuer if survey and values["blind"] else None
-        elif kind in {ReportEntry, PreviewEntry}:
-            values["response"] = _response(values["content"], kind, survey_of)
+        elif kind is ReportEntry:
+            values["response"] = _response(values["content"], survey_of)
         yield kind(**values)
 
 
@@ -366,13 +344,12 @@ def _sound(name: str, value: Any, kind: Any) -> Any:
     raise ValueError("a row of the state is damaged")
 
 
-def _response(content: bytes | None, kind: type[Disclosure], survey_of: _SurveyOf) -> str | None:
+def _response(content: bytes | None, survey_of: _SurveyOf) -> str | None:
     """Return the label of the response in these bytes; None if they or the survey are gone."""
     if content is None:
         return None
     try:
-        signed = SignedReport.from_envelope(content) if kind is ReportEntry else None
-        report = signed.report if signed else Report.from_payload(content)
+        report = SignedReport.from_envelope(content).report
     except Refusal:
         return None
     survey = survey_of(report.survey_id)

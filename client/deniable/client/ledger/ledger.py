@@ -6,10 +6,7 @@
 3. The module ``following`` has the followed manifests, ``allowance`` the remaining budget, and
    ``parts`` the optional features.
 4. No operation here depends on the answer's value, except for the response inside the signed bytes.
-5. Under consent "local" a preview is kept instead, for the user to see. It has the bytes that a
-   report would sign, but no signature, so nobody could send it. It costs no budget, and is
-   discarded whenever consent changes.
-6. An epoch may contain several events. Reporting the first would overrepresent Mondays. A fair
+5. An epoch may contain several events. Reporting the first would overrepresent Mondays. A fair
    choice among all of them would need the time of the last one, or a true answer kept until then.
    So an epoch is divided into slots of equal length, and one slot is derived from the device's
    secret. The first event in it is reported. The slot is the same for every manifest of the name,
@@ -121,12 +118,8 @@ class Ledger:
         return terms if isinstance(terms, Decision | BudgetExhausted) else None
 
     @kept
-    def _look(
-        self, survey: Survey, now: float
-    ) -> Decision | BudgetExhausted | _Terms | tuple[Manifest, int]:
+    def _look(self, survey: Survey, now: float) -> Decision | BudgetExhausted | _Terms:
         with self.state.transaction(now) as connection:
-            if self.state.effective_consent(connection) is Consent.LOCAL:
-                return self._previewed(connection, survey, now, None)
             self.state.check_covered(connection, survey.name)
             connection.execute("SAVEPOINT looking")
             terms = self._terms(connection, survey, now, None)
@@ -137,20 +130,16 @@ class Ledger:
     def decide(
         self, survey: Survey, answer: int, now: float, slot_seconds: int | None = None
     ) -> Decision:
-        """Draw, sign and store the one report of this name's current epoch; or, locally, a preview.
+        """Draw, sign and store the one report of this name's current epoch.
 
         The answer is the index of the true category; it is passed only to the mechanism.
         """
         with self.state.transaction(now) as connection:
             consent = self.state.effective_consent(connection)
-            if consent is Consent.LOCAL:
-                return self._preview(connection, survey, answer, now, slot_seconds)
             if consent is not Consent.ON:
                 self.state.check_not_refused(connection, survey.name)
                 raise self.state.missing_consent(consent)
             self.state.check_covered(connection, survey.name)
-            # Left by an environment that lowered consent until now.
-            connection.execute("DELETE FROM previews")
             decision = terms = self._terms(connection, survey, now, slot_seconds)
             if isinstance(terms, _Terms):
                 self._record(connection, terms, answer, now)
@@ -224,40 +213,6 @@ class Ledger:
         if key not in self._costs:  # with two rounds, computing it takes milliseconds
             self._costs[key] = RangeCost.of(manifest.mechanism).next(reports)
         return self._costs[key]
-
-    def _preview(
-        self,
-        connection: sqlite3.Connection,
-        survey: Survey,
-        answer: int,
-        now: float,
-        slot_seconds: int | None,
-    ) -> Decision:
-        current = self._previewed(connection, survey, now, slot_seconds)
-        if isinstance(current, Decision):
-            return current
-        manifest, epoch = current
-        report = Report(manifest.survey_id, epoch, manifest.mechanism.randomise(answer, self._draw))
-        ends = manifest.schedule.epoch_start(epoch + 1)
-        connection.execute(
-            "INSERT OR REPLACE INTO previews VALUES (?, ?, ?, ?, ?)",
-            (manifest.name, epoch, ends, report.payload, int(now)),
-        )
-        return Decision(epoch, OutcomeStatus.LOCAL)
-
-    def _previewed(
-        self, connection: sqlite3.Connection, survey: Survey, now: float, slot_seconds: int | None
-    ) -> Decision | tuple[Manifest, int]:
-        self.state.check_not_refused(connection, survey.name)
-        standing = connection.execute(
-            "SELECT epoch FROM previews WHERE name = ? AND ends > ?", (survey.name, int(now))
-        ).fetchone()
-        if standing is not None:
-            return Decision(int(standing[0]), OutcomeStatus.LOCAL)
-        manifest, epoch = self._running(connection, survey, now)
-        if slot_seconds is not None:
-            _check_slot(connection, manifest, epoch, slot_seconds, now)
-        return manifest, epoch
 
     def _running(
         self, connection: sqlite3.Connection, survey: Survey, now: float

@@ -239,9 +239,7 @@ class Outbox:
                 (self._collector,),
             ).fetchall()
             unconsented = 0
-            if self.state.effective_consent(connection) is Consent.ON:
-                connection.execute("DELETE FROM previews")  # now void
-            else:
+            if self.state.effective_consent(connection) is not Consent.ON:
                 unconsented = self._count_waiting(connection)
         self.state.erase_remains()
         self.state.erase_damaged(now)

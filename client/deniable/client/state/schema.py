@@ -26,7 +26,7 @@ CREATE TABLE device (
     -- the machine's boot at the latest look and its seconds by then; '' without such a clock
     boot         TEXT    NOT NULL,
     boot_seconds REAL    NOT NULL,
-    consent      TEXT    NOT NULL CHECK (consent IN ('unset', 'off', 'local', 'on')),
+    consent      TEXT    NOT NULL CHECK (consent IN ('unset', 'off', 'on')),
     consent_at   INTEGER NOT NULL,  -- Unix seconds at which it became so
     consent_from TEXT    NOT NULL   -- who said so: what the app passed as origin
 );
@@ -184,16 +184,6 @@ CREATE TABLE credentials (
     PRIMARY KEY (name, survey_id, epoch)
 ) WITHOUT ROWID;
 
--- Consent "local": what would have been reported, for the user to see. It bears no signature.
-CREATE TABLE previews (
-    name         TEXT    NOT NULL,
-    epoch        INTEGER NOT NULL,
-    ends         INTEGER NOT NULL,  -- the epoch's end, Unix seconds
-    payload      BLOB    NOT NULL,
-    decided      INTEGER NOT NULL,
-    PRIMARY KEY (name, epoch)
-) WITHOUT ROWID;
-
 -- SQLite overwrites what it erases, but leaves copies where a full page was split before.
 CREATE TRIGGER erased_report AFTER UPDATE OF envelope ON decisions
 WHEN OLD.envelope IS NOT NULL AND NEW.envelope IS NULL
@@ -205,9 +195,6 @@ BEGIN UPDATE device SET remains = remains + 1; END;
 
 CREATE TRIGGER erased_credential AFTER UPDATE OF credential ON credentials
 WHEN OLD.credential IS NOT NULL AND NEW.credential IS NOT OLD.credential
-BEGIN UPDATE device SET remains = remains + 1; END;
-
-CREATE TRIGGER erased_preview AFTER DELETE ON previews
 BEGIN UPDATE device SET remains = remains + 1; END;
 
 -- When manifests may be asked for, kept across starts (D10). Each declaration of a survey has times

@@ -37,12 +37,9 @@ from deniable.client.state.mark import Mark, lived_by, look_at_clock
 from deniable.client.state.transactions import Transactions, kept
 from deniable.sqlite_files import NewerFile, create_private, writing
 
-_MAY_DRAW = frozenset({Consent.LOCAL, Consent.ON})
 _MISSING: Final = {
     Consent.UNSET: "nobody consented on this device: ask, then set_consent()",
     Consent.OFF: "consent is off: it was declined or withdrawn, and only the user can change that",
-    Consent.LOCAL: "consent is local: nothing is fetched or sent; an app that bundles the signed "
-    "survey shows what would be sent",
 }
 _NOT_COVERED: Final = (
     "the user has not agreed to this survey's present terms: ask again, then set_consent()"
@@ -98,9 +95,9 @@ class State(Transactions):
 
     def forbids_unread(self) -> bool:
         """Return, without opening anything, whether drawing is surely forbidden."""
-        if self._lowered(Consent.ON) not in _MAY_DRAW:
+        if self._lowered(Consent.ON) is not Consent.ON:
             return True
-        unopened = self._initial_consent not in _MAY_DRAW and self._connection is None
+        unopened = self._initial_consent is not Consent.ON and self._connection is None
         return unopened and self.do(self._is_absent)
 
     def effective_consent(self, connection: sqlite3.Connection) -> Consent:
@@ -201,7 +198,7 @@ class State(Transactions):
         ON covers the declared surveys except names that the user refused, or only the given names.
         This consent is added to earlier consent. OFF for some names erases only their reports.
 
-        No decision of an epoch is undone (D4). Previews are always discarded. A decision below ON
+        No decision of an epoch is undone (D4). A decision below ON
         takes effect in this process at once. If it cannot be stored, it remains until another
         is. Refusals of names that could not be stored are stored with the next decision,
         except for names that it agrees to. If a newer version wrote the state, OFF is kept beside
@@ -272,8 +269,6 @@ class State(Transactions):
         what = f", for {', '.join(chosen)}" if chosen else ""
         record_event(connection, now, "consent", f"{consent.value}, from {origin}{what}")
         self.advance(connection, now, erases=of_all)
-        for name in withdrawn if of_some else (None,):
-            connection.execute("DELETE FROM previews WHERE name = coalesce(?, name)", (name,))
         for name in withdrawn:
             erase_reports(connection, "consent-withdrawn", now, name)
 
@@ -314,7 +309,6 @@ class State(Transactions):
             connection.execute(
                 "DELETE FROM credentials WHERE NOT (blind AND asks > 0 AND ends > ?)", (int(now),)
             )
-            connection.execute("DELETE FROM previews")
             connection.execute("DELETE FROM events")
             record_event(connection, now, "purge", "all report bytes erased")
             self.advance(connection, now, erases=True)

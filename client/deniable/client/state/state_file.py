@@ -148,7 +148,6 @@ def _renew(
     connection.execute("UPDATE memos SET key = NULL")
     # Issuers vouched for the keys of the former secret.
     connection.execute("UPDATE credentials SET credential = NULL")
-    connection.execute("DELETE FROM previews")
     # A state that waits for the collector's date need not wait for the day after its last answer.
     connection.execute("UPDATE refreshes SET due = 0, failures = 0")
     if mark is not None and interrupted:
