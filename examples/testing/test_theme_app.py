@@ -6,8 +6,7 @@ import pytest
 from theme_app import THEME, App
 
 from deniable.client import Consent, StateUnavailable, UndeclaredAnswer
-from deniable.client.testing import Capture
-from deniable.fakes import FakeCollector, Misbehaviour
+from deniable.fakes import Capture, FakeCollector, Misbehaviour
 
 
 def test_the_chosen_theme_is_reported(deniable_capture: Capture, tmp_path: Path) -> None:

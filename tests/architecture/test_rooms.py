@@ -13,7 +13,7 @@ from typing import Final
 from tests.support.processes import ROOT
 
 ELSEWHERE: Final = {
-    *("deniable.accounting.shuffled", "deniable.client.testing", "deniable.estimates.series"),
+    *("deniable.accounting.shuffled", "deniable.estimates.series", "deniable.fakes.capture"),
 }
 """Modules whose only users are in one other package.
 

@@ -281,7 +281,7 @@ NO_CLAIMED = {*" ".join(NO_CLAIMS.values()).split()}
 NO_CLAIMS_OF: dict[str, str] = {
     "what a command did, asks for, or takes": "cli.* reading.*",
     "what a device did and has, and what it refuses": """
-        client.[!t]* client.testing:* client.explaining.explain:*
+        client.[!t]* client.explaining.explain:*
         client.explaining.journal:* client.explaining.explanation:[!B]*
     """,
     "what a machine, a file, a store or a log is found to be": (

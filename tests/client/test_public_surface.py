@@ -9,7 +9,6 @@ from pathlib import Path
 
 import deniable
 import deniable.client
-import deniable.client.testing
 import deniable.fakes
 from tests.support.processes import run
 from tests.support.surveys import AUTHORITY
@@ -30,7 +29,7 @@ SURFACE = [
 
 
 FAKES_SURFACE = [
-    *("AnyMisbehaviour", "FakeCollector", "FakeIssuer", "FakeRelay"),
+    *("AnyMisbehaviour", "Capture", "CapturedReport", "FakeCollector", "FakeIssuer", "FakeRelay"),
     *("Misbehaviour", "Problem", "ReceivedReport", "ReceivedRequest", "Refused", "Route"),
 ]
 
@@ -42,7 +41,6 @@ _COLLECTOR_SIDE = (
 def test_the_public_names_are_exactly_these() -> None:
     for module, names in (
         (deniable.client, SURFACE),
-        (deniable.client.testing, ["Capture", "CapturedReport"]),
         (deniable.fakes, FAKES_SURFACE),
     ):
         assert sorted(module.__all__) == names

@@ -110,7 +110,7 @@ def test_the_device_sdk_imports_nothing_of_the_collectors(built: Built, where: s
     assert not tops & set(FOREIGN)
     ours = {module.split(".")[1] for module in modules if module.startswith("deniable.")}
     device = {name.split("/")[1] for name in sources("deniable")}
-    assert ours <= device - {"command.py", "pytest_plugin"}
+    assert ours <= device - {"command.py"}
 
 
 def test_the_namespace_is_no_regular_package() -> None:
@@ -122,12 +122,12 @@ def test_the_namespace_is_no_regular_package() -> None:
 
 @pytest.mark.long
 def test_what_apps_test_with_needs_neither_pytest_nor_a_server(built: Built) -> None:
-    # In these nothing but what the device SDK, or an issuer's backend, requires is installed.
+    # Nothing but what an issuer's backend requires is installed.
     told = "from importlib.metadata import distribution as of; import importlib.util, sys;"
-    told += "from deniable.client.testing import Capture;"
+    told += "from deniable.fakes import Capture;"
     told += "print('pytest' in sys.modules, importlib.util.find_spec('pytest'),"
-    told += "[it.value for it in of('deniable').entry_points if it.group == 'pytest11'])"
-    shown = run([built.device.python, "-I", "-c", told]).stdout
+    told += "[it.value for it in of('deniable-collector').entry_points if it.group == 'pytest11'])"
+    shown = run([built.issuer.python, "-I", "-c", told]).stdout
     assert shown == "False None ['deniable.pytest_plugin']\n"
     fakes = "from deniable.fakes import FakeCollector\nwith FakeCollector() as it: print(it.origin)"
     shown = run([built.issuer.python, "-I", "-c", fakes]).stdout

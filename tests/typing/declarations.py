@@ -5,7 +5,7 @@ from enum import Enum, StrEnum
 from typing import assert_type
 
 from deniable.client import Client, Outcome, Survey
-from deniable.client.testing import Capture
+from deniable.fakes import Capture
 
 
 class Theme(Enum):

@@ -1,8 +1,8 @@
 """Fakes for the tests of an app that embeds the client: a collector, an issuer and a relay.
 
-``FakeCollector`` is a collector in the test's own process, on a real socket, that misbehaves on
+``Capture`` keeps an app's reports in memory instead. ``FakeCollector`` is a collector in the test's own process, on a real socket, that misbehaves on
 request; ``FakeIssuer`` vouches for its devices, ``FakeRelay`` is between them and the collector.
-docs/testing.md shows them. Nothing else in deniable imports them.
+docs/testing.md shows them. In deniable, only the fixture ``deniable_capture`` imports them.
 """
 
 from deniable.fakes.behaviour import (
@@ -13,12 +13,15 @@ from deniable.fakes.behaviour import (
     Refused,
     Route,
 )
+from deniable.fakes.capture import Capture, CapturedReport
 from deniable.fakes.fake_collector import FakeCollector
 from deniable.fakes.fake_parties import FakeIssuer, FakeRelay
 from deniable.fakes.loopback import ReceivedRequest
 
 __all__ = [
     "AnyMisbehaviour",
+    "Capture",
+    "CapturedReport",
     "FakeCollector",
     "FakeIssuer",
     "FakeRelay",

@@ -22,8 +22,7 @@ from deniable.client import (
 from deniable.client.client import engine_of
 from deniable.client.engine import Engine, substitutes
 from deniable.client.sending.http_transport import barriers
-from deniable.client.testing import Capture
-from deniable.fakes import FakeCollector, Misbehaviour
+from deniable.fakes import Capture, FakeCollector, Misbehaviour
 from deniable.messages.bundle import make_bundle
 from tests.support.clients import client_of
 from tests.support.fakes import THEME, device

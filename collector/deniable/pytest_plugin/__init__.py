@@ -1,4 +1,4 @@
-"""The fixture ``deniable_capture``; pytest finds it automatically once deniable is installed.
+"""The fixture ``deniable_capture``; pytest finds it if ``deniable[testing]`` is installed.
 
 pytest imports this module whenever it starts, so it imports nothing from the client until a test
 uses the fixture. Switch it off with ``-p no:deniable``.
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from deniable.client.testing import Capture
+    from deniable.fakes import Capture
 
 __all__ = ["deniable_capture"]
 
@@ -19,9 +19,9 @@ __all__ = ["deniable_capture"]
 def deniable_capture() -> "Iterator[Capture]":
     """Capture the app's reports in memory; fail if deniable tried to connect.
 
-    Yields a ``deniable.client.testing.Capture``.
+    Yields a ``deniable.fakes.Capture``.
     """
-    from deniable.client.testing import Capture
+    from deniable.fakes import Capture
 
     with Capture() as capture:
         yield capture

@@ -1,6 +1,6 @@
 """Reports kept in memory while an app's test runs: no state file, no thread, no network.
 
-With pytest it is the fixture ``deniable_capture``; nothing else in deniable imports this module.
+With pytest it is the fixture ``deniable_capture``.
 
 While a ``Capture`` is entered, every ``Client`` of this process
 
@@ -42,8 +42,6 @@ from deniable.client.clock import SystemClock
 from deniable.client.engine import Engine, substitutes
 from deniable.client.sending.http_transport import barriers
 from deniable.terms.sentences import Translate
-
-__all__ = ["Capture", "CapturedReport"]
 
 
 @dataclass(frozen=True, slots=True)
