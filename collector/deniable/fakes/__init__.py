@@ -1,8 +1,9 @@
 """Fakes for the tests of an app that embeds the client: a collector, an issuer and a relay.
 
-``Capture`` keeps an app's reports in memory instead. ``FakeCollector`` is a collector in the test's own process, on a real socket, that misbehaves on
-request; ``FakeIssuer`` vouches for its devices, ``FakeRelay`` is between them and the collector.
-docs/testing.md shows them. In deniable, only the fixture ``deniable_capture`` imports them.
+``Capture`` keeps an app's reports in memory instead. ``FakeCollector`` is a collector in the test's
+own process, on a real socket, that misbehaves on request; ``FakeIssuer`` vouches for its devices,
+``FakeRelay`` is between them and the collector. docs/testing.md shows them. In deniable, only the
+fixture ``deniable_capture`` imports them.
 """
 
 from deniable.fakes.behaviour import (
