@@ -70,7 +70,7 @@ export function decode(bytes, deepest = 8, bits = 63n) {
   };
   const number = (width, least) => {
     const value = BigInt(`0x${hex(take(width))}`);
-    demand(value >= least && !(value >> bits), "not the canonical encoding");
+    demand(value >= least && !(value >> bits), "the encoding is not canonical");
     return value <= Number.MAX_SAFE_INTEGER ? Number(value) : value;
   };
   const text = (size) => { try { return utf8.decode(take(size)); } catch { return malformed("not a text"); } };

@@ -58,7 +58,7 @@ def test_a_file_is_published_shown_and_declared(place: Workplace) -> None:
     assert parameters["least"] == 50
     assert 3 * parameters["hashes"] * parameters["values"] <= 1 << 20
     shown = flat(place.succeed("survey show engine"))
-    assert "any text, in lower case and cut; each sign other than abc" in shown
+    assert "any text, in lower case and shortened; every sign other than abc" in shown
     assert "texts of more than 50 devices are shown" in shown
     called = place.succeed("survey show engine").partition("\nSurvey.strings(")[2]
     survey = eval(f"Survey.strings({called}", {"Survey": Survey})
@@ -156,6 +156,6 @@ def test_an_app_reports_any_text() -> None:
             assert client.flush(5.0).delivered == 1
             explained = flat(str(client.explain()))
         assert sum(collector.counts("engine").values()) == 1
-    assert "any text, in lower case and cut" in explained
-    assert "shown to others only if more than about 50 devices have it" in explained
+    assert "any text, in lower case and shortened" in explained
+    assert "shown to others only if more than about 50 devices gave it" in explained
     assert "one of many groups of texts" in explained

@@ -286,6 +286,9 @@ def test_every_fault_but_three_is_in_the_order() -> None:
 
 
 def test_a_refusal_names_its_fault_and_can_be_copied_between_processes() -> None:
-    refused = ManifestRefused(ManifestFault.ENDED, "its last epoch has ended")
+    refused = ManifestRefused(ManifestFault.ENDED, "the survey's last epoch has ended")
     again = pickle.loads(pickle.dumps(refused))
-    assert (str(again), again.fault) == ("ended: its last epoch has ended", ManifestFault.ENDED)
+    assert (str(again), again.fault) == (
+        "ended: the survey's last epoch has ended",
+        ManifestFault.ENDED,
+    )

@@ -272,7 +272,9 @@ def test_an_app_can_refuse_to_go_back_to_certificates(vouched: Vouched) -> None:
         assert fault_of(error) is ManifestFault.ENROLMENT
         assert "the app accepts only blind" in str(error)
     assert client.report(NAME, "good").ok
-    assert "It sees your account, but neither a response nor its key." in plain(client.explain())
+    assert "The issuer sees your account, but neither a response nor its key." in plain(
+        client.explain()
+    )
     with pytest.raises(InvalidManifest):
         replace(DECLARED, enrolment="certificate")  # type: ignore[arg-type]
     assert declaration_of(vouched.survey)["enrolment"] == BLIND

@@ -85,9 +85,9 @@ def test_d12_of_what_an_update_adds_nothing_happens_before_it_was_asked(bench: B
     assert client.report(NAME, "good").status is RECORDED
     page = client.explain()
     assert [survey.covered for survey in page.surveys] == [True, False]
-    assert "Not given for this question" in str(page)
+    assert "You have not agreed to this question" in str(page)
     assert page.brief().count("This question is new.") == 1
-    assert "Given for: rating-of-marriage." in str(client.journal())
+    assert "You agreed to: rating-of-marriage." in str(client.journal())
 
     client.set_consent("on", "after the update")
     assert names(client) == []

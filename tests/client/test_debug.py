@@ -71,7 +71,7 @@ def answering(answer: HttpAnswer | Exception) -> Callable[[Bench, Client], objec
 @pytest.mark.parametrize(
     ("scene", "said"),
     [
-        (made(Client.start, consent="unset"), ["nobody consented", "set_consent()"]),
+        (made(Client.start, consent="unset"), ["nobody has consented", "set_consent()"]),
         (made(environment={"DO_NOT_TRACK": "1"}), ["DO_NOT_TRACK"]),
         (made(), ["not-recorded", "no verified manifest yet"]),
         (made(Client.refresh, transport=NOBODY), ["not ready", "cannot be reached"]),
@@ -85,7 +85,10 @@ def answering(answer: HttpAnswer | Exception) -> Callable[[Bench, Client], objec
         ),
         (
             ready(answering(UNREACHABLE)),
-            ["reports wait: the collector cannot be reached", "reports wait: {'unreachable: "],
+            [
+                "reports are waiting:  the collector cannot be reached",
+                "reports are waiting:  {'unreachable: ",
+            ],
         ),
         (ready(lambda bench, _: bench.path.unlink()), ["the state file was replaced"]),
     ],

@@ -96,9 +96,9 @@ def test_consent_is_stored_with_its_origin(stored: Run, capsys: Screen, decision
     assert once.strip().startswith(f"{decision}: ")
     assert "origin: command line" in once
     # D12: without the app, on covers no more than before.
-    assert (f"Given for: {NAME}." in plain(once)) == (decision == "on")
+    assert (f"You agreed to: {NAME}." in plain(once)) == (decision == "on")
     assert stored("consent", "off") == stored("consent", "on") == 0
-    assert "Given for: no question yet" in plain(capsys.readouterr().out)
+    assert "You agreed to: no question yet" in plain(capsys.readouterr().out)
 
 
 @pytest.mark.parametrize("typed", [None, "", "n", "no", "yes please", "1"])
@@ -176,11 +176,11 @@ def test_a_refused_survey_is_shown_and_can_be_agreed_to(
         assert (embedded(client, *command) if by_the_app else console.main(alone)) == 0
         return plain(capsys.readouterr().out)
 
-    assert consent() == f"Consent unset: nothing is drawn, stored or sent Refused: {NAME}."
+    assert consent() == f"Consent unset: nothing is drawn, stored or sent You refused: {NAME}."
     agreed = consent("on")
-    assert "Refused" not in agreed
+    assert "You refused" not in agreed
     # Without the app's declaration nothing can be covered, so the app asks.
-    assert (f"Given for: {NAME}." in agreed) is by_the_app
+    assert (f"You agreed to: {NAME}." in agreed) is by_the_app
     assert [survey.name for survey in client.uncovered] == [NAME] * (not by_the_app)
 
 

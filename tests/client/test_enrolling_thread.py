@@ -123,7 +123,7 @@ def test_failed_calls_come_ever_later(vouched: Vouched, caplog: pytest.LogCaptur
         assert enroller_of(client).step() == wait
         vouched.bench.clock.time += wait
     lines = [line.getMessage() for line in caplog.records if line.levelname == "WARNING"]
-    assert lines == ["enrolment waits: enrol= raised ConnectionError"]
+    assert lines == ["enrolment is waiting: enrol= raised ConnectionError"]
     assert "the account's name" not in caplog.text
     vouched.issuer.error = None
     enroller_of(client).step()

@@ -70,7 +70,7 @@ def test_without_enrol_such_a_survey_is_refused_and_says_what_is_missing(vouched
     with vouched.client():
         pass
     vouched.bench.clock.time += DAY
-    assert "it needs Client(enrol=...)" in not_enrolled(vouched.bench.client())
+    assert "pass enrol= to Client" in not_enrolled(vouched.bench.client())
     assert nothing_spent(vouched.bench)
 
 
@@ -189,7 +189,7 @@ def test_what_enrol_raises_refresh_does_not(vouched: Vouched, error: Exception, 
     client = vouched.client()
     refreshed = client.refresh(force=True)
     why = str(refreshed.errors[NAME])
-    assert f"enrol= raised {told}; it will be asked again later" in why
+    assert f"enrol= raised {told}; the issuer will be asked again later" in why
     assert "secret" not in why
     assert refreshed.ready == ()
     assert f"asked for epoch 0: enrol= raised {told}" in (said := not_enrolled(client))
@@ -213,7 +213,7 @@ def test_what_ends_the_app_goes_through_refresh_and_leaves_nothing_locked(vouche
 def test_who_gets_none_is_asked_again_and_nothing_else_happens(vouched: Vouched) -> None:
     vouched.issuer.vouches = False
     client = vouched.client()
-    assert "nobody vouches" in str(client.refresh(force=True).errors[NAME])
+    assert "no issuer vouches" in str(client.refresh(force=True).errors[NAME])
     due, asks = vouched.row("due, asks")
     assert asks == 2
     assert START + 1800 < due <= START + 3600  # the longest wait, jittered
@@ -282,7 +282,7 @@ def test_no_other_certificate_or_one_refused_drops_it(vouched: Vouched, other: b
     client = refused_once(vouched)
     vouched.issuer.vouches = other
     why = client.refresh(force=True).errors
-    assert why == {} if other else "gave no new one" in str(why[NAME])
+    assert why == {} if other else "did not issue a new one" in str(why[NAME])
     assert (client.flush().dropped, client.flush().pending) == (other, 0)
     assert vouched.bench.rows(FATE) == DROPPED
     # D4: the epoch stays decided, and nobody is asked any more.
@@ -378,12 +378,13 @@ def test_whoever_is_asked_for_consent_is_told_of_the_issuer(vouched: Vouched, he
 def test_before_the_survey_is_known_it_is_said_what_a_backend_may_see(vouched: Vouched) -> None:
     bench, blindly = vouched.bench, [replace(DECLARED, enrolment="blind")]
     brief = bench.client(enrol=vouched.issuer, surveys=blindly).explain().brief()
-    assert "It sees your account, but neither a response nor its key." in plain(brief)
+    assert "The issuer sees your account, but neither a response nor its key." in plain(brief)
     for enrol in (vouched.issuer, None):
         page = bench.client(enrol=enrol).explain()
         for text in (str(page), page.brief()):
             assert (
-                "may be asked to vouch for this device. It sees your account and the key of a "
-                "response. With the collector it can tell which response is yours" in plain(text)
+                "may be asked to vouch for this device. The issuer sees your account and the key "
+                "of a response. Unless it vouches blindly, the issuer and the collector together "
+                "can tell which response is yours" in plain(text)
             ) == (enrol is not None)
             assert max(map(len, text.splitlines())) <= 80

@@ -46,7 +46,7 @@ from tests.support.surveys import (
 
 NANO = 10**9
 BESIDE_BLIND = [DECLARED, Survey("blind", "Which?", ("a", "b"), "1", enrolment="blind")]
-HURRIED = "If the app is closed then, they are sent within 30 seconds after it runs again."
+HURRIED = "If the app is closed then, they are sent within 30 seconds after the app runs again."
 DRAWN = "blind token, no response is sent before a random time in the third quarter"
 
 
@@ -88,7 +88,7 @@ def test_without_a_state_bundled_terms_are_told(bench: Bench, tmp_path: Path, co
     client = bench.client(consent=consent, manifests=bundled)
     foretold, text = only(client.explain()), plain(client.explain())
     assert [*tmp_path.iterdir(), *bench.transport.requests] == []
-    assert "This survey came with the app, and is not in use yet." in text
+    assert "This survey came with the app and is not in use yet." in text
     assert "right at most 62.8% of the time with this survey, and 73.2% with a later" in text
     assert (foretold.spent, foretold.reserved) == (0, 0)
     client.set_consent("on")
@@ -103,7 +103,7 @@ def test_without_a_state_bundled_terms_are_told(bench: Bench, tmp_path: Path, co
 def test_what_the_declared_kinds_may_send_is_told(bench: Bench, mechanisms: tuple[str]) -> None:
     page = bench.client(surveys=[replace(DECLARED, mechanisms=mechanisms)]).explain()
     for text in (plain(page), plain(page.brief())):
-        assert "it may stand for your answer, or for another" in text
+        assert "The response may stand for your answer or for another" in text
         assert text.count("Responses may differ from the answers") == bool(mechanisms)
 
 
@@ -139,7 +139,7 @@ def test_a_state_that_cannot_be_used_is_said_and_nothing_raises(bench: Bench) ->
     assert page.problem.startswith("the state cannot be used")
     survey = only(page)
     assert (survey.question, survey.spent, survey.terms) == (QUESTION, None, None)
-    assert "Until it can be used again, nothing is drawn, stored or sent." in plain(page)
+    assert "Until this is resolved, nothing is drawn, stored or sent." in plain(page)
     json.dumps(page.to_dict())
 
 
@@ -165,10 +165,10 @@ def test_the_terms_are_told(bench: Bench) -> None:
         "A response is at most 2.72 times as likely with your answer as with any other",
         "becomes right at most 62.8% of the time with this",  # 1/2 + (e - 1) / (2 (e + 4))
         "at most one response is sent every day, 8 in all",
-        "It is asked from 2023-11-14 to 2023-11-22; an app may ask less often",
+        "The question is asked from 2023-11-14 to 2023-11-22; an app may ask less often",
         "All 8 responses together may reveal your answer",  # e^8 / (e^8 + 1) > 99.9 %
         f"{QUESTION} Name {NAME} Answers {' / '.join(CATEGORIES)}",
-        f"{ORIGIN} sees that you take part, when, and your network address",
+        f"{ORIGIN} sees when you take part, and your network address",
     ):
         assert words in text
     assert "issuer" not in text
@@ -200,9 +200,9 @@ def test_the_budget_is_added_up_again(bench: Bench) -> None:
     assert budget.lifetime == 15 * NANO
     for words in (
         "Reports made: 5. They cost epsilon 5.000 of the 8.000 set aside",
-        "ever sent are at most 8,104 times as likely together (epsilon 9)",  # e^9 = 8103.08
+        "ever sent are at most 8,104 times as likely (epsilon 9)",  # e^9 = 8103.08
         "may together reveal your answer (epsilon at most 15)",
-        "In the last 2 days of use, 2.000 was spent, of at most 7.000",
+        "In the last 2 days of use, 2.000 of at most 7.000 was spent",
     ):
         assert words in plain(page)
 
@@ -216,8 +216,8 @@ def test_memoised_terms_tell_what_is_not_protected(bench: Bench) -> None:
     for words in (
         "The same answer gets the same response for 4 reports in a row",
         "let the collector guess which reports come from the same device",
-        "If your answer changes, a different response may show that it did, and when.",
-        "For this, the device keeps a secret key",
+        "If your answer changes, a different response may reveal the change and its time.",
+        "To do so, the device keeps a secret key",
         "all reports of a repeated response together are at most 2.72 times as likely",
     ):
         assert words in text
@@ -289,10 +289,10 @@ def test_what_two_rounds_spent_is_told_for_any_two_histories_too(bench: Bench) -
 
 
 STANDINGS = {
-    -1: "Not started: the first report can be made 2023-11-14 22:13 UTC.",
+    -1: "The survey has not started: the first report can be made 2023-11-14 22:13 UTC.",
     0: "",
     DAY - 1: "",
-    DAY: "Ended 2023-11-15 22:13 UTC.",
+    DAY: "The survey ended 2023-11-15 22:13 UTC.",
 }
 
 
@@ -314,7 +314,9 @@ def test_a_pin_is_told(bench: Bench, pinned: bool) -> None:
     assert promise is not None
     assert promise.pinned is pinned
     assert ("accepts only the surveys that it was built for" in plain(page)) is pinned
-    assert ("hold for later surveys too: 2.72 times, once every day" in plain(page)) is not pinned
+    assert (
+        "Later surveys keep these limits: 2.72 times as likely, once every day" in plain(page)
+    ) is not pinned
 
 
 def test_that_only_the_pace_may_rise_is_told(bench: Bench) -> None:
@@ -334,7 +336,7 @@ def test_the_environment_is_told_where_it_lowers_consent(bench: Bench) -> None:
     assert (page.consent.decided, page.consent.effective) == ("on", "off")
     for words in (
         "off: nothing is drawn, stored or sent",
-        "The decision was on; DO_NOT_TRACK or DENIABLE_CONSENT",
+        "The decision was on, but DO_NOT_TRACK or DENIABLE_CONSENT",
         "Decided on 2023-11-14 22:13 UTC; origin: settings page",
     ):
         assert words in plain(page)
@@ -357,7 +359,7 @@ def test_a_brief_explanation_is_what_a_decision_needs(bench: Bench) -> None:
     brief = bench.ready().explain().brief()
     assert max(map(len, brief.splitlines())) <= 80
     assert len(brief.splitlines()) <= 14
-    for words in (DECLARED.question, "About 6 times in 10", "Then, at most one", "sees that you"):
+    for words in (DECLARED.question, "About 6 times in 10", "Then, at most one", "sees when you"):
         assert words in plain(brief)
     for words in ("survey id, 32 bytes", "Budget", "Spent", "Vouching"):
         assert words not in brief
@@ -413,7 +415,7 @@ NEWS: dict[str, tuple[dict[str, Any], dict[str, Any], list[str]]] = {
     "daily": (
         {"min_epoch_seconds": 7 * DAY},
         {"min_epoch_seconds": DAY},
-        ["It may now be asked every day instead of every week."],
+        ["The question may now be asked every day instead of every week."],
     ),
     "costs": (
         {"max_total_epsilon": "3"},
@@ -578,12 +580,12 @@ def test_d11_what_was_promised_in_the_prompt_holds_whatever_is_published_after_t
     if later.delta != "0":  # of which no odds could be promised
         guess = stated(r"becomes right at most ([\d.]+)% of the time", shown)
         assert (1 + apart / 2) / 2 <= guess / 100
-        assert "may reveal more, with one response every day at most" in shown
+        assert "may reveal more, with at most one response every day" in shown
     else:
-        odds = stated(r"may raise this to ([\d.,]+) times as likely", shown)
+        odds = stated(r"may raise these limits to ([\d.,]+) times as likely", shown)
         for one, other in product(rows, rows):
             assert all(a <= odds * b for a, b in zip(one, other, strict=True))
-    together = stated(r"All responses ever sent are at most ([\d.,]+) ", shown)
+    together = stated(r"Together, all responses ever sent are at most ([\d.,]+) ", shown)
     assert Fraction(math.exp(8)) <= together
 
 
@@ -592,7 +594,10 @@ def test_d11_what_was_promised_in_the_prompt_holds_whatever_is_published_after_t
     [
         ({"background": False}, ["are sent when the app chooses."]),
         ({"background": True}, ["random time within 1 hour, or when the app chooses.", HURRIED]),
-        ({"background": True, "delivery_seconds": 9.0}, ["within 9 seconds after it runs again"]),
+        (
+            {"background": True, "delivery_seconds": 9.0},
+            ["within 9 seconds after the app runs again"],
+        ),
         ({"background": True, "surveys": BESIDE_BLIND}, ["within 1 hour", HURRIED, DRAWN]),
         (
             {"background": True, "surveys": BESIDE_BLIND[1:]},
@@ -657,6 +662,6 @@ def test_blindness_is_promised_for_what_came_with_the_app(bench: Bench, bundled:
     assert ("though not by what the issuer signs" in text) is bundled
     assert "a random time in the third quarter of its time slice" in text
     assert "within 1 hour" not in text
-    assert ("or if the survey that this app fetched was made for this" in text) is not bundled
+    assert ("or if the survey that this app fetched was made only for this" in text) is not bundled
     assert found.issuers == ("issuer.example.org",)
     assert "Which account a response came from: the issuer and the collector together" in text

@@ -90,8 +90,12 @@ def test_a_guess_from_all_responses_is_right_as_often_as_is_said(epsilon: str, e
 def test_of_a_mean_no_shares_are_said_to_be_learnt() -> None:
     for survey in SURVEYS:
         said = next(learnt(survey, str))
-        assert said.startswith("Roughly how many devices") == (survey.kind.name != "mean")
-        assert said.startswith("Roughly the average of all answers") != (survey.kind.name != "mean")
+        assert said.startswith("Others learn roughly how many devices") == (
+            survey.kind.name != "mean"
+        )
+        assert said.startswith("Others learn roughly the average of all answers") != (
+            survey.kind.name != "mean"
+        )
 
 
 def test_two_answers_attain_what_odds_and_delta_allow() -> None:

@@ -144,7 +144,7 @@ def chunked(*chunks: bytes) -> bytes:
 def test_an_encoded_answer_is_refused(server: RawServer) -> None:
     for encoding in ("gzip", "br", "deflate", "zstd", "gzip, identity", "x"):
         server.reply = answer("200 OK", b"yes", f"Content-Encoding: {encoding}")
-        with pytest.raises(TransportError, match="encoded"):
+        with pytest.raises(TransportError, match="Content-Encoding"):
             get(server)
     server.reply = answer("200 OK", b"yes", "Content-Encoding: identity")
     assert get(server).body == b"yes"

@@ -175,7 +175,7 @@ def test_verdicts_sends_and_drops_are_told(bench: Bench) -> None:
         assert entry.settled is not None
         assert entry.due is None
     assert f"Dropped         report-conflict {len(by_status['dropped'])}" in str(journal)
-    assert "accepted (the collector has counted it)" in str(journal)
+    assert "accepted (the collector has counted the report)" in str(journal)
 
 
 def test_equivocation_is_shown_with_both_signed_surveys(bench: Bench) -> None:

@@ -40,7 +40,7 @@ def test_a_policy_of_no_log_of_this_collector_is_refused(bench: Bench, log: Show
         (policy_text(key, four, 2), "more than half"),
         (policy_text(key, twice, 2), "the same key"),
         (policy_text(key, log_too, 2), "the same key"),
-        (log.policy().replace("quorum all", "quorum none"), "a quorum is needed"),
+        (log.policy().replace("quorum all", "quorum none"), "a quorum is required"),
         (ShownLog("elsewhere.example/log").policy(), "must name the log 127.0.0.1:8377/log, not"),
         (f"log {ShownLog('elsewhere.example/log', 7).log_key}\n{log.policy()}", "not elsewhere"),
         (policy_text(key, keys, 2)[:-2], "policy"),
@@ -49,7 +49,7 @@ def test_a_policy_of_no_log_of_this_collector_is_refused(bench: Bench, log: Show
             bench.client(log_policy=text)
         assert "deniable log policy" in str(caught.value)
     for given in (log.policy().encode(), bench.path, 3):
-        with pytest.raises(TypeError, match="log_policy must be a text"):
+        with pytest.raises(TypeError, match="log_policy must be the policy's text"):
             bench.client(log_policy=given)
 
 

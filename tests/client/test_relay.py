@@ -123,7 +123,7 @@ def test_the_longest_requests_fit_into_the_one_size() -> None:
         ({"relay": "relay.example"}, "relay must be https"),
         ({"gateway_keys": b"\x92"}, "must be signed by the authority"),
         ({"authority": NEXT.public_key}, "must be signed by the authority"),
-        ({"collector": "https://other.example"}, "must be those of https://other.example"),
+        ({"collector": "https://other.example"}, "must be the keys of https://other.example"),
         ({"collector": "https://r.example:99", "relay": "https://r.example/"}, "another host"),
     ],
 )
@@ -190,7 +190,9 @@ def test_who_must_come_by_relay_is_told(bench: Behind, caplog: pytest.LogCapture
     bench.transport.answer = problem(RefusalCode.FORBIDDEN)
     assert client.flush(timeout=0.1).waiting == {"forbidden": 1}
     assert [
-        line for line in caplog.messages if "(forbidden), but may accept those of a relay" in line
+        line
+        for line in caplog.messages
+        if "(forbidden), but may accept reports from a relay" in line
     ]
     text = " ".join(str(client.journal()).split())
     assert "Last answer forbidden (the collector refuses reports sent this way" in text
@@ -251,7 +253,7 @@ def test_d8_what_a_relay_does_itself_is_weather(bench: Behind, fate: str) -> Non
 
 def test_an_encoded_or_long_answer_is_none_though_it_opens(bench: Behind, gateway: Gateway) -> None:
     encoded = HttpAnswer(200, {"content-encoding": "gzip"}, b"")
-    for answer, why in ((encoded, "encoded"), (HttpAnswer(200, {}, bytes(101)), "too long")):
+    for answer, why in ((encoded, "Content-Encoding"), (HttpAnswer(200, {}, bytes(101)), "too long")):
         bench.transport.answer = answer
         with pytest.raises(TransportError, match=why):
             _transport(Relay(gateway), gateway).request("POST", "/v1/reports", {}, b"x", 100)
@@ -408,7 +410,7 @@ def test_blind_enrolment_is_promised_with_the_key_that_the_app_has_alone(bench: 
             assert bench.learnt()
         said = " ".join(str(bench.client().explain()).split())
         assert ("all three together" in said) is not fetched
-        assert ("made for this device alone" in said) is fetched
+        assert ("made only for this device" in said) is fetched
 
 
 @pytest.mark.parametrize("other", ["not held", "open", "blind"])

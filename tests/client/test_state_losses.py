@@ -92,7 +92,7 @@ def test_d5_an_app_that_need_never_refresh_is_told_to_after_a_loss(bench: Bench)
         client.flush()
         error = client.report(NAME, "good").error
         assert isinstance(error, EpochUndecidable)
-        assert "refresh() or the background thread asks" in str(error)
+        assert "refresh() or the background thread requests" in str(error)
     assert client.refresh().ready == ()
     bench.clock.time = START + 3 * DAY
     assert client.report(NAME, "good").status is RECORDED
@@ -299,7 +299,7 @@ def test_d5_a_copys_standing_decision_stands_and_the_original_alone_sends_it(ben
     with clone(bench, STATE) as copied:
         client: Client = copied.client(consent="unset")
         shown = " ".join(str(client.explain()).split())
-        assert "unset: asked again, since this state may be a copy" in shown
+        assert "unset: you will be asked again, since this state may be a copy" in shown
         assert "Decided on" not in shown
         client.set_consent("on")
         assert isinstance(client.report(NAME, "poor").error, ReportDropped)

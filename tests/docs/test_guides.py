@@ -98,8 +98,8 @@ def test_the_developers_app_reports_once_and_not_before_consent(tmp_path: Path) 
     with child([*BASH, f"exec {setup.serves}"], **options) as server:
         await_line(server, b"listening")
         assert printed("n\n", texts["report"]).count("Take part?") == 1
-        assert "Refused: theme." in printed("", "python app.py privacy consent")
-        assert "Given for: theme." in printed("", "python app.py privacy consent on")
+        assert "You refused: theme." in printed("", "python app.py privacy consent")
+        assert "You agreed to: theme." in printed("", "python app.py privacy consent on")
         assert "recorded\nDelivery(delivered=1" in printed("light\n", "python app.py")
         printed("", "rm telemetry.sqlite*")
         assert "Take part?" in printed("", "python app.py")  # and nobody answers
@@ -109,7 +109,7 @@ def test_the_developers_app_reports_once_and_not_before_consent(tmp_path: Path) 
         figures = printed("", texts["figures"])
     assert report.count("Which theme do you use?") == report.count("recorded\nDelivery(delive") == 1
     assert "Which theme do you use?" in shown
-    assert "accepted (the collector has counted it)" in shown
+    assert "accepted (the collector has counted the report)" in shown
     assert json.loads(counted)["n"] == 2
     assert "22 devices answered theme" in figures
 
@@ -156,7 +156,7 @@ def test_the_guides_blocks_run_in_order(tmp_path: Path) -> None:
     env = {**PATH, "PYTHONPATH": str(tmp_path)}
     # As a reader may: the dialog first, then the commands.
     dialog = run([sys.executable, "-c", texts["consent"]], cwd=tmp_path, env=env).stdout
-    assert "sees that you take part, when, and your network address." in dialog
+    assert "sees when you take part, and your network address." in dialog
     assert dialog.splitlines()[-1] == "on"
     bash = ["bash", "-euo", "pipefail", "-c", texts["commands"]]
     shown = run(bash, cwd=tmp_path, env=env).stdout

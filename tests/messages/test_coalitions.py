@@ -77,7 +77,7 @@ def test_the_sentences_name_exactly_the_coalitions_that_can(
     assert _said(response[1]) == {frozenset({"collector"})}
     assert _said(address[1]) == _least(views, "response", "address")
     assert _said(account[1]) == _least(views, "response", "account")
-    assert answer[1].startswith("nobody for sure: dice choose each response")
+    assert answer[1].startswith("nobody for certain: dice choose each response")
     if same and not beside:  # where it is up to the app, the condition says what holds in others
         for_all = Coalitions.of(mode, relayed=relayed)
         assert for_all.rows == table.rows

@@ -90,7 +90,7 @@ def test_a_refusal_names_the_field_and_not_the_text() -> None:
         ({7: "a\u202eb"}, r"unlike U+202E: 'a\u202eb' (number 8)"),
         ({7: " a"}, "begin or end with a space: ' a' (number 8)"),
         ({7: "e\u0301"}, "form C: 'e\u0301' (number 8)"),
-        ({7: "x" * 257}, f"256 bytes in UTF-8: '{'x' * 40}' (number 8)"),
+        ({7: "x" * 257}, f"256 bytes long in UTF-8: '{'x' * 40}' (number 8)"),
     ],
 )
 def test_of_many_texts_the_one_at_fault_is_named(texts: dict[int, str], said: str) -> None:

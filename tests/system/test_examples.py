@@ -201,7 +201,7 @@ def test_the_tool_asks_once_and_tells_its_user(collector: CollectorProcess, tmp_
 
     undecided = tool("rate", "good")
     assert "Take part?" in undecided
-    assert "not-recorded nobody consented" in undecided
+    assert "not-recorded nobody has consented" in undecided
     assert "unset: nobody has decided yet" in tool("privacy", "consent")
     assert not (tmp_path / ".local").exists()
     agreed = tool("rate", "good", typed="y\n")

@@ -113,7 +113,7 @@ class ClientSettings:
             raise ValueError("delivery_seconds must be a number of seconds, at least 0")
         if not all(isinstance(manifest, bytes) for manifest in self.manifests):
             raise TypeError(
-                "manifests must be a sequence of signed manifests as bytes, not their paths"
+                "manifests must be a sequence of signed manifests as bytes, not of paths"
             )
 
 
@@ -173,7 +173,7 @@ def checked_consent(value: Consent | str) -> Consent:
         raise ValueError('consent must be "on", "off" or "unset"') from None
 
 
-_ANOTHER: Final = "a different survey is declared as {!r}: pass the one in surveys="
+_ANOTHER: Final = "a different survey is declared as {!r}: pass the survey listed in surveys="
 _LIST_OF_SURVEYS: Final = "surveys must be a list of Survey(...), such as surveys=[survey]"
 
 

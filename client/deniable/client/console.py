@@ -35,7 +35,7 @@ _HELP: Final = f"""usage: deniable device ...
 Commands of a device:
   device  Show what a device stored and sent, or change consent.
 
-All others {_EXTRA}
+All other commands {_EXTRA}
 """
 _ORIGIN: Final = "command line"
 COMMANDS: Final = {
@@ -210,5 +210,5 @@ def main(arguments: Sequence[str]) -> int:
         case ["--version"]:
             print(f"deniable, version {version('deniable')}")
             return 0
-    print(f'deniable: all commands but "device" {_EXTRA}', file=sys.stderr)
+    print(f'deniable: all commands except "device" {_EXTRA}', file=sys.stderr)
     return 2

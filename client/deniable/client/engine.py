@@ -200,7 +200,7 @@ class Engine:
             raise
         say_held()
         if delivery.waiting:
-            _LOG.info("reports wait: %s", dict(delivery.waiting))
+            _LOG.info("reports are waiting:  %s", dict(delivery.waiting))
         return delivery
 
     def _aside(self, work: Callable[[], _T], seconds: float) -> _T:
@@ -346,8 +346,8 @@ class Engine:
                 errors[name] = refused.get(name) or enrolled[name]
             elif name in later and type(why_not) is NotReady:
                 errors[name] = NotReady(
-                    "no manifest yet; the collector will be asked again in "
-                    f"{math.ceil(later[name] / 60)} minutes, and by refresh(force=True)"
+                    "no manifest yet; the client asks the collector again in "
+                    "{math.ceil(later[name] / 60)} minutes, or when you call refresh(force=True)"
                 )
             else:
                 errors[name] = drop_frames(why_not)

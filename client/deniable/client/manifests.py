@@ -267,7 +267,9 @@ class Manifests(Forkable):
                 if opened.signer != chain[-1] and not self._following.was_accepted(
                     survey_id, name, self._clock.now()
                 ):
-                    reason = "it is signed with an old key, which handed over to another"
+                    reason = (
+                        "the manifest is signed with an old key, which handed over to another key"
+                    )
                     raise ManifestRefused(ManifestFault.BAD_SIGNATURE, reason)
             except (ManifestRefused, NotReady) as error:
                 refused = refused or error  # the newest comes first
@@ -278,12 +280,14 @@ class Manifests(Forkable):
     def _follow(self, name: str, chain: tuple[bytes, ...], end: float) -> tuple[bytes, ...]:
         """Request rotations of the authority's key; return the resulting chain."""
         if not self._refreshes.count_another(name, self._clock.now()):
-            raise NotReady("the collector was already asked often enough today")
+            raise NotReady("this client has already asked the collector as often as it may today")
         answer = _reached(self._get(name, "/v1/authority", MAX_ROTATIONS_BYTES, end))
         if answer.status == 404:
             return chain
         if answer.status != 200:
-            raise NotReady(f"the authority's rotations were not served (HTTP {answer.status})")
+            raise NotReady(
+                f"the collector did not send the authority's rotations (HTTP {answer.status})"
+            )
         try:
             self._authorities.learn(answer.body, self._clock.now())
         except Refusal as refusal:

@@ -15,7 +15,8 @@ from deniable.mechanisms import Draw
 from deniable.messages import Manifest
 
 _NO_WORD: Final = (
-    "this app asks no issuer, so none vouches for it in epoch {}: it needs Client(enrol=...)"
+    "this app asks no issuer, so no issuer vouches for this device in epoch {}: pass enrol= to "
+    "Client"
 )
 
 
@@ -52,7 +53,8 @@ class NoIssuer:
         if manifest.enrolment.mode != "open":
             raise ManifestRefused(
                 ManifestFault.ENROLMENT,
-                "it requires an issuer for each device, and the app has no Client(enrol=...)",
+                "the survey requires an issuer to vouch for each device, but the app does not "
+                "pass enrol= to Client",
             )
 
     def check_chosen(self, connection: sqlite3.Connection, manifest: Manifest, epoch: int) -> None:

@@ -369,7 +369,7 @@ class Survey:
             return places[0]
         raise UndeclaredAnswer(
             f"the answer to {self.name!r} is not one of its {len(self.categories)} declared "
-            "categories; map it to one before reporting"
+            "categories; map it to one of them before reporting"
             + (" (a number by Survey.nearest)" if "mean" in self.mechanisms else "")
         )
 
@@ -394,8 +394,8 @@ class Survey:
         places = [_places(given.get(name), answers) for name, *answers in self.dimensions]
         if len(given) != len(names) or not all(places):
             raise UndeclaredAnswer(
-                f"the answer to {self.name!r} must be a mapping of its {len(names)} questions, and "
-                f"no others, to one of the declared answers each: {', '.join(names)}"
+                f"the answer to {self.name!r} must map each of its {len(names)} questions, and no "
+                f"others, to one of that question's declared answers: {', '.join(names)}"
             )
         return combined((place for place, *_ in places), sizes_of(self.dimensions))
 

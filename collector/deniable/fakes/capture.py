@@ -155,7 +155,7 @@ class Capture:
         if self.consent is not Consent.ON:
             return ConsentMissing("nobody on this device has consented")
         if name in {*self.uncovered, *self._refused}:
-            return NotCovered("the user has not agreed to this survey's present terms: ask again")
+            return NotCovered("the user has not agreed to this survey's current terms: ask again")
         return self.error
 
     def _outcome(self, survey: Survey, answer: str, decided: dict[str, int]) -> Outcome:

@@ -77,16 +77,17 @@ def _way(manifest: Manifest, relayed: bool, _: Translate) -> Iterator[str]:
     yield text.format(origin=manifest.origin)
     if relayed:
         yield _(
-            "It passes through a relay, which sees your network address but cannot read the "
-            "response; the collector does not see the address."
+            "The response passes through a relay, which sees your network address but cannot read "
+            "the response; the collector does not see the address."
         )
 
 
 def _stop(_: Translate) -> Iterator[str]:
     yield _(
-        "Stop it in the app. From then on, nothing is drawn or sent; waiting reports are erased."
+        "Stop the survey in the app. From then on, nothing is drawn or sent, and waiting reports "
+        "are erased."
     )
-    yield _("Responses already sent do not show whose they are, so they cannot be withdrawn.")
+    yield _("Responses already sent do not show who sent them, so they cannot be withdrawn.")
 
 
 def _plain(text: str) -> str:

@@ -51,12 +51,10 @@ class Checkpoint:
     def __post_init__(self) -> None:
         if not all(map(_LINE.fullmatch, (self.origin, *self.extensions))):
             raise TransparencyLogError(
-                "a checkpoint's origin and further lines must each be one line of text"
+                "the origin of a checkpoint and each extra line must be a single line of text"
             )
         if not 0 <= self.size < BEYOND or len(self.root) != HASH_BYTES:
-            raise TransparencyLogError(
-                "a checkpoint must have a size below 2^63 and a hash as its root"
-            )
+            raise TransparencyLogError("a checkpoint must state a size below 2^63 and a root hash")
 
     @property
     def body(self) -> str:
@@ -125,7 +123,7 @@ class SignedCheckpoint:
                 signed = True
         if not signed:
             raise TransparencyLogError(
-                f"the checkpoint has no signature by the log {self.checkpoint.origin}"
+                f"the checkpoint is not signed by the log {self.checkpoint.origin}"
             )
 
     def cosigned_by(self, witnesses: Iterable[VerifierKey]) -> frozenset[VerifierKey]:
@@ -145,7 +143,7 @@ class SignedCheckpoint:
             for signature in self._of(key):
                 timestamp = int.from_bytes(signature.signature[:TIME_BYTES], "big")
                 if timestamp >= BEYOND:
-                    raise TransparencyLogError(f"the cosignature of {key.name} has no time")
+                    raise TransparencyLogError(f"the cosignature of {key.name} states no time")
                 message = cosigned_message(self.checkpoint, timestamp)
                 _verify(key, message, signature.signature[TIME_BYTES:])
                 times[key] = max(timestamp, times.get(key, 0))
@@ -172,7 +170,7 @@ def read_hash(text: str) -> bytes:
     """Return a hash of 32 bytes in Base64."""
     decoded = decode_base64(text)
     if len(decoded) != HASH_BYTES:
-        raise TransparencyLogError(f"a hash must have {HASH_BYTES} bytes")
+        raise TransparencyLogError(f"a hash must be {HASH_BYTES} bytes long")
     return decoded
 
 

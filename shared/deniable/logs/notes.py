@@ -51,7 +51,7 @@ class VerifierKey:
         check_key_name(self.name)
         if self.algorithm not in {LOG, COSIGNER}:
             raise TransparencyLogError(
-                f"a key's algorithm must be {LOG} (a log's) or {COSIGNER} (a cosigner's Ed25519)"
+                f"a key's algorithm must be {LOG} for a log or {COSIGNER} for a cosigner"
             )
         try:
             check_public_key(self.public_key)
@@ -83,7 +83,9 @@ class VerifierKey:
         typed = decode_base64(encoded)
         key = cls(name, typed[0], typed[1:])
         if key.key_id.hex() != key_id:
-            raise TransparencyLogError(f"the verifier key of {name} carries another key's id")
+            raise TransparencyLogError(
+                f"the verifier key of {name} contains the id of a different key"
+            )
         return key
 
 
@@ -128,7 +130,7 @@ def note_text(text: str | bytes, max_bytes: int) -> str:
     except UnicodeError as error:
         raise TransparencyLogError("must be UTF-8") from error
     if _CONTROL.search(text):
-        raise TransparencyLogError("must not have a control character")
+        raise TransparencyLogError("must not contain control characters")
     return text
 
 
@@ -136,7 +138,7 @@ def check_key_name(name: str) -> None:
     """Check that a note's signature line can have this name."""
     if not _NAME.fullmatch(name):
         raise TransparencyLogError(
-            "a key's name must be a text without spaces, + and control characters"
+            "a key's name must not contain spaces, plus signs or control characters"
         )
 
 

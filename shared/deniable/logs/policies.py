@@ -25,7 +25,9 @@ class TooFewWitnesses(TransparencyLogError):
     """A proof that is valid except that too few of a policy's witnesses have cosigned it so far."""
 
     def __init__(self, count: int, quorum: int) -> None:
-        super().__init__(f"only {count} of the policy's witnesses cosigned; {quorum} must")
+        super().__init__(
+            f"only {count} of the policy's witnesses cosigned, but {quorum} are required"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,7 @@ class LogPolicy:
         """
         if len(text.encode(errors="surrogatepass")) > MAX_POLICY_BYTES or _NOT_ALLOWED.search(text):
             raise TransparencyLogError(
-                "a policy must be a text of at most 64 KiB without control characters except tabs "
+                "a policy must be text of at most 64 KiB, with no control characters except tabs "
                 "and newlines"
             )
         draft = _Draft()
@@ -164,7 +166,7 @@ class _Draft:
             numbers[threshold] = int(threshold)
         if not 1 <= numbers.get(threshold, 0) <= len(members):
             raise TransparencyLogError(
-                "a group's threshold must be any, all or a number of its members"
+                "a group's threshold must be any, all or a number up to the group's size"
             )
         self.group, self.members, self.threshold = name, frozenset(members), numbers[threshold]
 
@@ -173,7 +175,8 @@ class _Draft:
             raise TransparencyLogError("a policy may have only one quorum")
         if name == _NONE:
             raise TransparencyLogError(
-                "a quorum is needed, or a log can show different readers different entries"
+                "a quorum is required: without one, a log can show different entries to different "
+                "readers"
             )
         if name != self.group and name not in self.witnesses:
             raise TransparencyLogError("the quorum must be a witness or group from a line above")
@@ -181,14 +184,14 @@ class _Draft:
 
     def _check_new(self, name: str) -> None:
         if name in {_NONE, self.group} or name in self.witnesses:
-            raise TransparencyLogError(f"the name {name} is already used")
+            raise TransparencyLogError(f"the name {name} is already in use")
 
 
 def _key(text: str, algorithm: int) -> VerifierKey:
     key = VerifierKey.parse(text)
     if key.algorithm != algorithm:
         raise TransparencyLogError(
-            f"a log's key must have the algorithm {LOG}, and a witness's {COSIGNER}; {key.name} "
-            f"has {key.algorithm}"
+            f"a log's key must use algorithm {LOG} and a witness's key algorithm {COSIGNER}; "
+            f"{key.name} uses {key.algorithm}"
         )
     return key

@@ -54,7 +54,7 @@ class LogProof:
         if lines and lines[0].startswith(_EXTRA):
             extra = decode_base64(lines.pop(0).removeprefix(_EXTRA))
         if not lines or not lines[0].startswith(_INDEX):
-            raise TransparencyLogError("a log proof must name the entry's index")
+            raise TransparencyLogError("a log proof must state the entry's index")
         if len(lines) > 1 + MAX_PATH:
             raise TransparencyLogError(f"a log proof must have at most {MAX_PATH} hashes")
         index = read_size(lines[0].removeprefix(_INDEX))
@@ -125,5 +125,5 @@ class _PathHashes:
 
 def _check_length(hash_: bytes) -> bytes:
     if len(hash_) != HASH_BYTES:
-        raise TransparencyLogError(f"a hash must have {HASH_BYTES} bytes")
+        raise TransparencyLogError(f"a hash must be {HASH_BYTES} bytes long")
     return hash_

@@ -24,10 +24,12 @@ _AND: Final = " + "
 def check_dimensions(dimensions: object) -> None:
     """Check the types and numbers of questions and answers; a manifest checks the texts."""
     if type(dimensions) is not tuple or not 2 <= len(dimensions) <= MAX_QUESTIONS:
-        raise InvalidParameter("dimensions", f"must be 2 to {MAX_QUESTIONS:,} questions")
+        raise InvalidParameter("dimensions", f"must list 2 to {MAX_QUESTIONS:,} questions")
     for row in dimensions:
         if type(row) is not tuple or len(row) < 3 or not all(type(text) is str for text in row):
-            raise InvalidParameter("dimensions", "must each have a name and two or more answers")
+            raise InvalidParameter(
+                "dimensions", "must each consist of a name and at least two answers"
+            )
 
 
 def sizes_of(dimensions: Dimensions) -> list[int]:
@@ -61,7 +63,7 @@ class CombinationLabels(Sequence[str]):
 
     def __getitem__(self, index: int) -> str:  # type: ignore[override]
         if not 0 <= index < combinations_of(self._dimensions):
-            raise IndexError("there are fewer combinations of answers")
+            raise IndexError("there is no combination of answers with this index")
         answers = separated(index, sizes_of(self._dimensions))
         rows = zip(self._dimensions, answers, strict=True)
         return _AND.join(row[1 + answer] for row, answer in rows)

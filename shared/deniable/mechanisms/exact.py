@@ -87,7 +87,7 @@ def exact_number(name: str, value: Number) -> Fraction:
     """
     # To Python, bool is an int, and a numpy float64 is a float: both are mistakes here.
     if isinstance(value, bool) or not isinstance(value, str | Decimal | Fraction | int):
-        reason = " (a float is not the number that was written: 0.1 is slightly more than 1/10)"
+        reason = " (a float is not exactly the number you wrote: 0.1 is slightly more than 1/10)"
         raise TypeError(
             f"{name} must be a decimal string, Decimal, Fraction or int, "
             f"not {type(value).__name__}{reason if isinstance(value, float) else ''}; "
@@ -115,7 +115,9 @@ def exact_number(name: str, value: Number) -> Fraction:
         return Fraction(value)
     fraction = Fraction(value)
     if max(fraction.numerator.bit_length(), fraction.denominator.bit_length()) > _MAX_BITS:
-        raise InvalidPrivacyParameter(f"{name} must fit a fraction of {_MAX_BITS}-bit integers")
+        raise InvalidPrivacyParameter(
+            f"{name} must be a fraction of integers of at most {_MAX_BITS} bits"
+        )
     return fraction
 
 

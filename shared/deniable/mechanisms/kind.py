@@ -87,7 +87,7 @@ class Kind(Protocol):
     ordered: ClassVar[bool] = False
     several: ClassVar[bool] = False
     texts: ClassVar[bool] = False
-    likeness: ClassVar[str] = "all alike"
+    likeness: ClassVar[str] = "each equally likely"
     sent: ClassVar[str] = "a set of answers"
 
     def check(self, parameters: Parameters) -> None:

@@ -96,12 +96,14 @@ class _Kind(Kind):
         ):
             raise InvalidParameter(
                 "mechanism",
-                f"a matrix must have 2 to {MAX_MATRIX} rows, and as many columns or more",
+                f"a matrix must have 2 to {MAX_MATRIX} rows and at least as many columns",
             )
         if not all(type(w) is int and 0 < w < _GRID for row in weights for w in row):
             raise InvalidParameter("mechanism", "its weights must be integers from 1 to 2^64 - 1")
         if type(labels) is not tuple or not all(type(label) is str for label in labels):
-            raise InvalidParameter("mechanism", "its responses' names must be a list of texts")
+            raise InvalidParameter(
+                "mechanism", "the names of its responses must be a list of texts"
+            )
         if len(labels) != len(weights[0]) and (labels or len(weights) != len(weights[0])):
             raise InvalidParameter("mechanism", "each of its responses must have a name")
 
@@ -121,7 +123,9 @@ class _Kind(Kind):
     def responses(self, parameters: Parameters, categories: tuple[str, ...]) -> tuple[str, ...]:
         labels: tuple[str, ...] = parameters["responses"]
         if sorted(labels) == sorted(categories):  # a survey has one encoding
-            raise InvalidParameter("mechanism", "categories as responses must not have names")
+            raise InvalidParameter(
+                "mechanism", "responses that are the categories must not be named"
+            )
         return labels or categories
 
 

@@ -154,8 +154,11 @@ class _Kind(Kind):
             or not (hashes >= LEAST_HASHES and values >= 2 and 1 <= least < 1 << 32)
             or len(lengths) * hashes * values > MAX_RESPONSES
         ):
-            reason = f"its lengths rise to {MAX_LENGTH} at most, with {LEAST_HASHES:,} hashes"
-            most = f"and 2 values or more each, {MAX_RESPONSES:,} responses at most, and a least"
+            reason = (
+                f"its lengths must rise to at most {MAX_LENGTH}, with at least "
+                f"{LEAST_HASHES:,} hashes"
+            )
+            most = f"and 2 values each, a value for least, and at most {MAX_RESPONSES:,} responses"
             raise InvalidParameter("mechanism", f"{reason} {most}")
 
     def mechanism(
@@ -163,7 +166,9 @@ class _Kind(Kind):
     ) -> Strings:
         self.check_pure(delta)
         if categories > MAX_SIGNS:
-            raise InvalidParameter("categories", f"for texts are at most {MAX_SIGNS} signs")
+            raise InvalidParameter(
+                "categories", f"of a texts survey must be at most {MAX_SIGNS} signs"
+            )
         with at_fault("epsilon"):
             value = RandomisedResponse(parameters["values"], epsilon, delta)
         return Strings(categories, parameters["lengths"], parameters["hashes"], value)

@@ -214,7 +214,7 @@ class _Kind(Kind):
         with at_fault("categories"):
             design = kind.design(fresh, categories)
         if design.points > MAX_POINTS:
-            text = f"fresh has {design.points:,} points; {MAX_POINTS:,} are allowed"
+            text = f"fresh has {design.points:,} points; at most {MAX_POINTS:,} are allowed"
             raise InvalidParameter("mechanism", text)
         with at_fault("epsilon"):
             return TwoRound(design, epsilon, parameters["kept"])

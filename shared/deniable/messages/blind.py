@@ -127,4 +127,6 @@ def _check(message: bytes, credential: bytes, modulus: bytes) -> None:
     try:
         privacy_pass.verify(message, credential, modulus)
     except InvalidToken as error:
-        raise Refusal(RefusalCode.NOT_ENROLLED, "not a token of the issuer for this key") from error
+        raise Refusal(
+            RefusalCode.NOT_ENROLLED, "this is not the issuer's token for this key"
+        ) from error

@@ -123,7 +123,7 @@ def make_bundle(
     if len(surveys) != 1 or (keys is not None and keys.origin != manifests[0].origin):
         raise InvalidBundle(f"its manifests are not for a single survey and collector; {_EXPORT}")
     if len(proofs) not in {0, len(manifests)}:
-        raise InvalidBundle(f"it must have one proof for each of its manifests; {_EXPORT}")
+        raise InvalidBundle(f"it must contain one proof for each of its manifests; {_EXPORT}")
     newest = manifests[0]
     return Bundle(
         newest.origin,

@@ -30,9 +30,9 @@ def decode(data: bytes) -> object:
         value: object = msgpack.unpackb(data)
         canonical = msgpack.packb(value) == data
     except Exception as error:
-        raise _malformed("not msgpack") from error
+        raise _malformed("the bytes are not msgpack") from error
     if not canonical:
-        raise _malformed("not the canonical encoding")
+        raise _malformed("the encoding is not canonical")
     return value
 
 
@@ -58,15 +58,15 @@ def split_array(data: bytes, most: int) -> Iterator[bytes]:
                 unpacker.skip()
                 spans.append((start, unpacker.tell()))
     except Exception as error:
-        raise _malformed("not an array of messages") from error
+        raise _malformed("the bytes are not an array of messages") from error
     if length > most:
         raise Refusal(RefusalCode.TOO_LARGE, f"an array of at most {most} elements is expected")
     if not spans:
-        raise _malformed("an empty array")
+        raise _malformed("the array is empty")
     if header != len(array_header(length)):
-        raise _malformed("not the canonical encoding")
+        raise _malformed("the encoding is not canonical")
     if spans[-1][1] != len(data):
-        raise _malformed("bytes after the array")
+        raise _malformed("there are bytes after the array")
     return (data[start:end] for start, end in spans)
 
 
@@ -80,7 +80,7 @@ def array_header(length: int) -> bytes:
 def exact_array(value: object, length: int) -> Sequence[object]:
     """Return the value as an array of exactly this length, or refuse it as malformed."""
     if type(value) is not list or len(value) != length:
-        raise _malformed(f"an array of {length} is expected")
+        raise _malformed(f"an array of {length} elements is expected")
     return value
 
 
@@ -108,7 +108,7 @@ def text(value: object) -> str:
 def binary(value: object, length: int | None = None) -> bytes:
     """Return the value as bytes (of this length), or refuse it as malformed."""
     if type(value) is not bytes or (length is not None and len(value) != length):
-        raise _malformed("bytes have the wrong length" if length else "bytes expected")
+        raise _malformed("bytes have the wrong length" if length else "bytes are expected")
     return value
 
 

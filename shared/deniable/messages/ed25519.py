@@ -55,7 +55,7 @@ class SigningKey:
 
     def __init__(self, seed: bytes) -> None:
         if len(seed) != KEY_BYTES:
-            raise ValueError(f"a signing key's seed must have {KEY_BYTES} bytes")
+            raise ValueError(f"a signing key's seed must be {KEY_BYTES} bytes long")
         self._key = Ed25519PrivateKey.from_private_bytes(seed)
         self.public_key: Final = self._key.public_key().public_bytes_raw()
 
@@ -78,7 +78,7 @@ def derive_report_key(device_secret: bytes, survey_id: bytes, epoch: int) -> Sig
     Source: RFC 5869 (HKDF-SHA256), with the inputs of docs/protocol.md, "Report".
     """
     if len(device_secret) != KEY_BYTES or len(survey_id) != KEY_BYTES:
-        raise ValueError(f"a device secret and a survey id must have {KEY_BYTES} bytes each")
+        raise ValueError(f"a device secret and a survey id must each be {KEY_BYTES} bytes long")
     info = _REPORT_KEY_INFO + epoch.to_bytes(8, "big")
     return SigningKey(HKDF(SHA256(), KEY_BYTES, salt=survey_id, info=info).derive(device_secret))
 

@@ -77,7 +77,9 @@ class Enrolment:
         if self.mode == "blind":
             self._check_blind()
         elif self.issuer or self.first or self.keys:
-            raise InvalidManifest("enrolment", "only blind may name a host and its keys by epoch")
+            raise InvalidManifest(
+                "enrolment", "only blind mode may name a host and list its keys by epoch"
+            )
         if len(set(self.issuers)) != len(self.issuers):
             raise InvalidManifest("enrolment", "the two issuers must differ")
         for issuer in self.issuers:
@@ -88,7 +90,7 @@ class Enrolment:
 
     def _check_blind(self) -> None:
         if not is_host_name(self.issuer):
-            raise InvalidManifest("enrolment", "the issuer must be a host name, in lower case")
+            raise InvalidManifest("enrolment", "the issuer must be a host name in lower case")
         if not 1 <= len(self.keys) <= MAX_BLIND_KEYS:
             raise InvalidManifest("enrolment", f"blind mode must list 1 to {MAX_BLIND_KEYS} keys")
         from deniable.privacy_pass import InvalidModulus  # only for blind surveys
@@ -139,7 +141,7 @@ class Enrolment:
                     first=codec.uint(fields["first"]),
                     keys=_read_keys(fields["keys"], TOKEN_BYTES),
                 )
-        raise Refusal(RefusalCode.MALFORMED, "an unknown enrolment mode")
+        raise Refusal(RefusalCode.MALFORMED, "the enrolment mode is unknown")
 
 
 def blind_issuer_id(name: str) -> bytes:

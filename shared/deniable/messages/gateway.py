@@ -49,7 +49,7 @@ def encapsulated_answer_bytes(least: int) -> int:
     while size < least:
         size *= 4
     if size > MAX_ENCAPSULATED_ANSWER_BYTES:
-        raise ValueError("an answer through a relay must have at most 2 MiB")
+        raise ValueError("an answer through a relay must be at most 2 MiB long")
     return size
 
 
@@ -77,7 +77,7 @@ class GatewayKeys:
             )
         for distinct in ({key.key_id for key in listed}, {key.public_key for key in listed}):
             if len(distinct) != len(listed):
-                raise Refusal(RefusalCode.MALFORMED, "a gateway key is listed twice")
+                raise Refusal(RefusalCode.MALFORMED, "a gateway key is listed more than once")
 
     @cached_property
     def payload(self) -> bytes:
@@ -101,7 +101,7 @@ class GatewayKeys:
 def open_gateway_keys(envelope: bytes, chain: Sequence[bytes]) -> GatewayKeys:
     """Verify an envelope under any key of an authority's chain, newest last, and read it."""
     if len(envelope) > MAX_GATEWAY_KEYS_BYTES:
-        raise Refusal(RefusalCode.MALFORMED, "too long for a list of gateway keys")
+        raise Refusal(RefusalCode.MALFORMED, "the list of gateway keys is too long")
     payload_field, signature_field = codec.exact_array(codec.decode(envelope), 2)
     payload = codec.binary(payload_field)
     verify_by_chain(chain, CONTEXT_GATEWAY, payload, codec.binary(signature_field, SIGNATURE_BYTES))

@@ -108,7 +108,7 @@ class Manifest:
         if not 0 <= self.sequence < 2**32:
             raise InvalidManifest("sequence", "must be in [0, 2^32)")
         if len(self.nonce) != 16:
-            raise InvalidManifest("nonce", "must have 16 bytes")
+            raise InvalidManifest("nonce", "must be 16 bytes long")
         check_text("question", self.question, 1024)
         check_categories(self.categories)
         if self.kind.texts:
@@ -133,7 +133,7 @@ class Manifest:
         keys = self.enrolment.keys
         if keys and self.enrolment.first + len(keys) != self.schedule.epochs:
             raise InvalidManifest(
-                "enrolment", "must list a key for each epoch, from its first epoch on"
+                "enrolment", "must list a key for each epoch, starting with its first"
             )
         if len(self.payload) > MAX_MANIFEST_BYTES:
             raise InvalidManifest("categories", f"the manifest exceeds {MAX_MANIFEST_BYTES} bytes")
@@ -155,7 +155,7 @@ class Manifest:
                 "repeat",
                 f"may be memoised with at most {MAX_MEMOISED_CATEGORIES} categories and "
                 f"responses, not {most:,}: equal responses would link a device's epochs. Ask less "
-                "often instead, or state kept as well, so that each report adds its own noise",
+                "often instead, or set kept as well, so that each report adds its own noise",
             )
 
     @property
@@ -240,10 +240,12 @@ class Manifest:
     def from_payload(cls, payload: bytes) -> "Manifest":
         """Read the payload's canonical bytes."""
         if len(payload) > MAX_MANIFEST_BYTES:
-            raise Refusal(RefusalCode.MALFORMED, "a manifest must have at most 1 MiB")
+            raise Refusal(RefusalCode.MALFORMED, "a manifest must be at most 1 MiB long")
         fields = codec.exact_map(codec.decode(payload), tuple(_FIELDS))
         if codec.uint(fields["version"]) != _VERSION:
-            raise Refusal(RefusalCode.MALFORMED, "a different version of the protocol")
+            raise Refusal(
+                RefusalCode.MALFORMED, "the manifest uses a different version of the protocol"
+            )
         try:
             read = {key: _FIELDS[key](value) for key, value in fields.items()}
             del read["version"]
@@ -258,7 +260,8 @@ def check_name(name: str) -> None:
     """Check a survey's name."""
     if not _NAME.fullmatch(name):
         raise InvalidManifest(
-            "name", "must be 1 to 64 of a-z, 0-9 and -, with a letter or digit at either end"
+            "name",
+            "must be 1 to 64 characters from a-z, 0-9 and -, with a letter or digit at either end",
         )
 
 
@@ -282,7 +285,8 @@ def split_manifests(body: bytes) -> list[LoggedEnvelope]:
     """Return the envelopes of an offered array, neither verified nor decoded, and their proofs."""
     if len(body) > MAX_MANIFESTS_BYTES:
         raise Refusal(
-            RefusalCode.TOO_LARGE, "all manifests with one name must have at most 2 MiB together"
+            RefusalCode.TOO_LARGE,
+            "all manifests with the same name must be at most 2 MiB long together",
         )
     return list(_pairs(codec.split_array(body, MAX_MANIFESTS)))
 
@@ -306,4 +310,6 @@ def _split(envelope: bytes) -> tuple[bytes, bytes]:
             framed = envelope.startswith(header + length.to_bytes(width, "big"))
             if framed and envelope[end:-SIGNATURE_BYTES] == _SIGNATURE_HEADER:
                 return envelope[start:end], envelope[-SIGNATURE_BYTES:]
-    raise Refusal(RefusalCode.MALFORMED, "not an envelope of at most 1 MiB and a signature")
+    raise Refusal(
+        RefusalCode.MALFORMED, "the bytes are not an envelope of at most 1 MiB with a signature"
+    )

@@ -72,7 +72,7 @@ class SignedReport:
             credential=None if credential is None else codec.binary(credential),
         )
         if signed.credential is not None and len(signed.credential) not in _CREDENTIAL_BYTES:
-            raise Refusal(RefusalCode.MALFORMED, "a credential of the wrong length")
+            raise Refusal(RefusalCode.MALFORMED, "the credential has the wrong length")
         check_public_key(signed.public_key)
         return signed
 

@@ -77,7 +77,7 @@ class AuthorityFork(Refusal):
 def open_rotation(envelope: bytes) -> Rotation:
     """Verify both signatures of an envelope and read it."""
     if len(envelope) > _MAX_ROTATION_BYTES:
-        raise Refusal(RefusalCode.MALFORMED, "too long for a rotation")
+        raise Refusal(RefusalCode.MALFORMED, "the rotation is too long")
     payload_field, old_field, new_field = codec.exact_array(codec.decode(envelope), 3)
     payload = codec.binary(payload_field)
     old_signature = codec.binary(old_field, SIGNATURE_BYTES)
@@ -92,7 +92,7 @@ def open_rotation(envelope: bytes) -> Rotation:
 def split_rotations(body: bytes) -> tuple[LoggedEnvelope, ...]:
     """Return the envelopes of a published array, unverified, and their proofs."""
     if len(body) > MAX_ROTATIONS_BYTES:
-        raise Refusal(RefusalCode.MALFORMED, "too many bytes for an array of rotations")
+        raise Refusal(RefusalCode.MALFORMED, "the array of rotations is too long")
     pairs = codec.decode(body)
     if type(pairs) is not list or len(pairs) > MAX_ROTATIONS:
         raise Refusal(RefusalCode.MALFORMED, f"an array of at most {MAX_ROTATIONS} is expected")
@@ -124,10 +124,12 @@ def follow_rotations(pinned: bytes, rotations: Iterable[Rotation]) -> tuple[byte
             raise AuthorityFork(following[0], following[1])
         if before is not None and rotation.sequence != before.sequence + 1:
             raise Refusal(
-                RefusalCode.MALFORMED, "a sequence must be one more than the one before it"
+                RefusalCode.MALFORMED, "each sequence must be one more than the previous sequence"
             )
         if rotation.new_key in chain:
-            raise Refusal(RefusalCode.MALFORMED, "a key that handed over must not come back")
+            raise Refusal(
+                RefusalCode.MALFORMED, "a key that has handed over must not be used again"
+            )
         if len(chain) > MAX_ROTATIONS:
             raise Refusal(
                 RefusalCode.MALFORMED, f"a chain must have at most {MAX_ROTATIONS} rotations"

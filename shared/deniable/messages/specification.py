@@ -64,7 +64,7 @@ class Specification:
         """
         kind = value.get("kind") if type(value) is dict else None
         if type(kind) is not str or kind not in KINDS:
-            raise Refusal(RefusalCode.MALFORMED, "a mechanism of an unknown kind")
+            raise Refusal(RefusalCode.MALFORMED, "the mechanism is of an unknown kind")
         fields = codec.exact_map(value, ("kind", *KINDS[kind].fields))
         return cls(kind, {name: as_tuples(fields[name]) for name in KINDS[kind].fields})
 

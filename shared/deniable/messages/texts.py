@@ -94,7 +94,7 @@ def check_text(field: str, text: str, most_bytes: int) -> None:
     for character in dict.fromkeys(text):
         if bisect(_BOUNDS, ord(character)) % 2 == 0:
             code = f"U+{ord(character):04X}"
-            reason = "must have no control, format or line-separator characters"
+            reason = "must contain no control, format or line-separator characters"
             raise InvalidManifest(field, f"{reason}, and none newer than Unicode 14, unlike {code}")
     if not text or text != text.strip():
         raise InvalidManifest(field, "must not be empty or begin or end with a space")
@@ -103,7 +103,7 @@ def check_text(field: str, text: str, most_bytes: int) -> None:
         codes = " ".join(f"U+{ord(character):04X}" for character in text[:_NAMED])
         raise InvalidManifest(field, f"must contain a visible character, unlike {codes}")
     if len(text.encode()) > most_bytes:
-        raise InvalidManifest(field, f"must have at most {most_bytes} bytes in UTF-8")
+        raise InvalidManifest(field, f"must be at most {most_bytes} bytes long in UTF-8")
     if not unicodedata.is_normalized("NFC", text):
         raise InvalidManifest(field, "must be in Unicode normalisation form C")
 
@@ -127,7 +127,7 @@ def check_alphabet(signs: tuple[str, ...], field: str = "categories") -> None:
         raise InvalidManifest(field, f"must have 2 to {MAX_SIGNS} signs")
     for sign in signs:
         if len(sign) != 1 or folded(sign) != sign or sign == OTHER_SIGN:
-            reason = "must be single signs, in lower case, with ␣ for a space"
+            reason = "must be single signs in lower case, with ␣ for a space"
             raise InvalidManifest(field, f"{reason}: {sign[:_NAMED]!r}")
 
 

@@ -109,7 +109,7 @@ class _Reader:
         """Return the text that follows its length if it has this form."""
         text = self.prefixed()
         if form.fullmatch(text) is None:
-            raise ObliviousHttpError("a message has a byte where HTTP does not allow it")
+            raise ObliviousHttpError("a message contains a byte that HTTP does not allow there")
         return text.decode("ascii")
 
     def fields(self) -> Headers:
@@ -156,7 +156,7 @@ def _integer(value: int) -> bytes:
     for width in range(4):
         if value < 1 << (8 << width) - 2:
             return (width << (8 << width) - 2 | value).to_bytes(1 << width, "big")
-    raise ValueError("must be an integer of 62 bits")
+    raise ValueError("must fit in 62 bits")
 
 
 def _padded(encoded: bytes, padded_to: int | None) -> bytes:

@@ -68,9 +68,9 @@ class KeyConfiguration:
 
     def __post_init__(self) -> None:
         if type(self.key_id) is not int or not 0 <= self.key_id <= 255:
-            raise ObliviousHttpError("a key's identifier must be a byte")
+            raise ObliviousHttpError("a key's identifier must fit in one byte")
         if len(self.public_key) != KEY_BYTES:
-            raise ObliviousHttpError(f"a public key must have {KEY_BYTES} bytes")
+            raise ObliviousHttpError(f"a public key must be {KEY_BYTES} bytes long")
 
     def encode(self) -> bytes:
         """Return the bytes of RFC 9458, section 3.1, with only HKDF-SHA256 and AES-128-GCM."""
@@ -90,15 +90,15 @@ class KeyConfiguration:
         if len(encoded) < _LEAST_BYTES:
             raise ObliviousHttpError("a key configuration is cut off")
         if encoded[1:3] != KEM_ID.to_bytes(2, "big"):
-            raise OtherAlgorithms("a key configuration has no X25519 and HKDF-SHA256")
+            raise OtherAlgorithms("a key configuration does not use X25519 with HKDF-SHA256")
         if (
             not suites
             or encoded[start : start + _LENGTH_BYTES] != len(suites).to_bytes(_LENGTH_BYTES, "big")
             or len(suites) % len(_SYMMETRIC)
         ):
-            raise ObliviousHttpError("a key configuration differs in length from what it states")
+            raise ObliviousHttpError("a key configuration is not as long as it states")
         if _SYMMETRIC not in (suites[at : at + 4] for at in range(0, len(suites), len(_SYMMETRIC))):
-            raise OtherAlgorithms("a key configuration has no HKDF-SHA256 and AES-128-GCM")
+            raise OtherAlgorithms("a key configuration does not offer HKDF-SHA256 with AES-128-GCM")
         return cls(encoded[0], encoded[3:start])
 
 

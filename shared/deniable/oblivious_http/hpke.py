@@ -43,7 +43,7 @@ class PrivateKey:
 
     def __init__(self, private_bytes: bytes) -> None:
         if len(private_bytes) != KEY_BYTES:
-            raise ObliviousHttpError(f"a private key must have {KEY_BYTES} bytes")
+            raise ObliviousHttpError(f"a private key must be {KEY_BYTES} bytes long")
         self._key = X25519PrivateKey.from_private_bytes(private_bytes)
         self.public_key: Final = self._key.public_key().public_bytes_raw()
 
@@ -122,7 +122,9 @@ def open_sealed(aead: AESGCM, nonce: bytes, sealed: bytes, associated: bytes = b
     try:
         return aead.decrypt(nonce, sealed, associated)
     except (InvalidTag, ValueError) as error:
-        raise ObliviousHttpError("not sealed for this key, or altered afterwards") from error
+        raise ObliviousHttpError(
+            "this was not sealed for this key, or was altered afterwards"
+        ) from error
 
 
 def extract(salt: bytes, secret: bytes) -> bytes:

@@ -180,7 +180,7 @@ class TokenChallenge:
         context = self.redemption_context
         if not issuer or len(context) not in {0, _ID_BYTES}:
             raise ValueError(
-                "a challenge must name an issuer, and have a context of 32 bytes or none"
+                "a challenge must name an issuer, and its context must be empty or 32 bytes long"
             )
         return b"".join(
             (
@@ -200,7 +200,7 @@ class TokenChallenge:
 def public_key_info(modulus: bytes) -> bytes:
     """Return the key as a SubjectPublicKeyInfo in DER."""
     if len(modulus) != MODULUS_BYTES:
-        raise ValueError(f"a modulus must have {MODULUS_BYTES} bytes")
+        raise ValueError(f"a modulus must be {MODULUS_BYTES:,} bytes long")
     return _INFO_BEFORE + modulus + _INFO_BEHIND
 
 

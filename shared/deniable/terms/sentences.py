@@ -84,7 +84,7 @@ class Coalitions:
     - the collector: the response, its key, and the network address unless the report was relayed;
     - the issuer: the account, the address that asks it, and a certificate's key. With a token
       (``blind``) it sees nothing that the collector sees, unless the survey or the gateway's key
-      was made for this device alone; then its reports in many epochs can be linked;
+      was made only for this device; then its reports in many epochs can be linked;
     - the relay: the address and the time, but not the content;
     - an access log of the app's backend: accounts, their addresses, and when the app is open.
       Surveys that are not blind, in the same app, are such a log: their requests show the issuer
@@ -142,19 +142,23 @@ class Coalitions:
             (_("A response"), _("the collector")),
             (_("Which network address a response came from"), address),
             (_("Which account a response came from"), account),
-            (_("Your answer"), _("nobody for sure: dice choose each response; many reveal more")),
+            (
+                _("Your answer"),
+                _("nobody for certain: dice choose each response, but many responses reveal more"),
+            ),
         )
         condition = _(
-            "This holds while they do not combine their records. An access log shows when your "
+            "This holds while these parties do not combine their records. An access log shows "
+            "when your "
             "app is open. From anybody who has that log, a response is hidden only among people "
-            "whose app was open then; they may be few."
+            "whose app was open at that time. These may be few."
         )
         if mode == "blind" and same is None:
             apps = _(
-                "This is so if the survey came with the app and the app's other surveys are "
-                "blind too. A fetched survey or sealing key could be made for one device alone, "
+                "This is true if the survey came with the app and the app's other surveys are "
+                "blind too. A fetched survey or sealing key could be made for a single device, "
                 "and other surveys show when the app is open. Then the issuer and the collector "
-                "together could tell whose a response is."
+                "together could tell who sent a response."
             )
             condition = f"{condition} {apps}"
         return cls(_("Who could learn what"), (_("To learn"), _("it takes")), rows, condition)
@@ -170,7 +174,7 @@ def _address(mode: Mode, same: bool, _: Translate) -> str:
         )
     return _(
         "the relay and the collector together, or the issuer and the collector if the survey or "
-        "the key that this app fetched was made for this device alone"
+        "the key that this app fetched was made only for this device"
     )
 
 
@@ -194,11 +198,11 @@ def _account(mode: Mode, relayed: bool, same: bool, betrayed: bool, _: Translate
     if not relayed:
         return _(
             "the issuer and the collector together, by the network address that both see, or if "
-            "the survey that this app fetched was made for this device alone"
+            "the survey that this app fetched was made only for this device"
         )
     return _(
-        "the issuer and the collector together, if the survey or the key that this app fetched was "
-        "made for this device alone"
+        "the issuer and the collector together, if the survey or the key that this app fetched "
+        "was made only for this device"
     )
 
 
@@ -230,13 +234,14 @@ def _dice(manifest: Manifest, _: Translate) -> str:
     sent, hit = _(kind.sent), _times(mechanism.hit, _)
     if mechanism.miss is None:
         text = _(
-            "Dice choose what is sent: {sent}. Yours is among them about {hit}; nobody can tell "
+            "Dice choose what is sent: {sent}. Your answer is included about {hit}; nobody can "
+            "tell "
             "when."
         )
         return text.format(sent=sent, hit=hit)
     text = _(
-        "Dice choose what is sent: {sent}. Yours is among them about {hit}, any other about {miss};"
-        " nobody can tell when."
+        "Dice choose what is sent: {sent}. Your answer is included about {hit}, and any other "
+        "answer about {miss}; nobody can tell when."
     )
     return text.format(sent=sent, hit=hit, miss=_times(mechanism.miss, _))
 
@@ -249,7 +254,8 @@ def possible_answers(answers: Sequence[str], _: Translate, *, texts: bool) -> tu
     if not texts:
         return tuple(answers)
     text = _(
-        "any text, in lower case and cut; each sign other than {signs} is sent as one and the same"
+        "any text, in lower case and shortened; every sign other than {signs} is replaced by the "
+        "same placeholder"
     )
     return (text.format(signs="".join(answers)),)
 
@@ -313,9 +319,12 @@ def period(manifest: Manifest, _: Translate) -> str:
     """Return the days on which a survey is asked."""
     start, end = (day_text(manifest.schedule.start), day_text(manifest.schedule.end))
     text = (
-        _("It is asked on {start} only; an app may ask less often, or end earlier.")
+        _("The question is asked only on {start}; an app may ask less often, or stop earlier.")
         if start == end
-        else _("It is asked from {start} to {end}; an app may ask less often, or end earlier.")
+        else _(
+            "The question is asked from {start} to {end}; an app may ask less often, or stop "
+            "earlier."
+        )
     )
     return text.format(start=start, end=end)
 
@@ -323,17 +332,18 @@ def period(manifest: Manifest, _: Translate) -> str:
 def leaves(manifest: Manifest | None, _: Translate) -> Iterator[str]:
     """Yield the sentences on data that leave a device or stay on it; None means any survey."""
     yield _(
-        "One response at a time, chosen by dice. Your answer itself is not stored, and nothing "
+        "Your device sends one response at a time, chosen by dice. Your answer itself is not "
+        "stored, and nothing "
         "else about you is sent."
     )
     yield _(
-        "Each is sent with the survey's id, the number of the time slice, a key made for this "
-        "report, and a signature, but no name, account or device id."
+        "Each response is sent with the survey's id, the number of the time slice, a key made for "
+        "this report, and a signature, but no name, account or device id."
     )
     if manifest is None:
         return
     if manifest.enrolment.mode == "blind":
-        yield _("A token, which an issuer signed without seeing it, is sent too.")
+        yield _("A token that an issuer signed without seeing it is sent too.")
     elif manifest.enrolment.mode == "certificate":
         yield _("An issuer's signature of that key is sent too.")
     if manifest.repeat.epochs is not None:
@@ -351,8 +361,8 @@ def leaves(manifest: Manifest | None, _: Translate) -> Iterator[str]:
             )
         yield text.format(count=count)
         yield _(
-            "For this, the device keeps a secret key until that time is over. Anybody who copies "
-            "the key before then learns far more about your answers from the reports."
+            "To do so, the device keeps a secret key until those time slices are over. Anybody "
+            "who copies the key earlier learns far more about your answers from the reports."
         )
 
 
@@ -367,33 +377,42 @@ def seen(manifest: Manifest, _: Translate) -> Iterator[str]:
         yield _("An issuer, usually the maker of your app, vouches that you take part only once.")
     if manifest.enrolment.mode == "blind":
         yield _("The app asks the issuer in the first half of each time slice.")
-        yield _("It sees your account, but neither a response nor its key.")
+        yield _("The issuer sees your account, but neither a response nor its key.")
     elif manifest.enrolment.mode == "certificate":
         yield _(
             "The app asks the issuer at the start of each time slice, before there is an answer."
         )
-        yield _("It sees your account and the key of a response, but not the response.")
+        yield _("The issuer sees your account and the key of a response, but not the response.")
 
 
 def learnt(manifest: Manifest, _: Translate) -> Iterator[str]:
     """Yield the sentences on what can be learnt about all devices, and from several responses."""
-    mean = _("Roughly the average of all answers, and no more about yours than said above.")
-    share = _("Roughly how many devices gave each answer, and no more about yours than said above.")
+    mean = _(
+        "Others learn roughly the average of all answers, and no more about yours than "
+        "stated above."
+    )
+    share = _(
+        "Others learn roughly how many devices gave each answer, and no more about yours "
+        "than stated above."
+    )
     yield mean if manifest.kind.name == "mean" else share
     mechanism, epochs = manifest.mechanism, manifest.schedule.epochs
     if manifest.kind.texts:
-        text = _("A text is shown to others only if more than about {count} devices have it.")
+        text = _(
+            "A text is shown to others only if more than about {count} devices gave it as "
+            "their answer."
+        )
         yield text.format(count=f"{manifest.specification.parameters['least']:,}")
     if manifest.repeat.epochs is not None:
         if mechanism.rounds is None:
             yield _(
                 "Equal responses let the collector guess which reports come from the same device."
             )
-        yield _("If your answer changes, a different response may show that it did, and when.")
+        yield _("If your answer changes, a different response may reveal the change and its time.")
         if epochs > manifest.repeat.epochs:
             yield _(
-                "After that the dice are rolled afresh: all responses together reveal more than "
-                "any single one."
+                "After those reports, the dice are rolled afresh, and all responses together "
+                "reveal more than any single response."
             )
     elif epochs > 1:
         odds = odds_of(pure_cost(mechanism) * epochs)
@@ -401,7 +420,8 @@ def learnt(manifest: Manifest, _: Translate) -> Iterator[str]:
         text = _("All {count} responses together may reveal your answer, if it stays the same.")
         if percent != "100%":
             text = _(
-                "Several responses reveal more than any single one: with all {count}, a guess that "
+                "Several responses reveal more than a single response: with all {count}, a guess "
+                "that "
                 "is right half the time becomes right at most {percent} of the time."
             )
         yield text.format(count=f"{epochs:,}", percent=percent)

@@ -30,8 +30,8 @@ from deniable.messages import Manifest, Refusal, instant_text, open_manifest
 from deniable.terms.sentences import Translate, possible_answers
 
 _WORST = (
-    "Only the app knows whether it uses a relay and whether it bundles this survey; the "
-    "sentences on who learns what assume that it does neither."
+    "Only the app knows whether it uses a relay and whether it bundles this survey; the sentences "
+    "about who learns what assume that the app does neither."
 )
 
 _Account = tuple[int | None, int | None, int | None, bool, int | None]
@@ -218,7 +218,7 @@ def _declared_survey(
             names = {manifest.name for manifest in ledger.following.issuer.followed(connection)}
             one = _(
                 "In each time slice, this device answers only one of the surveys that need a "
-                "token. It chooses which at random, before there is an answer."
+                "token. The survey is chosen at random, before there is an answer."
             )
             standing = f"{standing} {one}".strip() if len(names) > 1 else standing
         return survey_of(terms, standing, account)
@@ -227,7 +227,7 @@ def _declared_survey(
         text = _("The survey that came with the app is not answered: {why}.")
         standing = _refusal(text, foreseen, _)
     elif foreseen is not None:
-        bundled = _("This survey came with the app, and is not in use yet.")
+        bundled = _("This survey came with the app and is not in use yet.")
         running = _followed([foreseen[0]], now, _)[1]
         return survey_of(terms_of(*foreseen), f"{bundled} {running}".strip(), account)
     else:
@@ -235,7 +235,7 @@ def _declared_survey(
         if refused is None and connection is not None:  # refused elsewhere or earlier
             refused = ledger.following.rows(connection, survey.name).last_refusal()
         standing = misfit or _(
-            "There is no survey on this device yet. It is fetched after consent."
+            "There is no survey on this device yet. The survey is fetched after you agree."
         )
         if refused and not misfit:
             standing = _refusal(_("There is no survey on this device: {why}."), refused, _)
@@ -330,10 +330,10 @@ def _followed(
             return manifest, ""
     if coming := [manifest for manifest in accepted if now < manifest.schedule.start]:
         first = min(coming, key=lambda manifest: manifest.schedule.start)
-        text = _("Not started: the first report can be made {when}.")
+        text = _("The survey has not started: the first report can be made {when}.")
         return first, text.format(when=instant_text(first.schedule.start))
     if accepted:
-        text = _("Ended {when}.")
+        text = _("The survey ended {when}.")
         return accepted[0], text.format(when=instant_text(accepted[0].schedule.end))
     return None, ""
 

@@ -42,20 +42,20 @@ class BudgetExplanation(Disclosure):
         text = _("For all questions together, {spent} has been spent and {reserved} set aside.")
         yield text.format(spent=format_nano(self.spent), reserved=format_nano(self.reserved))
         if self.carried:
-            text = _("Of that, {carried} was spent by an earlier, lost state of this device.")
+            text = _("An earlier, lost state of this device spent {carried} of it.")
             yield text.format(carried=format_nano(self.carried))
         # If the app has lowered its ceilings since, more may be reserved or spent.
         if self.lifetime is not None:
             text = _("No more than {limit} is ever set aside.")
             if self.reserved > self.lifetime:
-                text = _("Nothing more is set aside while that is above {limit}.")
+                text = _("Nothing more is set aside while the total is above {limit}.")
             yield text.format(limit=format_nano(self.lifetime))
         if self.recent_most is not None:
-            text = _("In the last {days} days of use, {recent} was spent, of at most {limit}.")
+            text = _("In the last {days} days of use, {recent} of at most {limit} was spent.")
             if self.recent > self.recent_most:
                 text = _(
                     "In the last {days} days of use, {recent} was spent. Nothing more is spent "
-                    "while that is above {limit}."
+                    "while this amount is above {limit}."
                 )
             recent, limit = format_nano(self.recent), format_nano(self.recent_most)
             yield text.format(days=f"{self.recent_days:,}", recent=recent, limit=limit)
@@ -111,9 +111,10 @@ class SurveyExplanation(Disclosure):
         promise, terms, _ = self.promise, self.terms, self.translate
         consent = {
             None: "",
-            True: _("Given for this question as it is shown here."),
+            True: _("You agreed to this question as it is shown here."),
             False: _(
-                "Not given for this question as it is shown here. Until you agree, nothing is "
+                "You have not agreed to this question as it is shown here. Until you agree, "
+                "nothing is "
                 "drawn, stored, sent or fetched for it."
             ),
         }[self.covered]
@@ -151,16 +152,16 @@ class SurveyExplanation(Disclosure):
             return
         odds, same = odds_of(self.spent), self.spent == self.spent_any
         if is_vast(odds):
-            yield _("All of them together may reveal your answers.")
+            yield _("All reports together may reveal your answers.")
         elif same:
             text = _(
-                "All of them together are at most {odds} times as likely with your answers as with "
+                "All reports together are at most {odds} times as likely with your answers as with "
                 "others."
             )
             yield text.format(odds=odds_text(odds))
         else:
             text = _(
-                "All of them together are at most {odds} times as likely with your answers as with "
+                "All reports together are at most {odds} times as likely with your answers as with "
                 "others that stay the same and change at the same times as yours."
             )
             yield text.format(odds=odds_text(odds))
@@ -255,25 +256,25 @@ class Explanation(Disclosure):
         elif False in modes:
             text = _(
                 "Responses are sent at a random time within {length}, or when the app chooses. If "
-                "the app is closed then, they are sent within {later} after it runs again."
+                "the app is closed then, they are sent within {later} after the app runs again."
             )
             yield text.format(length=duration(self.delivery_seconds, _), later=later)
         if True in modes:
             yield _(
                 "With an issuer's blind token, no response is sent before a random time in the "
-                "third quarter of its time slice. If you answer after that time, it waits for a "
-                "random part of a quarter."
+                "third quarter of its time slice. If you answer after that time, the response "
+                "waits for a random part of a quarter."
             )
         if modes == {True} and self.background:
             text = _(
-                "If the app is closed then, the response is sent within {later} after it runs "
-                "again, or when the app chooses."
+                "If the app is closed then, the response is sent within {later} after the app "
+                "runs again, or when the app chooses."
             )
             yield text.format(later=later)
 
 
 def _unusable(problem: str, _: Translate) -> str:
-    text = _("Until it can be used again, nothing is drawn, stored or sent.")
+    text = _("Until this is resolved, nothing is drawn, stored or sent.")
     return f"{problem}. {text}" if problem else ""
 
 
@@ -286,7 +287,10 @@ def consent_lines(record: ConsentRecord, _: Translate = str) -> list[str]:
     """Return the lines on a decision: its time, its origin, the current consent; 80 columns."""
     meaning = _(MEANING[record.effective])
     if record.decided is Consent.UNSET and record.origin == DOUBTED:
-        meaning = _("asked again, since this state may be a copy; nothing is drawn, stored or sent")
+        meaning = _(
+            "you will be asked again, since this state may be a copy; nothing is drawn, "
+            "stored or sent"
+        )
     elif record.effective is Consent.UNSET and record.refused:
         meaning = _(MEANING[Consent.OFF])
     said = [f"{record.effective}: {meaning}"]
@@ -294,17 +298,17 @@ def consent_lines(record: ConsentRecord, _: Translate = str) -> list[str]:
         said.append(_unusable(record.problem, _))
     elif record.effective is not record.decided:
         text = _(
-            "The decision was {decided}; DO_NOT_TRACK or DENIABLE_CONSENT, set in the environment, "
+            "The decision was {decided}, but DO_NOT_TRACK or DENIABLE_CONSENT in the environment "
             "lowers it."
         )
         said.append(text.format(decided=record.decided))
     if record.decided is Consent.ON:
         what = ", ".join(map(printable, record.covers))
         what = what or _("no question yet; the app has to ask")
-        said.append(_("Given for: {what}.").format(what=what))
+        said.append(_("You agreed to: {what}.").format(what=what))
     if record.refused:
         what = ", ".join(map(printable, record.refused))
-        said.append(_("Refused: {what}.").format(what=what))
+        said.append(_("You refused: {what}.").format(what=what))
     if record.since is not None and record.decided is not Consent.UNSET:
         text = _("Decided on {when}; origin: {origin}")
         said.append(text.format(when=instant_text(record.since), origin=record.origin))

@@ -20,21 +20,26 @@ from deniable.messages import Manifest, Refusal, SignedReport, day_text, instant
 from deniable.terms.text import Disclosure, Row, labelled, printable, text_of, wrapped
 
 _ERASED: Final = "erased"
-_DRAWN: Final = "drawn at random: each may or may not match the answer, which is stored nowhere"
+_DRAWN: Final = (
+    "drawn at random: each may or may not match the answer, which is not stored anywhere"
+)
 _VERDICTS: Final = {
-    "accepted": "the collector has counted it",
-    "duplicate": "the collector had counted it before",
-    "too-old": "it waited too long on this device",
-    "consent-withdrawn": "consent ended before it was delivered",
+    "accepted": "the collector has counted the report",
+    "duplicate": "the collector had counted the report before",
+    "too-old": "the report waited too long on this device",
+    "consent-withdrawn": "consent ended before the report was delivered",
     "state-doubted": "the state may have been a copy or an old backup",
     "not-enrolled": "nobody vouched for this device",
-    "forbidden": "the collector refuses reports sent this way, but may accept those of a relay",
-    "purged": "the user had it erased",
-    "unanswered": "six attempts got no final answer; it may have been counted",
-    "may-have-been-counted": "it was too late; an earlier send may have been counted",
-    "epoch-over": "it could not be sent in its own epoch, and a later one would reveal whose it is",
+    "forbidden": "the collector refuses reports sent this way, but may accept reports from a relay",
+    "purged": "the user erased the report",
+    "unanswered": "six attempts got no final answer; the report may have been counted",
+    "may-have-been-counted": "the report was too late; an earlier send may have been counted",
+    "epoch-over": "the report could not be sent in its own epoch, and a later epoch would reveal "
+    "whose report it is",
 }
-_PROOF: Final = "two have the same number and signer, so different devices may see different ones"
+_PROOF: Final = (
+    "two surveys have the same sequence and signer, so devices may see different surveys"
+)
 _SEEN: Final = "the account, the survey, the epoch and this device's key for it; no response"
 _SEEN_BLINDLY: Final = (
     "the account, the survey, the epoch and a value that never reveals this device's key; no "

@@ -27,7 +27,7 @@ def in_short(promise: Promise, terms: Terms | None, _: Translate) -> tuple[str, 
         chance = guess(promise.guess, _)
     text = _("Nothing is sent unless you agree. Then, at most one response is sent every {length}.")
     often = text.format(length=length(promise.epoch_seconds, _))
-    dice = _("Dice choose what is sent: it may stand for your answer, or for another.")
+    dice = _("Dice choose what is sent. The response may stand for your answer or for another.")
     return dice, chance, f"{often} {_('You can stop at any time.')}"
 
 
@@ -36,11 +36,11 @@ def limits(promise: Promise, terms: Terms | None, _: Translate) -> Iterator[str]
     odds = odds_of(promise.response)
     if terms is not None and not promise.pinned:
         text = _(
-            "A later survey may raise this to {odds} times as likely and one response every "
-            "{length}, no further."
+            "A later survey may raise these limits to {odds} times as likely and one response "
+            "every {length}, but no further."
         )
         if promise.delta:
-            text = _("A later survey may reveal more, with one response every {length} at most.")
+            text = _("A later survey may reveal more, with at most one response every {length}.")
         elif is_vast(odds):
             text = _("A later survey may hide nearly nothing, with one response every {length}.")
         elif odds_text(odds) == odds_text(terms.odds):
@@ -50,17 +50,20 @@ def limits(promise: Promise, terms: Terms | None, _: Translate) -> Iterator[str]
             )
             if promise.epoch_seconds == terms.epoch_seconds:
                 text = _(
-                    "These limits hold for later surveys too: {odds} times, once every {length}."
+                    "Later surveys keep these limits: {odds} times as likely, once every {length}."
                 )
         yield text.format(odds=odds_text(odds), length=length(promise.epoch_seconds, _))
         if promise.delta:
             yield guess(promise.guess, _)
     if promise.mechanisms:
-        yield _("Responses may differ from the answers, and some are sent more often.")
+        yield _(
+            "Responses may differ from the answers, and some responses are sent more often "
+            "than others."
+        )
     if promise.kept is not None:
         text = _(
-            "A response may be repeated up to {count} times. That links these reports, and can "
-            "show that your answer changed."
+            "A response may be repeated up to {count} times. Repeating it links these reports, "
+            "and can show that your answer changed."
         )
         yield text.format(count=f"{promise.kept_epochs:,}")
     together = odds_of(promise.total)
@@ -70,12 +73,13 @@ def limits(promise: Promise, terms: Terms | None, _: Translate) -> Iterator[str]
         )
     elif promise.kept is None:
         text = _(
-            "All responses ever sent are at most {odds} times as likely together (epsilon {most})."
+            "Together, all responses ever sent are at most {odds} times as likely (epsilon {most})."
         )
     else:
         text = _(
-            "All responses ever sent are at most {odds} times as likely together with your answers "
-            "as with others that stay the same and change at the same times as yours (epsilon "
+            "Together, all responses ever sent are at most {odds} times as likely with your "
+            "answers as with others that stay the same and change at the same times as yours "
+            "(epsilon "
             "{most})."
         )
     most = format_nano(promise.total).rstrip("0").rstrip(".")
@@ -96,7 +100,7 @@ def details(promise: Promise, terms: Terms | None, _: Translate) -> Iterator[str
     if promise.kept is not None and not is_vast(odds := odds_of(promise.kept)):
         text = _(
             "While your answer stays the same, all reports of a repeated response together are at "
-            "most {odds} times as likely as with any other answer."
+            "most {odds} times as likely with it as with any other answer."
         )
         yield text.format(odds=odds_text(odds))
     text = _("A response is accepted at most {length} after the end of its time slice.")
@@ -119,27 +123,27 @@ def vouched(promise: Promise, terms: Terms | None, _: Translate) -> Iterator[str
     elif promise.enrols:
         yield _("An issuer, usually the app's own backend, may be asked to vouch for this device.")
         if promise.blind:
-            yield _("It sees your account, but neither a response nor its key.")
+            yield _("The issuer sees your account, but neither a response nor its key.")
         else:
             yield _(
-                "It sees your account and the key of a response. With the collector it can tell "
-                "which response is yours, unless it vouches blindly."
+                "The issuer sees your account and the key of a response. Unless it vouches "
+                "blindly, the issuer and the collector together can tell which response is yours."
             )
 
 
 def not_hidden(collector: str, relay: str | None, _: Translate) -> Iterator[str]:
     """Yield the sentences on remaining visible data, and who sees it."""
     if relay is None:
-        text = _("{collector} sees that you take part, when, and your network address.")
+        text = _("{collector} sees when you take part, and your network address.")
         yield text.format(collector=collector)
         return
     text = _("Responses go to {collector}, sealed, through {relay}.")
     yield text.format(collector=collector, relay=relay)
-    yield _("This relay sees that you take part, when, and your network address.")
-    yield _("It hides your network address from the collector and cannot read a response.")
+    yield _("This relay sees when you take part, and your network address.")
+    yield _("The relay hides your network address from the collector and cannot read a response.")
     yield _(
-        "That holds while nobody combines its records, or an access log of the app's backend, with "
-        "the collector's."
+        "This holds while nobody combines the relay's records, or an access log of the app's "
+        "backend, with the collector's records."
     )
 
 
@@ -175,7 +179,7 @@ def news(
         new, old = (odds_text(odds_of(nano)) for nano in (response, before[0]))
         yield text.format(new=new, old=old)
     if floor > before[6]:
-        text = _("It may now be asked every {new} instead of every {old}.")
+        text = _("The question may now be asked every {new} instead of every {old}.")
         yield text.format(new=length(-floor, _), old=length(-before[6], _))
     if total > before[2]:
         text = _("All responses together may now cost epsilon {new} instead of {old}.")

@@ -73,7 +73,7 @@ def open_trusted(envelope: bytes, chain: Sequence[bytes], proof: bytes = b"") ->
         fault, reason = ManifestFault.MALFORMED, refusal.reason
         if refusal.code is not RefusalCode.MALFORMED:
             fault = ManifestFault.BAD_SIGNATURE
-            reason = "it is not signed with the authority key that this client has"
+            reason = "the manifest is not signed with the authority key that this client has"
         raise ManifestRefused(fault, reason) from refusal
     return SignedManifest(manifest, signer, envelope, proof)
 
@@ -81,10 +81,10 @@ def open_trusted(envelope: bytes, chain: Sequence[bytes], proof: bytes = b"") ->
 def check_addressee(manifest: Manifest, survey: Survey, origin: str) -> None:
     """Check that a manifest is for this survey and collector."""
     if manifest.name != survey.name:
-        raise ManifestRefused(ManifestFault.WRONG_NAME, "it is the manifest of a different survey")
+        raise ManifestRefused(ManifestFault.WRONG_NAME, "the manifest is for a different survey")
     if manifest.origin != origin:
         raise ManifestRefused(
-            ManifestFault.WRONG_ORIGIN, f"it is for {manifest.origin}, not for {origin}"
+            ManifestFault.WRONG_ORIGIN, f"the manifest is for {manifest.origin}, not for {origin}"
         )
 
 
@@ -108,7 +108,7 @@ def check_terms(
     _check_sequence(manifest, record)
     check_declaration(manifest, survey)
     if now >= manifest.schedule.end:
-        raise ManifestRefused(ManifestFault.ENDED, "its last epoch has ended")
+        raise ManifestRefused(ManifestFault.ENDED, "the survey's last epoch has ended")
     issuer.check(manifest, record.followed)
 
 
@@ -131,16 +131,18 @@ def _check_fits(manifest: Manifest, reserves: int, reserved: int, ceiling: int, 
     if reserved + reserves > ceiling:
         raise ManifestRefused(
             ManifestFault.OVER_BUDGET,
-            f"its remaining epochs (of {manifest.schedule.epochs}) cost epsilon "
-            f"{format_nano(reserves)}, which does not fit: {format_nano(reserved)} of "
-            f"{format_nano(ceiling)} is spent or reserved; publish fewer epochs, or raise the "
+            f"the survey's remaining epochs (of {manifest.schedule.epochs}) cost epsilon "
+            f"{format_nano(reserves)}, but {format_nano(reserved)} of {format_nano(ceiling)} is "
+            "already spent or reserved; publish fewer epochs, or raise the "
             f"{whose}",
         )
 
 
 def _check_sequence(manifest: Manifest, record: NameRecord) -> None:
     if record.highest is not None and manifest.sequence < record.highest[0]:
-        raise ManifestRefused(ManifestFault.ROLLED_BACK, "a newer manifest was already followed")
+        raise ManifestRefused(
+            ManifestFault.ROLLED_BACK, "this device already followed a newer manifest"
+        )
     known = (*record.seen.items(), record.highest or (-1, b""))
     if any(one == manifest.sequence and other != manifest.survey_id for one, other in known):
         raise ManifestRefused(ManifestFault.EQUIVOCATION, "two manifests have the same sequence")
@@ -162,36 +164,47 @@ def fits_declaration(manifest: Manifest, survey: Survey) -> bool:
 
 def _misfits(manifest: Manifest, survey: Survey) -> Iterator[tuple[ManifestFault, str]]:
     """Yield the rules that a manifest breaks, and how, in the order of checking."""
-    other = "its {} from the app's; declare the survey as `deniable survey show` prints it"
+    other = (
+        "the survey's {} from the app's; declare the survey as printed by `deniable survey show`"
+    )
     length, grace = manifest.schedule.epoch_seconds, manifest.schedule.grace_seconds
     shortest, longest = survey.min_epoch_seconds, survey.max_epoch_seconds
     kind = manifest.kind
     if is_simulated(manifest.name):
-        yield ManifestFault.WRONG_NAME, "it is simulated, and only simulated devices may answer it"
+        yield (
+            ManifestFault.WRONG_NAME,
+            "the survey is simulated, and only simulated devices may answer it",
+        )
     if survey.pinned_ids is not None and manifest.survey_id.hex() not in survey.pinned_ids:
-        yield ManifestFault.NOT_PINNED, "its id is not among those that the app accepts"
+        yield ManifestFault.NOT_PINNED, "the survey's id is not among the ids that the app accepts"
     if manifest.question != survey.question:
         yield ManifestFault.NOT_AS_DECLARED, other.format("question differs")
     asks = manifest.all_answers, manifest.dimensions, kind.texts
     if asks != (survey.categories, survey.dimensions, survey.texts):
         yield ManifestFault.NOT_AS_DECLARED, other.format("categories differ")
     if survey.enrolment is not None and manifest.enrolment.mode != survey.enrolment:
-        reason = f"its enrolment is {manifest.enrolment.mode}, but the app accepts only blind"
+        reason = (
+            f"the survey uses {manifest.enrolment.mode} enrolment, but the app accepts only "
+            "blind enrolment"
+        )
         yield ManifestFault.ENROLMENT, reason
     if exact_epsilon(manifest.epsilon) > survey.epsilon_ceiling:
-        reason = f"epsilon {manifest.epsilon} exceeds the app's {survey.max_epsilon}"
+        reason = f"epsilon {manifest.epsilon} exceeds the app's maximum of {survey.max_epsilon}"
         yield ManifestFault.TOO_HIGH_EPSILON, reason
     if exact_delta(manifest.delta) > survey.delta_ceiling:
-        reason = f"delta {manifest.delta} exceeds the app's {survey.max_delta}"
+        reason = f"delta {manifest.delta} exceeds the app's maximum of {survey.max_delta}"
         yield ManifestFault.TOO_HIGH_DELTA, reason
     if length < shortest:
-        reason = f"epochs of {length} s are shorter than the app's {shortest} s"
+        reason = f"epochs of {length} s are shorter than the app's minimum of {shortest} s"
         yield ManifestFault.TOO_SHORT_EPOCHS, reason
     if length > longest:
-        reason = f"epochs of {length} s are longer than the app's {longest} s"
+        reason = f"epochs of {length} s are longer than the app's maximum of {longest} s"
         yield ManifestFault.TOO_LONG_EPOCHS, reason
     if grace > survey.max_grace_seconds:
-        reason = f"reports are accepted for {grace} s after their epoch, longer than the app's "
+        reason = (
+            f"reports are accepted for {grace} s after their epoch, longer than the app's "
+            "maximum of "
+        )
         yield ManifestFault.TOO_LONG_GRACE, f"{reason}{survey.max_grace_seconds} s"
     if kind.name not in survey.mechanisms and not manifest.mechanism.privacy.alike:
         yield ManifestFault.MECHANISM, f"the app does not declare mechanisms={[kind.name]}"
@@ -210,10 +223,14 @@ def _why_not_kept(manifest: Manifest, survey: Survey) -> str:
         return "responses are kept for several epochs, but the app declares no max_kept_epsilon"
     if epochs > survey.max_kept_epochs:
         return (
-            f"responses are kept for {epochs} epochs, more than the app's {survey.max_kept_epochs}"
+            f"responses are kept for {epochs} epochs, more than the app's maximum of "
+            f"{survey.max_kept_epochs}"
         )
     if exact_epsilon(kept) > survey.kept_ceiling:
-        return f"the epsilon {kept} of a kept response exceeds the app's {survey.max_kept_epsilon}"
+        return (
+            f"the epsilon {kept} of a kept response exceeds the app's maximum of "
+            f"{survey.max_kept_epsilon}"
+        )
     return ""
 
 

@@ -183,7 +183,7 @@ def _check_spent(spent: int, cost: int, ceiling: int, what: str) -> None:
     if spent + cost > ceiling:
         raise ManifestRefused(
             ManifestFault.OVER_BUDGET,
-            f"{format_nano(spent)} of the {format_nano(ceiling)} that {what} is spent",
+            f"{format_nano(spent)} of the {format_nano(ceiling)} that {what} is already spent",
         )
 
 

@@ -280,16 +280,23 @@ def _why_undecidable(
     if unsure:
         return (
             "this device's state is new, or was copied, restored or lost: nothing is reported "
-            "until the collector sends the date; refresh() or the background thread asks for it"
+            "until the collector sends the date; refresh() or the background thread requests the "
+            "date"
         )
     if epoch_start <= fresh_from:
         return (
-            f"epoch {epoch} may have been decided by an earlier state; one that begins after "
+            f"epoch {epoch} may have been decided by an earlier state; an epoch that begins after "
             f"{day_text(fresh_from)} can be reported"
         )
     if epoch <= highest:
-        return f"epoch {epoch} is not above epoch {highest}, the last decided for this survey name"
-    return f"epoch {epoch} began before the last decided one had ended; the next can be reported"
+        return (
+            f"epoch {epoch} is not above epoch {highest}, the last epoch decided for this "
+            "survey name"
+        )
+    return (
+        f"epoch {epoch} began before the last decided epoch had ended; the next epoch can be "
+        "reported"
+    )
 
 
 def device_secret(connection: sqlite3.Connection) -> bytes:

@@ -177,7 +177,7 @@ class Credentials:
     def keep(self, wanted: Wanted, credential: bytes, issuer: bytes, now: float) -> str:
         """Store a verified credential; return why it is no longer useful, or an empty text."""
         if now >= wanted.until:
-            return "it arrived too late, after the first half of the epoch"
+            return "the token arrived too late, after the first half of the epoch"
         with self.state.transaction(now) as connection:
             if not self.state.may_send(connection, wanted.key.name):
                 return "consent has ended"

@@ -47,7 +47,7 @@ from deniable.messages import Manifest, Refusal
 _LOG = logging.getLogger("deniable")
 _CLAIM_SECONDS: Final = 60.0
 _STATUSES: Final = range(100, 600)
-_UNDER_WAY: Final = "the issuer is already being asked, or need not be asked"
+_UNDER_WAY: Final = "the issuer is already being asked, or does not have to be asked"
 
 
 class Enrolling(NoIssuer, Forkable):
@@ -108,8 +108,8 @@ class Enrolling(NoIssuer, Forkable):
             if other.enrolment.mode == "blind" and not manifest.schedule.meshes(other.schedule):
                 raise ManifestRefused(
                     ManifestFault.ENROLMENT,
-                    f"its epochs must be those of {other.name!r}, which is also blind: a device "
-                    "answers only one such survey per epoch",
+                    f"the survey must have the epochs of {other.name!r}, which is also blind: a "
+                    "device answers only one blind survey per epoch",
                 )
 
     def check_chosen(self, connection: sqlite3.Connection, manifest: Manifest, epoch: int) -> None:
@@ -153,9 +153,11 @@ class Enrolling(NoIssuer, Forkable):
             remedy = "wait for the background thread, or refresh()"
             late = manifest.enrolment.mode == "blind" and now >= middle(manifest, epoch)
             if late or asked_elsewhere(connection, manifest, epoch):
-                remedy = "tokens are requested once, in its first half: wait for the next epoch"
+                remedy = (
+                    "tokens are requested once, in the epoch's first half; wait for the next epoch"
+                )
             raise NotEnrolled(
-                f"no issuer has vouched yet for this device in epoch {epoch}: {remedy}"
+                f"no issuer has vouched for this device in epoch {epoch} yet: {remedy}"
             )
         return held
 
@@ -221,7 +223,7 @@ class Enrolling(NoIssuer, Forkable):
                 try:
                     thread.start()
                 except RuntimeError as error:  # no more threads
-                    _LOG.warning("enrolment waits: %s", error)
+                    _LOG.warning("enrolment is waiting: %s", error)
                     return _CLAIM_SECONDS
                 begun = True
         finally:
@@ -277,7 +279,7 @@ class Enrolling(NoIssuer, Forkable):
         except BaseException as error:  # noqa: BLE001 - even an exit ends no more than this call
             self._rests = self._clock.monotonic() + _CLAIM_SECONDS  # not to ask again at once
             if isinstance(error, NotRecorded):
-                _LOG.info("enrolment waits: %s", error)  # the state has warned of its outage
+                _LOG.info("enrolment is waiting: %s", error)  # the state has warned of its outage
             else:
                 self._warn_once(f"unexpected {type(error).__name__}")
                 _LOG.debug("unexpected error", exc_info=True)
@@ -289,7 +291,7 @@ class Enrolling(NoIssuer, Forkable):
         """Ask once and keep the result; return why there is no result, or an empty text."""
         why_not = self._ask_once(wanted)
         if why_not != _UNDER_WAY:
-            came = why_not or "enrol= gave a credential"
+            came = why_not or "enrol= returned a credential"
             self._outcomes[wanted.key.name] = f"asked for epoch {wanted.request.epoch}: {came}"
         return why_not
 
@@ -302,7 +304,7 @@ class Enrolling(NoIssuer, Forkable):
         except Exception as error:  # noqa: BLE001 - the app's own, whatever it is
             return self._fail(wanted, f"enrol= raised {type(error).__name__}{_status(error)}")
         if self._abandoned and self._thread is threading.current_thread():
-            return "closed meanwhile"
+            return "the client was closed meanwhile"
         if given is None:
             return self._decline(wanted)
         if not isinstance(given, bytes):
@@ -321,23 +323,26 @@ class Enrolling(NoIssuer, Forkable):
         now = self._clock.now()
         due = now + self._backoff.seconds(wanted.asks, self._jitter())
         self._credentials.postpone(wanted, due, now)
-        return f"{why}; it will be asked again later"
+        return f"{why}; the issuer will be asked again later"
 
     def _decline(self, wanted: Wanted) -> str:
         now = self._clock.now()
         if wanted.renewal:
             self._credentials.decline(wanted, now)
-            return "the collector refused the certificate, and the issuer gave no new one"
+            return "the collector refused the certificate, and the issuer did not issue a new one"
         # Perhaps nobody is signed in yet.
         due = now + self._backoff.most * (1 - self._jitter() / 2)
         self._credentials.postpone(wanted, due, now)
-        return "enrol= returned None, so nobody vouches for this device now; it will be asked again"
+        return (
+            "enrol= returned None, so no issuer vouches for this device now; enrol= will be "
+            "called again"
+        )
 
     def _warn_once(self, why: str) -> None:
         """Log one line per outage, not per call."""
         if not self._warned:
             self._warned = True
-            _LOG.warning("enrolment waits: %s", why)
+            _LOG.warning("enrolment is waiting: %s", why)
 
 
 def _status(error: Exception) -> str:

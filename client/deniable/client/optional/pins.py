@@ -30,7 +30,9 @@ class LogPin(NoPin):
         """Return the pin that a policy's text states; ValueError or TypeError if it states none."""
         given: object = text
         if not isinstance(given, str):
-            raise TypeError(f"log_policy must be a text, not a file or its path: {_TAKE}")
+            raise TypeError(
+                f"log_policy must be the policy's text, not a file or its path: {_TAKE}"
+            )
         try:
             policy = LogPolicy.parse(text)
         except TransparencyLogError as error:
@@ -49,13 +51,15 @@ class LogPin(NoPin):
         A verified proof is not verified again.
         """
         if not proof:
-            return f"it has no proof that {self.quorum} of the collector's public log saw it"
+            return (
+                f"there is no proof that {self.quorum} of the collector's public log have seen it"
+            )
         key = sha256(sha256(envelope).digest() + proof).digest()
         if key not in self._witnessed:
             try:
                 self.policy.check(log_entry(envelope), LogProof.parse(proof))
             except TransparencyLogError as error:
-                return f"its proof that {self.quorum} have seen it is invalid: {error}"
+                return f"the proof that {self.quorum} have seen it is invalid: {error}"
             self._witnessed.add(key)
         return ""
 

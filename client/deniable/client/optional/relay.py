@@ -74,7 +74,7 @@ _HEAD_BYTES: Final = 1_024
 _NOT_OPENED: Final = 400
 _KEY_GONE: Final = (
     "HTTP 400: the gateway may no longer have the key that this app uses, and an app update may "
-    "bring a new one; or only the relay claims this"
+    "bring a new one. Or the relay itself sent this answer"
 )
 _THIS_MACHINE: Final = frozenset({"127.0.0.1", "[::1]"})
 
@@ -98,7 +98,9 @@ class Relay:
             raise ValueError(f"relay {error.reason}") from error
         host = host_of(match["origin"])
         if host == host_of(collector) and host not in _THIS_MACHINE:
-            raise ValueError("relay must be on another host: the collector's hides nothing")
+            raise ValueError(
+                "relay must be on another host: one on the collector's host hides nothing"
+            )
         return cls(match["origin"], match["path"] or "/")
 
 
@@ -177,7 +179,7 @@ class RelayTransport:
         came = len(answer.body)
         given = media_type(answer.headers.get("content-type", ""))
         if (answer.status, given) != (200, RESPONSE_TYPE):
-            why = f"the relay's own answer (HTTP {answer.status}), not the collector's"
+            why = f"the relay sent its own answer (HTTP {answer.status}), not the collector's"
             if answer.status == _NOT_OPENED and KEY_PROBLEM.encode() in answer.body:
                 why = _KEY_GONE
             raise TransportError(why, received=came)
@@ -193,7 +195,9 @@ def _opened(opener: ResponseOpener, sealed: bytes, most: int) -> HttpAnswer:
         raise TransportError(why, received=came) from error
     headers = dict(response.headers)
     if headers.get("content-encoding", "identity") != "identity":
-        raise TransportError("the answer is encoded, which was not requested", received=came)
+        raise TransportError(
+            "the answer has a Content-Encoding that was not requested", received=came
+        )
     if len(response.body) > most:
         raise TransportError("the answer is too long", received=came)
     return HttpAnswer(response.status, headers, response.body)
@@ -242,9 +246,13 @@ class Keyring:
                 return
             open_gateway_keys(envelope, chain[-1:])
             if offered.origin != known.origin:
-                raise Refusal(RefusalCode.MALFORMED, "gateway keys of a different collector")
+                raise Refusal(
+                    RefusalCode.MALFORMED, "the gateway keys are for a different collector"
+                )
             if offered.sequence <= known.sequence:
-                raise Refusal(RefusalCode.MALFORMED, "gateway keys older than those of this device")
+                raise Refusal(
+                    RefusalCode.MALFORMED, "the gateway keys are older than this device's"
+                )
             key = offered.configurations[0].public_key.hex()
             if why_not := self._pin.why_not(envelope, proof):
                 detail = f"the gateway key {key}: {why_not}"
@@ -290,7 +298,7 @@ def bundled_gateway_keys(
     """Return the newest of the app's gateway keys; a relay needs at least one."""
     of_argument: object = given
     if not isinstance(of_argument, bytes | None):
-        raise TypeError("gateway_keys must be the signed keys as bytes, not their path")
+        raise TypeError("gateway_keys must be the signed keys as bytes, not a path to them")
     logged = [] if given is None else [logged_envelope(given)]
     logged += [
         LoggedEnvelope(bundle.gateway, bundle.gateway_proof)
@@ -307,12 +315,12 @@ def bundled_gateway_keys(
     except Refusal as error:
         raise ValueError(f"gateway_keys must be signed by the authority: {error}") from error
     if any(one.origin != collector for one in keys):
-        raise ValueError(f"gateway_keys must be those of {collector}")
+        raise ValueError(f"gateway_keys must be the keys of {collector}")
     why_not = [pin.why_not(*one) for one in logged]
     if all(why_not):
         raise ValueError(
             f"gateway_keys do not satisfy log_policy: {why_not[0]}; once the keys are in the "
-            "public log, `deniable survey export` makes bundles with the proof"
+            "public log, `deniable survey export` makes bundles that include the proof"
         )
     witnessed = [one for one, why in zip(keys, why_not, strict=True) if not why]
     return max(witnessed, key=lambda one: one.sequence)

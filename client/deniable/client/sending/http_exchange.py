@@ -57,7 +57,7 @@ def exchange(
             with connection.getresponse() as response:
                 received = {name.lower(): value for name, value in response.getheaders()}
                 if received.get("content-encoding", "identity") != "identity":
-                    raise TransportError("the answer is encoded, which was not requested")
+                    raise TransportError("the answer has a Content-Encoding that was not requested")
                 content = response.read(most + 1)
                 if len(content) > most:
                     raise TransportError("the answer is too long")

@@ -38,11 +38,11 @@ from deniable.client.state.transactions import Transactions, kept
 from deniable.sqlite_files import NewerFile, create_private, writing
 
 _MISSING: Final = {
-    Consent.UNSET: "nobody consented on this device: ask, then set_consent()",
+    Consent.UNSET: "nobody has consented on this device: ask, then call set_consent()",
     Consent.OFF: "consent is off: it was declined or withdrawn, and only the user can change that",
 }
 _NOT_COVERED: Final = (
-    "the user has not agreed to this survey's present terms: ask again, then set_consent()"
+    "the user has not agreed to this survey's current terms: ask again, then call set_consent()"
 )
 
 
@@ -139,7 +139,7 @@ class State(Transactions):
         if name in self.refused(connection):
             raise NotCovered(
                 "the user refused this survey: if they agree later, call set_consent('on', "
-                "surveys=[...]) with it"
+                "surveys=[...]) with this survey"
             )
 
     def check_covered(self, connection: sqlite3.Connection | None, name: str) -> None:
@@ -182,7 +182,7 @@ class State(Transactions):
         """Return the error that explains why this decision permits nothing."""
         reason = _MISSING.get(decided, _MISSING[Consent.UNSET])
         if self._refusal is not Consent.ON:
-            reason = "consent was withdrawn, but not stored yet: call set_consent() again"
+            reason = "the withdrawal of consent is not stored yet: call set_consent() again"
         elif self._lowered(Consent.ON) is not Consent.ON:
             reason = "DO_NOT_TRACK or DENIABLE_CONSENT, set in the environment, lowers consent"
         return ConsentMissing(reason)

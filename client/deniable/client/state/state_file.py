@@ -122,7 +122,7 @@ def _renew(
     *,
     interrupted: bool,
 ) -> None:
-    warn("the state is a copy or a backup: it counts as a new device from the next epoch on")
+    warn("the state is a copy or a backup: it counts as a new device, starting with the next epoch")
     ledger_time, lived = connection.execute("SELECT ledger_time, lived FROM device").fetchone()
     connection.execute(
         "UPDATE device SET secret = :secret, mark = :mark, ledger_time = :seen,"
@@ -227,7 +227,10 @@ def open_state(
             raise
         if mark is None:  # never a device's state: somebody named the wrong file
             raise UnknownFile("is not a state file of deniable; give a different path") from error
-        warn("the state is damaged and was set aside; no epoch that has already begun is decided")
+        warn(
+            "the state was damaged and has been set aside; no epoch that has already begun will "
+            "be decided"
+        )
         set_aside(path, beginning.now)
         create_private(path)
         connection, created = _connect(path, patience), False

@@ -238,7 +238,7 @@ class Transactions(Forkable):
         if self._path is None:
             return self._unavailable("only the process that created a state in memory can use it")
         return self._unavailable(
-            "the process was forked while the state was in use; this child must start again"
+            "the process was forked while the state was in use; this child process must start again"
         )
 
     def _open(self, now: float) -> sqlite3.Connection:
