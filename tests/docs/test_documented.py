@@ -70,16 +70,16 @@ def test_every_survey_file_among_the_examples_can_be_published(file: Path) -> No
 
 NAMED_THREATS = (
     *("Traffic shows that somebody takes part, and when", "A device's reports are linked"),
-    *("Reports of many epochs are averaged", "**that an answer changed**"),
-    *("Raises epsilon, adds delta, shortens epochs", "Publishes again under the same name"),
-    *("Opens many surveys", "Several surveys about correlated things"),
-    "Shows different users different surveys",
-    *("Several apps, or several state files on one device", "Fakes many devices"),
-    *("Lies on purpose", "Replays, or a wrong clock", "Floating-point leaks", "Timing leaks"),
-    *("A device's state is stolen", "A live memo key is stolen", "The store is stolen"),
-    *("What an analyst can do wrong", "serves one account only", "A manifest for each device"),
+    *("Reports from many epochs are averaged", "**that an answer changed**"),
+    *("Raising epsilon, adding delta, shortening epochs", "Publishing again under the same name"),
+    *("Opening many surveys", "Several surveys ask about correlated things"),
+    "Showing different users different surveys",
+    *("Several apps, or several state files on one device", "Faking many devices"),
+    *("Lying on purpose", "Replaying reports", "Floating-point leaks", "Timing leaks"),
+    *("A device's state is stolen", "A live memo key is stolen", "The store or a backup is stolen"),
+    *("What an analyst can do wrong", "serves only one account", "A manifest for each device"),
     *("Few reports in an epoch", "Two clients of one account, or a reinstalled app"),
-    *("They put their records together", "Times are compared", "Is down, for days"),
+    *("Combining their records", "Comparing times", "Being down for days"),
     "The gateway's key is stolen",
 )
 
