@@ -115,7 +115,8 @@ def test_a_memoised_mean_has_sixteen_responses_and_hardly_more_noise(epsilon: st
 
 
 def test_the_guides_say_where_one_bit_is_better() -> None:
-    mathematics, choosing = ((ROOT / f"docs/{name}.md").read_text() for name in GUIDES)
+    texts = ((ROOT / f"docs/{name}.md").read_text() for name in GUIDES)
+    mathematics, choosing = (" ".join(text.split()) for text in texts)
     saved = []
     for epsilon in ("1", "2", "4"):
         mechanism, t = made(49, epsilon), math.tanh(float(epsilon) / 2)
@@ -125,10 +126,10 @@ def test_the_guides_say_where_one_bit_is_better() -> None:
         saved.append(f"{1 - (1 / t**2 - 1) / each[0]:.0%}".replace("%", " %"))
         if epsilon == "1":
             ends = f"{1 / t**2:.3f}, and that of `mean` {each[0] + 1:.3f}."
-            assert ends in " ".join(mathematics.split())
+            assert ends in mathematics
     one, two, four = saved
     said = f"needs {one} fewer reports at epsilon 1, {two} at 2 and {four} at 4."
-    assert said in " ".join(choosing.split())
+    assert said in choosing
 
 
 @pytest.mark.parametrize("categories", [2, 3, 7, 49, 50, 1000])
