@@ -6,16 +6,16 @@ from functools import partial
 from pathlib import Path
 from threading import Barrier
 
-from deniable.client import engine
 from tests.support.devices import NAME, Bench
 from tests.support.surveys import CATEGORIES, DAY, START
+from tests.support.watched import be_patient
 
 _SECONDS = 60.0
 
 
 def _report_daily(folder: Path, days: int, barrier: Barrier, number: int) -> list[str]:
     """Report on each day at the same moment as the other processes."""
-    engine.REPORT_PATIENCE = _SECONDS  # for the others, however slow the machine is
+    be_patient(_SECONDS)
     statuses: list[str] = []
     with Bench(folder) as bench:
         client = bench.client(manifests=bench.transport.envelopes)

@@ -13,11 +13,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from deniable.client import Client, engine, threads
+from deniable.client import Client, threads
 from deniable.mechanisms import os_random_word
 from tests.support.devices import NAME, Bench
 from tests.support.surveys import CATEGORIES, DAY, START
-from tests.support.watched import SECONDS, WatchedTransport
+from tests.support.watched import SECONDS, WatchedTransport, be_patient
 
 CHILDREN = 4
 DAYS = 6
@@ -54,8 +54,10 @@ def in_child(work: Callable[[], Any], *, by_the_book: bool = False) -> Callable[
     return result
 
 
-def statuses(bench: Bench, client: Client, days: range, answer: int) -> list[str]:
-    engine.REPORT_PATIENCE = SECONDS  # for the other processes, however slow the machine is
+def statuses(
+    bench: Bench, client: Client, days: range, answer: int, seconds: float = SECONDS
+) -> list[str]:
+    be_patient(seconds)
     found: list[str] = []
     for day in days:
         bench.clock.time = START + day * DAY
@@ -107,7 +109,7 @@ def during_a_transaction_that_hangs(bench: Bench) -> Any:
     reporter = threading.Thread(target=client.report, args=(NAME, CATEGORIES[0]))
     reporter.start()
     assert drawing.wait(SECONDS)
-    found = in_child(lambda: statuses(bench, client, range(2), 1), by_the_book=True)()
+    found = in_child(lambda: statuses(bench, client, range(2), 1, 0.5), by_the_book=True)()
     over.set()
     reporter.join(SECONDS)
     return {"child": found, "master": statuses(bench, client, range(2), 2)}
@@ -140,7 +142,7 @@ def within_its_own_transaction(bench: Bench) -> Any:
 
     def draw() -> int:
         if not children:
-            children.append(in_child(lambda: statuses(bench, client, range(2), 1)))
+            children.append(in_child(lambda: statuses(bench, client, range(2), 1, 0.5)))
         return os_random_word()
 
     client = bench.ready(unsafe_draw=draw)

@@ -9,11 +9,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from deniable.client import Client, ClientSettings, HttpAnswer, HttpTransport, engine
+from deniable.client import Client, ClientSettings, HttpAnswer, HttpTransport
 from deniable.counterparts.signing import sign_manifest
 from deniable.messages import Schedule
 from tests.support.devices import NAME
 from tests.support.surveys import AUTHORITY, CATEGORIES, DAY, DECLARED, manifest
+from tests.support.watched import be_patient
 
 _SECONDS = 20.0
 
@@ -103,7 +104,7 @@ def closes(client: Client, transport: Announcing) -> None:
 
 def threads(client: Client, transport: Announcing) -> None:
     """Report from many threads, let the thread send, and close."""
-    engine.REPORT_PATIENCE = _SECONDS  # for each other, however slow the machine is
+    be_patient()
     reporters = [threading.Thread(target=partial(_report, client)) for _ in range(8)]
     for reporter in reporters:
         reporter.start()

@@ -4,12 +4,18 @@ import threading
 import time
 from collections.abc import Callable
 
-from deniable.client import Client, HttpAnswer
+from deniable.client import Client, HttpAnswer, engine
+from deniable.client.state import state_file
 from tests.support.devices import Bench, FakeTransport
 from tests.support.surveys import MANIFEST
 from tests.support.transports import Call
 
 SECONDS = 20.0
+
+
+def be_patient(seconds: float = SECONDS) -> None:
+    """Let this process's devices wait so long for others, however slow the machine is."""
+    engine.REPORT_PATIENCE = state_file.BUSY_SECONDS = seconds
 
 
 def until(happened: Callable[[], bool], seconds: float = SECONDS) -> None:
