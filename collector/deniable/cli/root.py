@@ -131,7 +131,7 @@ COMMANDS: Final[Mapping[str, Table]] = {
         "doctor": ("doctor_command:doctor", "Check a collector, and suggest remedies."),
         "store": (
             "store_commands:store",
-            "Check, back up, move or migrate what the collector stores.",
+            "Check, back up or migrate what the collector stores.",
         ),
         "token": ("token_commands:token", "Create, list and revoke readers' tokens."),
     },
