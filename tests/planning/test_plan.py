@@ -190,12 +190,12 @@ def test_a_figure_is_so_exact_on_the_date_that_is_said_and_not_before(kept: int 
     assert reach(end) <= 0.02901
     assert reach(end - 1) > 0.0289
     day = date_text(START + (end + 1) * DAY)
-    reached = f". ± 2.9 percentage points is reached on about {day}. That holds for the average of"
+    reached = f". ± 2.9 percentage points is reached on about {day}."
     assert reached in made.sentence
     finer = plan(survey, Accuracy.half_width(0.02), 0.5, _pace(survey, "3")).sentence
     (so_far,) = re.findall(r"So far, [^.]*± ([\d.]+) percentage points\. ", finer)
     assert float(so_far) == pytest.approx(100 * reach(3), rel=5e-3)
-    assert (" choose these in Figures." in made.sentence) == (kept is None)
+    assert (" To see this, choose all days together" in made.sentence) == (kept is None)
 
 
 _WORDS = {
@@ -205,8 +205,7 @@ _WORDS = {
     "NOT": "Figures will not show",
     "#": "percentage points is reached",
     "END": "before the counts are final, on 25 December 2023:",
-    "ALL": "That holds for the average of all days and one answer on its own, even if the same "
-    "devices report each time: choose these in Figures.",
+    "ALL": "To see this, choose all days together and one answer in Figures.",
     "ALONE": "One day alone (1,500 reports) reaches ± 4.04 percentage points",
 }
 _OUTLOOKS = """

@@ -138,6 +138,8 @@ def leaders_of(histogram: DebiasedCounts, count: int | None, question: str = "")
     if question not in names and (question or len(decoder.parts) > 1):
         raise ValueError(f"name one of the questions: {', '.join(names) or 'there is only one'}")
     labels, weights = histogram.categories, None
+    if histogram.texts is not None:  # the last category is all other texts together
+        labels, weights = labels[:-1], np.eye(len(labels))[:-1]
     if question:
         margin = histogram.margins[names.index(question)]
         labels = tuple(f"{question}: {answer}" for answer in margin.answers)
@@ -169,6 +171,8 @@ def leaders_of(histogram: DebiasedCounts, count: int | None, question: str = "")
 
 
 def _count_of(count: int | None, k: int) -> int:
+    if k < 2:
+        raise ValueError("fewer than two answers: there is nothing to rank")
     count = min(3, k - 1) if count is None else count
     if not 0 < count < k:
         raise ValueError(f"with {k} answers, the number of leaders must be 1 to {k - 1}")

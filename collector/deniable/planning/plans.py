@@ -331,11 +331,9 @@ class Plan:
         else:
             best = amount(min(pace.steps, key=self._size))
             text = f"{lead}Figures will not show {goal}{end}: only {best} is reached."
-        if last.epochs > 1:
-            own = " and one answer on its own" * (self.manifest.values is None)
-            same = "even if the same devices report each time"
-            text += f" That holds for the average of all {nouns}{own}, {same}"
-            text += ": choose these in Figures." if self.manifest.repeat.epochs is None else "."
+        if last.epochs > 1 and self.manifest.repeat.epochs is None:
+            own = " and one answer" * (self.manifest.values is None)
+            text += f" To see this, choose all {nouns} together{own} in Figures."
         if last.epochs == 1 or not pace.rate:
             return text
         alone = Step(first.at, 1, pace.rate)

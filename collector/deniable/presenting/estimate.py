@@ -27,7 +27,7 @@ from deniable.estimates.forms import Unit
 from deniable.estimates.results import presents
 from deniable.presenting.cautions import DisplayedFigures, furthest
 from deniable.presenting.rows import ALIKE, COUNTED, count_texts, counted, estimate_map
-from deniable.reading.epochs import reporters
+from deniable.reading.epochs import EpochState, reporters
 
 _WORTH: Final = 0.5
 """A share's interval or standard error over more than this of [0, 1] is uninformative."""
@@ -86,6 +86,8 @@ def estimate_statement(estimate: Estimate, conclusion: str = "", when: str = "")
                 interval += "; perhaps none" if none else "; no clear difference"
         case _ if when:
             text = f"The {estimate.label} was {show(estimate.value)}{when}"
+        case Unit.NUMBER if estimate.label == "mean" and estimate.samples:
+            text = f"The mean answer of {whom} is {show(estimate.value)}"
         case _:
             text = f"{label or 'estimate'}: {show(estimate.value)}"
     return f"{text} ({interval}){concluded}.{_count_sentence(estimate) * (not concluded)}"
@@ -133,6 +135,13 @@ def estimate_text(estimate: Estimate, number: float, bound: str = "") -> str:
             width, sign = estimate.high - estimate.low, "+" * (estimate.unit is Unit.CHANGE)
             places = decimals(width, 0) if 0 < width < math.inf else 5 - _magnitude(number)
             return number_text(_outward(number, places, bound), width, sign)
+
+
+def so_far(sentence: str, standing: Any) -> str:
+    """Return a sentence about epochs with a standing, which begins with "So far" if one is open."""
+    if not sentence or standing is None or standing.state != EpochState.OPEN:
+        return sentence
+    return f"So far, {sentence[0].lower()}{sentence[1:]}"
 
 
 def estimate_cautions(estimate: Estimate) -> tuple[Caution, ...]:

@@ -36,6 +36,7 @@ from deniable.presenting.estimate import (
     quantile_cautions,
     quantile_sentence,
     quantile_table,
+    so_far,
 )
 from deniable.presenting.fields import numeric_map, statistic_rows
 from deniable.presenting.rows import (
@@ -129,6 +130,10 @@ def rows_document(
 
 def histogram_sentence(histogram: Histogram) -> str:
     """Return the largest share, by an interval that holds for all; otherwise the mean."""
+    return so_far(_largest_sentence(histogram), histogram.standing)
+
+
+def _largest_sentence(histogram: Histogram) -> str:
     if histogram.texts is not None and not histogram.texts.texts:
         return _none_found(histogram.texts)
     if (numeric := histogram.numeric) is not None:
@@ -139,7 +144,9 @@ def histogram_sentence(histogram: Histogram) -> str:
     label = next(name for name in ranked if histogram.texts is None or name != OTHER_TEXTS)
     largest = histogram.share(label)
     widest = largest.at(histogram.level_at_once)
-    stated = replace(widest, level=histogram.level, at_once=True)
+    stated = replace(
+        widest, level=histogram.level, at_once=histogram.level_at_once != histogram.level
+    )
     texts = estimate_statement(stated), lead_sentence(histogram, label)
     return with_cautions(" ".join(filter(None, texts)), estimate_cautions(stated))
 
@@ -156,8 +163,6 @@ def lead_sentence(histogram: Histogram, label: str) -> str:
     try:
         first = histogram.leaders(1, question)
     except ValueError:  # a single report, or a single answer
-        return ""
-    if histogram.texts is not None:  # all others together are no text that could lead
         return ""
     if (first.answers < 3 and not first.affirmed) or histogram.sample.fewest_fakes:
         return ""

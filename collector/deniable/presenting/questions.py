@@ -46,6 +46,8 @@ def leaders_sentence(leaders: Leaders) -> str:
         name = f"{leaders.count} {name}s"
     place = leaders.histogram.sample.place
     name += f" to {place}" if place else f" of {reporters()}"
+    if leaders.histogram.texts is not None:
+        name += f", of the {leaders.answers:,} found,"
     text = f"The {name}"
     if len(others) > _NAMED:
         named = (*others[:_NAMED], f"{len(others) - _NAMED:,} others")

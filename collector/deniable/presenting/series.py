@@ -41,6 +41,7 @@ from deniable.presenting.comparison import comparison_sentence, news_sentence
 from deniable.presenting.estimate import (
     estimate_cautions,
     estimate_statement,
+    so_far,
     wider_than_noise,
 )
 from deniable.presenting.pictures import series_panels, series_picture, version_names
@@ -359,13 +360,16 @@ def headline(series: Series) -> Document:
         for first, last in ((known[0], known[-1]), (known[-1], known[-1]))
     )
 
+    newest_epoch = known[-1].histogram
+    standing = newest_epoch and newest_epoch.standing
+
     def drawing(width: float) -> str:
         panels = series_panels(series, figures=[(label, figures[label])])
         return series_picture(series, width, heading=False, panels=panels).svg
 
     return Document(
         facts=[Fact("reports", f"{reports:,} {since}", "reports", reports)],
-        sentence=estimate_statement(newest, when=when),
+        sentence=so_far(estimate_statement(newest, when=when), standing),
         notes=[*_news(series)],
         cautions=[caution for caution in estimate_cautions(newest) if caution.brief],
         chart=drawing,

@@ -170,8 +170,8 @@ def _answered(histogram: "Histogram", asking: Asking, manifest: Manifest) -> _An
             document = beside.document()
         case "ahead":
             document = histogram.ahead(answers("answer"), answers("other")).document()
-        case "leaders" if len(histogram.categories) < 2:  # no text was found: nothing to rank
-            document = histogram.document()
+        case "leaders" if histogram.texts is not None and len(histogram.texts.texts) < 2:
+            document = histogram.document()  # there is nothing to rank
         case "leaders":
             first = "" if asking.affirmed else "".join(asking.questions[:1])
             question = query.get("question", first)

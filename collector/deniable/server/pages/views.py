@@ -9,10 +9,10 @@ from urllib.parse import urlencode
 from aiohttp import web
 
 from deniable.directory.store_source import older_epochs, shown_counts, shown_epochs
-from deniable.documents import Document
+from deniable.documents import Document, Fact
 from deniable.messages import Manifest, Refusal, RefusalCode
 from deniable.reading import LINE_EPOCHS, VIEWS, EpochCounts, Pace, asked_alike
-from deniable.reading.epochs import asked_text
+from deniable.reading.epochs import asked_text, dates_text
 from deniable.reading.source import most_epochs
 from deniable.server.pages.handlers import (
     Content,
@@ -299,8 +299,14 @@ async def compare(visit: Visit) -> web.Response:
 
     def values(counts: Sequence[EpochCounts]) -> dict[str, Any]:
         comparison, notes = compared(counts)
+        schedule, against = subject.newest.schedule, comparison.against
+        last, epoch = comparison.histogram.epochs[-1], schedule.epoch_at(visit.site.clock()) or 0
+        document = comparison.document(notes)
+        if against is not None and "epoch" not in visit.request.query and last < epoch:
+            later = f"{dates_text(schedule, range(last + 1, epoch + 1))}: not final yet"
+            document = replace(document, facts=[*document.facts, Fact("not compared", later)])
         return {
-            "document": comparison.document(notes),
+            "document": document,
             "pinned": _both_sides(sides, comparison),
             "health": [*epoch_health(subject.newest.schedule, counts[-1])],
         }
