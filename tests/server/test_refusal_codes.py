@@ -15,9 +15,9 @@ from tests.support.refusal_table import TABLE
 from tests.support.surveys import AUTHORITY, ORIGIN
 
 WORDS = {
-    Remedy.DROP: "drops",
+    Remedy.DROP: "dropped",
     Remedy.TOO_LATE: "may have been counted",
-    Remedy.WAIT: "backs off, same bytes",
+    Remedy.WAIT: "sent again later, with the same bytes",
 }
 
 
