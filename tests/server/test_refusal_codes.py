@@ -17,7 +17,7 @@ from tests.support.surveys import AUTHORITY, ORIGIN
 WORDS = {
     Remedy.DROP: "dropped",
     Remedy.TOO_LATE: "may have been counted",
-    Remedy.WAIT: "sent again later, with the same bytes",
+    Remedy.WAIT: "sent again later, unchanged",
 }
 
 
