@@ -21,7 +21,7 @@ def test_a_link_is_made_and_revoked(collector: Served, watched: Watched, browser
     expect(share).to_have_attribute("href", re.compile("level%3D0.99"))  # without a reload
     share.click()
     page.get_by_label("For whom").fill("the board")
-    page.get_by_role("button", name="Make a link").click()
+    page.get_by_role("button", name="Create a link").click()
     field = page.get_by_label("The link, shown only once")
     view = f"surveys%2F{MINUTES}%3Flevel%3D0.99"
     address = re.compile(
@@ -55,5 +55,5 @@ def test_a_link_is_made_and_revoked(collector: Served, watched: Watched, browser
                 answer = reader.goto(f"/surveys/{MINUTES}")
                 assert answer is not None
                 assert answer.status == 401
-                page.get_by_role("button", name="Make a link").click()
+                page.get_by_role("button", name="Create a link").click()
                 link = field.input_value()

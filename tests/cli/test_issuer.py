@@ -80,7 +80,7 @@ def test_another_list_of_issuers_is_another_survey_and_show_tells_which_list_a_k
 ) -> None:
     key = f"public key  {public(pair[1])}"
     assert succeed("issuer show", pair[1]).splitlines() == [key]
-    assert "no published survey lists it" in place.succeed("issuer show", pair[1])
+    assert "no published survey lists this key" in place.succeed("issuer show", pair[1])
     place.publish()
     assert "open: nobody vouches" in place.succeed("survey show tea")
     for sequence, files in enumerate([pair[:1], pair, pair[1:]], start=1):
@@ -129,7 +129,7 @@ def test_keys_are_made_and_the_survey_that_lists_them_is_published(
     lines = printed.splitlines()
     assert f"  cp {directory / PUBLIC_FILE} ." in lines
     assert "successors" not in printed
-    assert lines[0].startswith(f"private keys  {directory}, of epochs 0 to 1")
+    assert lines[0].startswith(f"private keys  {directory}, for epochs 0 to 1")
     assert f'issuer_keys = "{PUBLIC_FILE}"' in lines
     shutil.copy(directory / PUBLIC_FILE, place.directory)
     told = place.dry_run(**LISTED | {"epochs": "2"})
@@ -190,7 +190,7 @@ def test_more_keys_than_a_manifest_lists_are_refused_with_what_to_do(
     list_keys(place, listed)
     (keys / PUBLIC_FILE).write_text(PublicKeys(0, listed).text(), "utf-8")
     made = place.succeed("issuer keys --epochs 1", keys)
-    assert "a manifest lists at most 64; successors list the others" in made
+    assert "a manifest lists at most 64 keys; successors list the others" in made
     assert "epochs: must be at most 64" in refused(place, epochs="65")
 
 

@@ -122,7 +122,7 @@ def test_rotations_and_gateway_keys_are_logged_too(place: Workplace) -> None:
     shown = place.succeed("log show")
     assert "entries    5\n" in shown  # the rotation, the survey and the gateway keys
     assert "missing" not in shown
-    assert "cosigned   by nobody: no witness is named" in shown
+    assert "cosigned   by no witness: collector.toml names none" in shown
     place.succeed("gateway rotate")
     assert "entries    6\n" in place.succeed("log show")
     place.publish(epsilon='"0.5"')
@@ -146,7 +146,7 @@ def test_a_store_that_was_put_back_is_recovered_and_a_lost_key_replaced(
     assert "from a copy with 2" in told
     assert "deniable log recover FROM" in told
     shown = place.succeed("log recover", tmp_path / "copy")
-    assert "recovered  1 entry, 1 survey or rotation to offer" in shown
+    assert "recovered  1 entry, 1 survey or rotation offered again" in shown
     assert place.manifest().epsilon == "0.5"
     place.publish(epsilon='"0.4"')
     log_key_file(place.key_file).unlink()

@@ -101,7 +101,7 @@ def test_what_cannot_be_noted_says_why(place: Workplace) -> None:
 
     for when in ("yesterday", "1969-12-31", "9999-12-31T23:59-12:00", "0001-01-01T00:00+14:00"):
         assert "such as 2026-11-20" in refused("text", "--at", when)
-    assert "give a TEXT, or --list alone" in refused()
+    assert "give either TEXT or --list" in refused()
     assert "--remove needs the note's time" in refused("text", "--remove")
     assert "there is no such note" in refused("text", "--remove", "--at", "2026-11-20")
     assert "no survey 'coffee'" in place.fail("survey note coffee text")

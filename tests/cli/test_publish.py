@@ -182,7 +182,7 @@ def test_what_would_be_long_is_not_printed_behind_the_facts(place: Workplace) ->
     written = "deniable survey export tea --out tea.json"
     assert shown.endswith(f'{written}\n\nSurvey.bundled("tea.json")\n')
     listed = place.succeed("survey show tea")
-    assert "  page 199\n  … 1,800 more: `deniable survey export tea` has them all\n" in listed
+    assert "  page 199\n  … 1,800 more: `deniable survey export tea` lists all\n" in listed
     assert len(listed.splitlines()) < 240
 
 

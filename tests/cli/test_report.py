@@ -134,7 +134,7 @@ def test_consent_is_asked_once_and_an_epoch_is_answered_once(shell: Shell) -> No
     # Nobody is asked for an answer that could not count.
     assert shell.run("2") == 0
     assert shell.asked == []
-    assert "already has its one report" in shell.out
+    assert "already reported in epoch" in shell.out
     assert len(shell.transport.uploads) == 1
 
 
@@ -319,7 +319,7 @@ def test_a_report_that_waits_is_said_and_kept(
     monkeypatch.setattr(report_command, "_FLUSH_SECONDS", 0.05)
     shell.transport.answer = UNREACHABLE
     assert shell.run("y", "1") == 1
-    assert "kept in the state file" in shell.out
+    assert "state file keeps the report" in shell.out
     assert shell.state.exists()
 
 

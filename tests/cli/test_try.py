@@ -103,6 +103,6 @@ def test_no_app_bundles_a_simulated_survey(place: Workplace) -> None:
     name = _published(place.directory, SURVEY).name
     assert name == "simulated-tea"
     shown = place.succeed("survey show", name)
-    assert shown.endswith("simulated: no device answers it, and no app declares it\n")
+    assert shown.endswith("simulated: no device answers this survey, and no app declares it\n")
     exported = place.fail("survey export", name)
     assert exported == "'simulated-tea' is simulated, so no app answers it"

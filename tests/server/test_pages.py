@@ -382,7 +382,7 @@ async def test_what_a_page_cannot_show_is_said_on_it(collector: Collector) -> No
     assert "No figures yet" in await text_of(await collector.client.get(PAGE))
     await collector.send(*(envelope(device, device % 5) for device in range(9)))
     asked = await text_of(await collector.client.get(f"{PAGE}?limit=2"))
-    assert "Choose the answers that may be above 2 %." in asked
+    assert "Choose the answers to compare with 2 %." in asked
     for query, status in (
         ("?epoch=x", 400),
         ("?level=2", 400),
@@ -586,7 +586,7 @@ async def test_lists_of_a_comparison_have_what_it_takes(analyst: Collector) -> N
     chosen, listed, told = await read("epoch=1&against=previous")
     assert chosen == {"epoch": "2023-11-16 02:13", "against": ""}
     assert "16 November 2023, 02:13:20–06:13:20 UTC (9 reports)" in told
-    assert "the last period of 4 hours that is over" in told
+    assert "the last complete period of 4 hours" in told
     older = surveys[0].survey_id.hex()[:12]
     assert older in listed
     *listed, first, second = listed
@@ -636,8 +636,8 @@ async def test_a_page_that_leaves_older_epochs_out_says_so_and_how_to_get_them(
     for text, query in ((figures, "large?epoch=0"), (compare, "compare?against=0")):
         assert (
             "1 older epoch with figures (14 November 2023) is not offered here. Show 14 November "
-            "2023, or enter another epoch's days in the address; deniable survey epochs large "
-            "lists all epochs."
+            "2023, or enter the dates of another epoch in the address; deniable survey epochs "
+            "large lists all epochs."
         ) in words(text)
         assert ("a", {"href": query}) in Tables(text).tags
     shown = await text_of(await analyst.client.get("/surveys/large?epoch=0"))

@@ -67,7 +67,7 @@ async def test_a_link_opens_one_surveys_figures_and_nothing_else(collector: Coll
     assert await statuses(collector, MANIFEST.name) == {200}
     assert await statuses(collector, OTHER.name) == {401}
     shown = await (await collector.client.get(PAGE)).text()
-    for hidden in (secret, ">Share<", "The collector since it started"):
+    for hidden in (secret, ">Share<", "All surveys of this collector"):
         assert hidden not in shown
     for path in (f"{PAGE}/compare?against={OTHER.name}", f"{PAGE}/share", "/metrics"):
         assert await status(collector, path) == 401

@@ -42,7 +42,9 @@ _given_option = click.option(
     help='Group of devices that gave these answers, such as "plan: paid".',
 )
 _share_option = click.option(
-    "--share", metavar="ANSWERS", help="Answers of the share to compare, named as for `ask share`."
+    "--share",
+    metavar="ANSWERS",
+    help="Combined share of these answers, written as for `ask share`.",
 )
 
 
@@ -51,14 +53,15 @@ _share_option = click.option(
 @click.option(
     "--than",
     metavar="ANSWERS",
-    help="Group to compare with, by difference and ratio.",
+    help="Group to compare with the --given group: shows the difference and the ratio.",
 )
 @figures_argument
 @click.argument("answers")
 def share(figures: Figures, answers: str, given: str | None, than: str | None) -> None:
-    """Show the share of ANSWERS together, such as "good, very good".
+    """Show the combined share of ANSWERS, such as "good, very good".
 
-    With several questions, name each one: "plan: free". Ordered answers allow a range: "31..48".
+    If a survey has several questions, name the question, too: "plan: free". If its answers are
+    ordered, you can give a range: "31..48".
     """
     from deniable.estimates import compare as compared
 
@@ -86,7 +89,7 @@ def share(figures: Figures, answers: str, given: str | None, than: str | None) -
 @click.option(
     "--across",
     metavar="NOTE",
-    help="Text of a note: epochs after it are compared with as many before it.",
+    help="Text of a note; compares the epochs after the note with the same number before it.",
 )
 @survey_argument
 @click.argument("what", default=PREVIOUS)
@@ -104,10 +107,10 @@ def compare(
     quantile: float | None,
     across: str | None,
 ) -> None:
-    """Show the changes in NAME, or its differences from WHAT.
+    """Show how the figures of NAME changed, or how they differ from WHAT.
 
     WHAT is 'previous', the epoch before (the default); an epoch or a range; 'older', the previous
-    survey of the name; or another NAME, optionally with epochs: NAME:0-5.
+    survey with the same name; or another NAME, optionally with epochs: NAME:0-5.
     """
     if share is None and given is not None:
         raise click.UsageError("--given needs --share")
@@ -115,7 +118,7 @@ def compare(
         raise click.UsageError("give --share or --quantile, not both")
     if across is not None:
         if what != PREVIOUS or epoch is not None:
-            raise click.UsageError("--across chooses the epochs, so omit other epochs")
+            raise click.UsageError("--across selects the epochs: omit WHAT and --epoch")
         what = ACROSS + across
     answers, group = (
         None if text is None else asked_answers(text, survey.manifest) for text in (share, given)
@@ -131,7 +134,7 @@ def compare(
     type=click.Choice(("rows", "columns", "all")),
     default="rows",
     show_default=True,
-    help="Base of the shares: each row, each column or all devices.",
+    help="Total of which each share is a part: its row, its column or all devices.",
 )
 @figures_argument
 @click.argument("questions", metavar="QUESTION,QUESTION")
@@ -162,7 +165,7 @@ def ahead(figures: Figures, answer: str, other: str) -> None:
     "--count",
     type=Whole(min=1),
     metavar="N",
-    help="Number of leading answers; by default 3, or all but one if there are fewer.",
+    help="Number of leading answers.  [default: 3, or all but one if there are fewer]",
 )
 @click.option(
     "--question", default="", help="Question whose answers are ranked, if there are several."
@@ -177,7 +180,7 @@ def leaders(figures: Figures, count: int | None, question: str) -> None:
 @figures_argument
 @click.argument("share", type=proportion)
 def quantile(figures: Figures, share: float) -> None:
-    """Show the quantile SHARE of ordered answers: 50% is the median."""
+    """Show the SHARE quantile of ordered answers; 50% is the median."""
     from deniable.presenting.histogram import quantile_document
 
     show_table(quantile_document(figures.histogram, share), figures.form)
@@ -195,7 +198,7 @@ def trend(
 ) -> None:
     """Show how the figures of NAME developed, epoch by epoch.
 
-    Surveys of that name with the same question are shown side by side; --survey selects one.
+    Surveys with this name and the same question are shown side by side; --survey selects one.
     """
     from deniable.presenting.series import series_document
 

@@ -79,12 +79,12 @@ _LOG = logging.getLogger("deniable.collector")
 @click.option(
     "--authority-key",
     type=a_file,
-    help="File for the authority's private key.  [default: beside DIRECTORY]",
+    help="File for the authority's private key.  [default: next to DIRECTORY]",
 )
 def init(directory: Path, origin: str | None, port: int | None, authority_key: Path | None) -> None:
-    """Make a collector in DIRECTORY: settings, store, an example survey, an authority key.
+    """Create a collector in DIRECTORY: settings, store, an example survey and an authority key.
 
-    The authority's private key is put outside DIRECTORY. Only `survey publish` and
+    The authority's private key is written outside DIRECTORY. Only `survey publish` and
     `authority rotate` read it: keep it off the server if you can.
     """
     key_file = authority_key or default_key_file(directory)
@@ -94,7 +94,8 @@ def init(directory: Path, origin: str | None, port: int | None, authority_key: P
         port = _PORT if local is None else int(local[1])
     if origin is None and port == 0:
         raise click.BadParameter(
-            "with port 0, give the --origin at which devices reach it", param_hint="--origin"
+            "with port 0, give the --origin at which devices reach the collector",
+            param_hint="--origin",
         )
     reached = f"http://127.0.0.1:{port}" if origin is None else origin
     public_key = create_collector(directory, reached, port, key_file, EXAMPLE)
@@ -102,7 +103,9 @@ def init(directory: Path, origin: str | None, port: int | None, authority_key: P
     click.echo(f"store          {store_text(Config.load(directory))}")
     click.echo(f"example        {directory / EXAMPLE_FILE}")
     click.echo(f"authority key  {key_file}  (private; back it up, keep it off the server)")
-    click.echo(f"log key        {log_key_file(key_file)}  (private; keep both together)")
+    click.echo(
+        f"log key        {log_key_file(key_file)}  (private; keep it with the authority key)"
+    )
     click.echo(f"authority      {public_key.hex()}  (public; your app ships it)")
     log_key = verifier_key(log_origin(reached), read_key_file(log_key_file(key_file)))
     click.echo(f"log            {log_key}  (public; witnesses watch it)")

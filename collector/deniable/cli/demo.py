@@ -70,7 +70,7 @@ def demo_document(
         f"runs); the largest error is {100 * worst:.1f} percentage points.",
         f"{UNBIASED}.",
         "",
-        "What the collector could learn about one person: one report changes its odds between "
+        "What the collector could learn about one person: one report changes the odds between "
         f"any two answers by a factor of at most {upper_text(privacy.odds, 4)} "
         f"(e^{upper_text(privacy.epsilon, 4)} : 1).",
     ]
@@ -145,8 +145,8 @@ def demonstrate(data: DemoSurvey, answers: list[str], epsilon: str, directory: P
         if other.candidate.kind == PLAIN:
             needed = other.users * len(answers)
             screen.print(
-                f"\nRandomised response would have needed {needed:,.0f} devices for estimates as "
-                f"precise as these from {len(answers):,}."
+                "\nWith randomised response, estimates this precise would have needed "
+                f"{needed:,.0f} devices instead of {len(answers):,}."
             )
 
 
@@ -176,7 +176,7 @@ def _read_histogram(origin: str, name: str) -> Any:
     path = f"/v1/surveys/{name}/histogram"
     answer = HttpTransport(origin).request("GET", path, {}, b"", _MOST_HISTOGRAM_BYTES)
     if answer.status != 200:
-        raise click.ClickException(f"the collector gave no histogram (HTTP {answer.status})")
+        raise click.ClickException(f"the collector returned no histogram (HTTP {answer.status})")
     return json.loads(answer.body)
 
 

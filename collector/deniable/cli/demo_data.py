@@ -63,7 +63,7 @@ DEMO_SURVEYS: Final = {
         "rating": DemoSurvey(
             "rating-of-marriage",
             "How do you rate your marriage?",
-            "Ray C. Fair, 1978: 6,366 respondents of a magazine's survey",
+            "Ray C. Fair, 1978: 6,366 respondents to a magazine survey",
             _marriage,
             None,
         ),

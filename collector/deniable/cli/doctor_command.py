@@ -20,11 +20,11 @@ def doctor(
 ) -> None:
     """Check settings, files, machine, store and surveys; suggest remedies.
 
-    A test write to the store changes nothing in it. The server may be running. The exit status is 1
-    if anything is wrong.
+    The test write changes no data in the store. The server may be running. The exit status is 1 if
+    anything is wrong.
 
-    With --ready, print one line: whether the server with these settings, on this machine, accepts
-    reports. Its certificate is not checked, since it is for the origin's name.
+    With --ready, print one line: whether the server with these settings on this machine accepts
+    reports. The server's certificate is not checked, because it names the origin.
     """
     if ready:
         if online or as_json:
@@ -58,5 +58,9 @@ def _ask_if_ready(directory: Path) -> None:
         ) from error
     if finding.status is Status.FAIL:
         raise click.ClickException(f"{finding.text}; see deniable doctor")
-    warning = f": {finding.text}; its log gives the reason" if finding.status is Status.WARN else ""
+    warning = (
+        f": {finding.text}; the server's log gives the reason"
+        if finding.status is Status.WARN
+        else ""
+    )
     click.echo(f"ready{warning}")

@@ -38,22 +38,22 @@ if TYPE_CHECKING:
 @click.option(
     "--view",
     type=click.Choice(VIEWS),
-    help="View of the estimates. All except unbiased show possible shares, with a bias.  "
-    "[default: unbiased; projected if noise alone makes some of more than ten answers "
-    "negative, except with --json and --csv]",
+    help="View of the estimates. All views except unbiased show only possible shares, but are "
+    "biased.  [default: unbiased; projected if there are more than ten answers and noise alone "
+    "makes some of them negative, except with --json and --csv]",
 )
 @click.option(
     "--top",
     type=Whole(min=1),
     metavar="N",
-    help="Number of the largest answers to show, with intervals that hold for all at once.  "
+    help="Number of answers to show, the largest first, with simultaneous intervals.  "
     f"[default: {MOST_ROWS}]",
 )
 @click.option(
     "--candidates",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Texts to look for, one a line, where answers are texts.  [default: those that stand out]",
+    help="Texts to look for, one per line, if answers are texts.  [default: texts that stand out]",
 )
 @survey_argument
 @epoch_option("newest epoch with data")
@@ -80,7 +80,7 @@ def hist(
         raise click.UsageError("--json and --csv always include all answers, with both intervals")
     chosen = View(view or VIEWS[0])
     if chosen is not View.UNBIASED and survey.manifest.values is not None:
-        raise ValueError("only the unbiased view exists for a numeric survey")
+        raise ValueError("a numeric survey has only the unbiased view")
     listed = None if candidates is None else candidates.read_text("utf-8-sig").splitlines()
     epochs = asked_epochs(survey.manifest, epoch)
     histogram = survey.histogram(epochs, level=level, candidates=listed)
@@ -103,7 +103,7 @@ _STATUSES: Final = {False: 0, None: 1, True: 2}
 @reading_options
 @survey_option
 @epoch_option("newest closed epoch")
-@click.option("--share", help='Share of these answers together, such as "good, very good".')
+@click.option("--share", help='Combined share of these answers, such as "good, very good".')
 @click.option("--mean", is_flag=True, help="Mean of a numeric survey.")
 @click.option(
     "--above",
@@ -128,16 +128,16 @@ def watch(
     level: float,
     as_json: bool,
 ) -> None:
-    """Judge whether a share or the mean of NAME lies beyond a limit, and end with a status.
+    """Judge whether a share or the mean of NAME lies beyond a limit, and exit with a status.
 
     \b
     0  the whole interval is on the safe side: nothing to do
     1  the limit is in the interval: undecided
     2  the whole interval is beyond the limit
-    3  unknown: no figures, no collector, or a wrong option
+    3  unknown: no figures, no collector, or an invalid option
 
-    By default it judges the newest closed epoch, whose figures are final. With repeated looks,
-    chance alone crosses the limit sometimes: see --level.
+    The default is the newest closed epoch, because its figures are final. If you run the command
+    often, chance alone will sometimes cross the limit: see --level.
     """  # noqa: D301 - click's mark
     if (share is None) is not mean:
         raise click.UsageError("give either --share or --mean")

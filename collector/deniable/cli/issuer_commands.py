@@ -24,25 +24,25 @@ def issuer() -> None:
     """Keys of the issuers that vouch for devices."""
 
 
-@issuer.command(short_help="Make an issuer's key in FILE.")
+@issuer.command(short_help="Create an issuer's key in FILE.")
 @click.argument("file", type=a_file)
 @directory_option
 def new(file: Path, directory: Path) -> None:
-    """Make an issuer's private key in FILE, for the app's backend; print its public half.
+    """Create an issuer's private key in FILE, for the app's backend; print its public half.
 
-    Anyone who holds it can vouch for as many devices as they like. It belongs in the backend that
+    Anyone who has this key can vouch for any number of devices. Keep the key in the backend that
     knows the accounts, never in a collector's directory.
     """
     if (directory / CONFIG_FILE).exists():
         check_outside(file, directory)
     public_key = create_key_file(file).public_key
-    click.echo(f"issuer's key  {file}  (private; for the app's backend only)")
+    click.echo(f"issuer's key  {file}  (private; only for the app's backend)")
     click.echo(f"public key    {public_key.hex()}")
     click.echo("\nin the survey's file:\n")
     click.echo(_survey_lines(public_key))
 
 
-@issuer.command("keys", short_help="Make a blind issuer's keys in the directory KEYS.")
+@issuer.command("keys", short_help="Create a blind issuer's keys in the directory KEYS.")
 @_keys_argument
 @click.option("--epochs", type=Whole(1, 1000), required=True, help="Number of epochs.")
 @click.option(
@@ -52,22 +52,24 @@ def new(file: Path, directory: Path) -> None:
 )
 @directory_option
 def make_keys(keys: Path, epochs: int, first: int | None, directory: Path) -> None:
-    """Make a blind issuer's private keys for one survey in the directory KEYS, one for each epoch.
+    """Create a blind issuer's private keys for one survey in the directory KEYS, one per epoch.
 
-    Run it again for later epochs. The file of public keys beside them grows. Give the survey's
-    publisher that file and nothing else.
+    Run the command again for later epochs: it adds their public keys to the file in KEYS. Give the
+    survey's publisher only this file.
     """
     if (directory / CONFIG_FILE).exists():
         check_outside(keys, directory)
     public = create_epoch_keys(keys, epochs, first)
     made = ranges_text(range(public.end - epochs, public.end))
     listed = ranges_text(range(public.first, public.end))
-    click.echo(f"private keys  {keys}, of epochs {made}  (for the app's backend only)")
-    click.echo(f"public keys   {keys / PUBLIC_FILE}, of epochs {listed}")
+    click.echo(f"private keys  {keys}, for epochs {made}  (only for the app's backend)")
+    click.echo(f"public keys   {keys / PUBLIC_FILE}, for epochs {listed}")
     if len(public.moduli) > MAX_BLIND_KEYS:
-        click.echo(f"a manifest lists at most {MAX_BLIND_KEYS}; successors list the others")
-    click.echo(f"\nto hand on (never the directory):\n\n  cp {keys / PUBLIC_FILE} .")
-    click.echo("\nin the survey's file, with that copy beside it:\n")
+        click.echo(f"a manifest lists at most {MAX_BLIND_KEYS} keys; successors list the others")
+    click.echo(
+        f"\ngive the publisher this file (never the directory):\n\n  cp {keys / PUBLIC_FILE} ."
+    )
+    click.echo("\nin the survey's file, with that copy next to it:\n")
     click.echo('enrolment = "blind"')
     click.echo('issuer = "issuer.example.org"  # your backend\'s host name')
     click.echo(f'issuer_keys = "{PUBLIC_FILE}"')
@@ -79,8 +81,8 @@ def make_keys(keys: Path, epochs: int, first: int | None, directory: Path) -> No
 def erase_keys(keys: Path, place: Place) -> None:
     """Erase the private keys in the directory KEYS whose epochs and grace are over.
 
-    The times come from the surveys of --collector or of the collector's directory. A running
-    backend does this once a day; use the command if none runs.
+    The surveys of --collector or of the collector's directory show when epochs end. A running
+    backend erases keys once a day; use this command if no backend runs.
     """
     held = EpochKeys(keys)
     erased = held.erase(ended_moduli(_published(place), time.time()))
@@ -88,7 +90,7 @@ def erase_keys(keys: Path, place: Place) -> None:
     click.echo(f"left    {_private_epochs(held)}")
 
 
-@issuer.command(short_help="Show which surveys list an issuer's key, or keys.")
+@issuer.command(short_help="Show which surveys list an issuer's keys.")
 @click.argument("file", type=click.Path(path_type=Path))
 @reading_options
 def show(file: Path, place: Place) -> None:
@@ -107,7 +109,7 @@ def show(file: Path, place: Place) -> None:
         return
     listed = [survey for survey in _published(place) if public_key in survey.enrolment.issuers]
     if not listed:
-        click.echo("no published survey lists it; add to a survey's file:\n")
+        click.echo("no published survey lists this key; add it to a survey's file:\n")
         click.echo(_survey_lines(public_key))
     for manifest in listed:
         click.echo(f"vouches     {_role(manifest, public_key)}")

@@ -42,7 +42,7 @@ def authority() -> None:
 @authority.command("show", short_help="Show the key that apps pin, and the key that signs now.")
 @directory_option
 def show_authority(directory: Path) -> None:
-    """Show which key apps pin, how it was rotated, and which one signs now."""
+    """Show the key that apps pin, its rotations, and the key that signs now."""
     config = Config.load(directory)
     rotations = with_store(config, rotations_of)
     chain = follow_rotations(config.authority, rotations)
@@ -62,7 +62,7 @@ def _whereabouts(file: Path, public_key: bytes) -> str:
     return str(file) if beside else "not next to the collector's directory"
 
 
-@authority.command("rotate", short_help="Hand over to a new key.")
+@authority.command("rotate", short_help="Replace the authority's key with a new one.")
 @directory_option
 @click.option(
     "--authority-key",
@@ -72,16 +72,16 @@ def _whereabouts(file: Path, public_key: bytes) -> str:
 @click.option(
     "--new-key",
     type=a_file,
-    help="Next private key; created if it does not exist.  [default: beside the directory]",
+    help="New private key; created if it does not exist.  [default: next to the directory]",
 )
 @yes_option
 def rotate_authority(
     directory: Path, authority_key: Path | None, new_key: Path | None, yes: bool
 ) -> None:
-    """Hand over from the current key to a new one, and sign every survey again with that.
+    """Replace the authority's key with a new one, and sign every survey again with the new key.
 
-    Devices that pin the old key accept it; surveys keep ids and figures. Rotate while the old key
-    is yours alone: after a theft, the remedy is an app update.
+    Devices that pin the old key accept the new one; surveys keep their ids and figures. Rotate
+    while only you have the old key: after a theft, only an app update helps.
     """
     config = Config.load(directory)
     rotations = with_store(config, rotations_of)
@@ -90,7 +90,7 @@ def rotate_authority(
     new_file = new_key or default_key_file(directory, len(rotations) + 2)
     check_outside(new_file, directory)
     # The next key may exist already, created by a failed attempt or another machine.
-    confirm(yes, f"Hand over from {old_file} to {new_file} for good?")
+    confirm(yes, f"Replace {old_file} with {new_file} for good?")
     new = read_authority_key(new_file) if new_file.exists() else create_key_file(new_file)
     gateway = None  # created before the rotation, so that a broken file prevents it
     if config.gateway_keys.exists():
@@ -126,18 +126,18 @@ def gateway() -> None:
     """Keys that open requests from a relay."""
 
 
-@gateway.command("new", short_help="Make the first key, which creates the gateway.")
+@gateway.command("new", short_help="Create the gateway with its first key.")
 @directory_option
 @authority_key_option
 def new_gateway(directory: Path, authority_key: Path | None) -> None:
-    """Make and sign the first gateway key; a running server then opens requests.
+    """Create and sign the first gateway key; a running server then opens sealed requests.
 
-    No survey changes. `deniable survey export` puts the signed keys into bundles from now on.
+    Surveys do not change. From now on, `deniable survey export` puts the signed keys into bundles.
     """
     config = Config.load(directory)
     if config.gateway_keys.exists():
         raise click.ClickException(
-            f"{config.gateway_keys} exists; `deniable gateway rotate` adds a key to it"
+            f"{config.gateway_keys} exists; `deniable gateway rotate` adds a key to this file"
         )
     chain, _ = _published(config)
     key_file, signer = read_newest_key(directory, authority_key, chain[-1])
@@ -145,7 +145,7 @@ def new_gateway(directory: Path, authority_key: Path | None) -> None:
     _keep(config, file, (signer.public_key,), key_file)
 
 
-@gateway.command("rotate", short_help="Add a key in front of the others.")
+@gateway.command("rotate", short_help="Add a key, which becomes the current one.")
 @directory_option
 @authority_key_option
 @click.option(
@@ -158,10 +158,10 @@ def new_gateway(directory: Path, authority_key: Path | None) -> None:
 def rotate_gateway(
     directory: Path, authority_key: Path | None, drop_older: bool, yes: bool
 ) -> None:
-    """Add a gateway key; devices use it once they know it.
+    """Add a gateway key, which devices use as soon as they know it.
 
-    The others are kept until all surveys published so far are over, including grace, since apps
-    bundle them together. Keys that are no longer needed are erased.
+    Older keys are kept until all surveys published so far are over, including grace, because apps
+    bundle surveys with keys. Keys that are no longer needed are erased.
     """
     config = Config.load(directory)
     file = read_gateway_file(config.gateway_keys)
@@ -205,7 +205,7 @@ def _keep(config: Config, file: GatewayFile, chain: tuple[bytes, ...], key_file:
     _show(file, chain)
     click.echo(f"kept in     {config.gateway_keys}  (private)")
     click.echo(
-        "\nCopy that file to every machine that serves this collector, and put the keys into"
+        "\nCopy this file to every machine that serves this collector, and put the keys into"
     )
     click.echo("your app's next version: deniable survey export NAME --out FILE")
 

@@ -34,7 +34,7 @@ from deniable.stores import Note, Seal, Store, check_note
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-_HELD_BACK: Final = "not all are shown: fewer than minimum_reports arrived after those shown"
+_HELD_BACK: Final = "not all are shown: fewer than minimum_reports arrived after the ones shown"
 
 
 def _which_survey(command: Command) -> Command:
@@ -60,7 +60,7 @@ def seal(
 ) -> None:
     """Seal EPOCH of NAME for good: it accepts no more reports, even if a clock is set back.
 
-    A running server does this itself once the epoch and its grace are over.
+    A running server seals the epoch itself once the epoch and its grace are over.
     """
     config = Config.load(directory)
 
@@ -72,8 +72,8 @@ def seal(
         closes = manifest.schedule.closes(epoch)
         if _now() < closes and not early:
             raise click.ClickException(
-                f"epoch {epoch} accepts reports until {instant_text(closes)}; --early refuses "
-                "reports that arrive later"
+                f"epoch {epoch} accepts reports until {instant_text(closes)}; --early seals "
+                "it now and refuses later reports"
             )
         confirm(yes, f"Seal epoch {epoch} of {_called(manifest)} for good?")
         made = await store.seal(manifest.survey_id, epoch, _now())
@@ -107,7 +107,7 @@ def _show(made: Seal, remark: str = "") -> None:
     click.echo(f"sealed    epoch {made.epoch}, {instant_text(made.sealed_at)}{remark}")
     click.echo("reports   " + (_HELD_BACK if made.reports is None else f"{made.reports:,}"))
     # With the digest, readers could find the few withheld counts by hashing.
-    click.echo("digest    " + (made.digest.hex() or "also held back"))
+    click.echo("digest    " + (made.digest.hex() or "also withheld"))
 
 
 def _plain(made: Seal) -> dict[str, object]:
@@ -120,9 +120,9 @@ def _plain(made: Seal) -> dict[str, object]:
 @_epoch_argument
 @yes_option
 def prune(name: str, survey_id: str | None, directory: Path, epoch: int, yes: bool) -> None:
-    """Erase the receipts of EPOCH of NAME; its counts stay.
+    """Erase the receipts of EPOCH of NAME; the counts stay.
 
-    This is possible 24 hours after its seal. A running server does this itself.
+    The epoch must have been sealed for 24 hours. A running server erases the receipts itself.
     """
     config = Config.load(directory)
 
@@ -142,8 +142,8 @@ def prune(name: str, survey_id: str | None, directory: Path, epoch: int, yes: bo
 def end(name: str, survey_id: str | None, directory: Path, yes: bool) -> None:
     """End the newest survey of NAME for good: it accepts no more reports, of any epoch.
 
-    A running server does this itself when all epochs are sealed. Figures stay. A later survey of
-    the same name is a separate survey.
+    A running server ends the survey itself when all epochs are sealed. Figures stay. A later survey
+    with the same name is a separate survey.
     """
     config = Config.load(directory)
 
@@ -256,7 +256,9 @@ def note(
     Anyone who may read these figures can read the note.
     """
     if listing == (text is not None) or (listing and (remove or at is not None)):
-        raise click.UsageError("give a TEXT, or --list alone")
+        raise click.UsageError(
+            "give either TEXT or --list; --list allows neither --at nor --remove"
+        )
     if remove and at is None:
         raise click.UsageError("--remove needs the note's time: --at WHEN, as --list shows it")
     config = Config.load(directory)

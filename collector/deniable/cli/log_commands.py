@@ -34,7 +34,7 @@ _FORK = ": see “a fork” in docs/public-log.md"
 authority_key_option = click.option(
     "--authority-key",
     type=a_file,
-    help="The authority's private key; the log's key is beside it.  [default: beside DIRECTORY]",
+    help="The authority's private key, next to the log's key.  [default: next to the directory]",
 )
 
 
@@ -81,8 +81,8 @@ def show(ctx: click.Context, directory: Path, authority_key: Path | None) -> Non
 def policy(directory: Path, authority_key: Path | None) -> None:
     """Print the policy that an app pins: the log's key, the witnesses and how many must cosign.
 
-    Client(log_policy=…) accepts it (C2SP tlog-policy). The witnesses are those in the setting
-    `witnesses`; more than half of them must cosign.
+    The policy has the format C2SP tlog-policy, for Client(log_policy=…). Its witnesses are those in
+    the setting `witnesses`; more than half of them must cosign.
     """
     config = Config.load(directory)
     if not config.witnesses:
@@ -97,7 +97,7 @@ def policy(directory: Path, authority_key: Path | None) -> None:
             raise click.ClickException(
                 f"the log is named {named}, but the collector's origin requires {origin}: "
                 f"deniable survey publish continues under that name; no app accepts a policy with "
-                f"the old one"
+                f"the old name"
             )
         _, key = find_log_key(await _key_file(store, config, directory, authority_key), held.newest)
         return log_policy(config, verifier_key(held.newest.checkpoint.origin, key))
@@ -105,15 +105,15 @@ def policy(directory: Path, authority_key: Path | None) -> None:
     click.echo(with_store(config, work), nl=False)
 
 
-@click.command("cosign", short_help="Ask the witnesses again.")
+@click.command("cosign", short_help="Ask the witnesses to cosign again.")
 @directory_option
 @authority_key_option
 @click.pass_context
 def cosign_log(ctx: click.Context, directory: Path, authority_key: Path | None) -> None:
     """Ask the witnesses to cosign the newest checkpoint; exit with 1 if too few do.
 
-    It needs no private key; if the log's key is here, the record beside it is updated. A running
-    server serves the new cosignatures at once.
+    The command needs no private key; if the log's key is here, the record next to the key is
+    updated. A running server serves the new cosignatures immediately.
     """
     config = Config.load(directory)
 
@@ -123,7 +123,7 @@ def cosign_log(ctx: click.Context, directory: Path, authority_key: Path | None) 
         keep_record(key_file, before)
         record = _record_text(key_file, before, before.newest) if before.newest else ""
         if record.endswith((_RECOVER, _FORK)):
-            raise click.ClickException(f"the record beside the log's key {record}")
+            raise click.ClickException(f"the record next to the log's key {record}")
         answers = await cosign(store, witnesses_of(config))
         return answers, PublicLog(await store.log())
 
@@ -133,9 +133,11 @@ def cosign_log(ctx: click.Context, directory: Path, authority_key: Path | None) 
         said = "cosigned" if answer.refusal is None else str(answer.refusal)
         click.echo(f"{name}: {said.removeprefix(f'{name} ')}")
         if isinstance(answer.refusal, NotCosigned) and answer.refusal.status in {403, 404}:
-            click.echo("  ask its operator to watch the log under the key that log show prints")
+            click.echo(
+                "  ask its operator to watch the log under the key that deniable log show prints"
+            )
         elif answer.claims_more:
-            click.echo("  it cosigned a history that this log does not extend; see deniable doctor")
+            click.echo("  cosigned a history that this log does not extend; see deniable doctor")
     click.echo(f"cosigned   {cosigned_text(config, held)}")
     if not witnesses_of(config).are_enough(held.newest):
         ctx.exit(1)
@@ -163,9 +165,9 @@ def export(copy: Path, directory: Path) -> None:
 def recover_log(source: str, directory: Path, authority_key: Path | None) -> None:
     """Restore entries that are missing from the store's log, from a URL or a directory FROM.
 
-    Use it for a store that was restored from a backup. The entries must be signed by the log's key
-    and extend what the store, the record beside the key and the witnesses have. Restored surveys
-    and rotations are offered again.
+    Use the command for a store that was restored from a backup. The log's key must have signed the
+    entries, which must extend the log of the store, the record next to the key and the witnesses.
+    Restored surveys and rotations are offered again.
     """
     config = Config.load(directory)
 
@@ -177,7 +179,7 @@ def recover_log(source: str, directory: Path, authority_key: Path | None) -> Non
 
     entries, offered = with_store(config, work)
     again = "1 survey or rotation" if offered == 1 else f"{offered} surveys and rotations"
-    click.echo(f"recovered  {entries_text(entries)}, {again} to offer")
+    click.echo(f"recovered  {entries_text(entries)}, {again} offered again")
     click.echo(f"store      {store_text(config)}")
 
 
@@ -208,7 +210,7 @@ def cosigned_text(config: Config, held: PublicLog) -> str:
     """Return in words how many witnesses cosigned the newest checkpoint, and what to do."""
     witnesses = witnesses_of(config)
     if not witnesses.witnesses:
-        return "by nobody: no witness is named in collector.toml"
+        return "by no witness: collector.toml names none"
     cosigners = witnesses.cosigners(held.newest)
     text = f"by {len(cosigners)} of {len(witnesses.witnesses)} witnesses"
     if witnesses.are_enough(held.newest):
@@ -226,7 +228,7 @@ def _key_text(key_file: Path, newest: SignedCheckpoint | None, origin: str) -> s
         with suppress(LogKeyMissing):
             _, key = find_log_key(key_file, newest)
             return str(verifier_key(origin, key))
-    return f"not beside {key_file}"
+    return f"not next to {key_file}"
 
 
 def _record_text(authority_key: Path, held: PublicLog, newest: SignedCheckpoint) -> str:

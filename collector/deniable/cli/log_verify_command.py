@@ -28,7 +28,7 @@ class _Verifying(FindingCommand):
 @click.option(
     "--policy",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="File with the log and witnesses that an app pins.",
+    help="Policy that an app pins: a file with the log and its witnesses.",
 )
 @click.option(
     "--log-key", metavar="KEY", help="Key of the log, as `deniable log policy` prints it."
@@ -36,17 +36,18 @@ class _Verifying(FindingCommand):
 @click.option(
     "--authority",
     metavar="KEY",
-    help="Authority key whose signatures count: 64 hex digits, or a file of `survey export`.",
+    help="Authority key for checking signatures: 64 hex digits, or a file written by "
+    "`survey export`.",
 )
 @click.option(
     "--remember",
     type=a_file,
-    help="File with the previous visit; it is compared with this visit and then updated.",
+    help="File with the previous visit, to compare with this visit; updated afterwards.",
 )
 @click.option(
     "--acknowledged",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="File with the leaves whose findings you have examined, one per line.",
+    help="File with the leaves, one per line, whose findings you have examined.",
 )
 @json_option
 def verify(
@@ -60,12 +61,12 @@ def verify(
 ) -> None:
     """Show every question of the collector at URL, and check that none was hidden or removed.
 
-    Instead of a URL you may give a directory that `deniable log export` wrote.
+    Instead of a URL, you can give a directory that `deniable log export` wrote.
 
     \b
     0  nothing was found
     1  something is proven wrong
-    2  a wrong option
+    2  an invalid option
     3  a suspicion, or unknown: no log, no collector
     """  # noqa: D301 - click's mark
     from deniable.public_log.audit.checks import audit
@@ -101,7 +102,7 @@ def verify(
     if trusted is None:
         if site is None:
             raise click.UsageError(
-                "a directory needs --authority, since it does not show which authority's it is"
+                "a directory needs --authority, because its files do not name the authority"
             )
         trusted, notes = site.signer(), [finding("unpinned-authority")]
     read = partial(read_file, Path(place)) if site is None else site.read
@@ -140,9 +141,11 @@ def verify(
     if remember is not None and result.to_be_remembered:
         Visit(trust.log_key, trusted, checkpoint, trust.visits).again(now).save(remember)
         if visit is None:
-            click.echo(f"Remembered in {remember} for comparison at the next visit.", err=True)
+            click.echo(
+                f"This visit is recorded in {remember}, to compare with the next one.", err=True
+            )
     elif remember is not None:
-        click.echo(f"Not remembered in {remember}: see the findings.", err=True)
+        click.echo(f"This visit is not recorded in {remember}: see the findings.", err=True)
     raise click.exceptions.Exit(STATUSES[result.worst])
 
 

@@ -57,7 +57,7 @@ def level(text: str) -> float:
     with suppress(click.BadParameter):
         if (number := quantity(text).number) < 1:
             return number
-    raise click.BadParameter("must be in (0, 1), such as 95% or 0.95")
+    raise click.BadParameter("must be between 0 and 1, such as 95% or 0.95")
 
 
 def proportion(text: str) -> float:

@@ -19,13 +19,11 @@ _FROM_FILE: Final = "to change epsilon or the number of reports, give the survey
 
 
 @click.command(
-    short_help="Show how many reports a survey needs, when it has them, or what epsilon they allow."
+    short_help="Show how many reports a survey needs, by when, or what epsilon they allow."
 )
 @click.argument("file", metavar="FILE|NAME")
 @reading_options
-@click.option(
-    "--width", type=quantity, help="Half the width of an interval, such as 2%.  [default: 5%]"
-)
+@click.option("--width", type=quantity, help="Margin of error, such as 2%.  [default: 5%]")
 @click.option("--error", type=quantity, help="Standard error, instead of --width.")
 @click.option(
     "--difference",
@@ -35,8 +33,8 @@ _FROM_FILE: Final = "to change epsilon or the number of reports, give the survey
 @click.option(
     "--largest-share",
     type=quantity,
-    help="Largest share that needs this precision.  [default: the file's, or 10%, or with few "
-    "answers twice the average]",
+    help="Largest share that needs this precision.  [default: as in the file; otherwise 10%, or "
+    "twice the average if there are few answers]",
 )
 @click.option(
     "--reports",
@@ -83,10 +81,12 @@ def plan(
 ) -> None:
     """Show how many reports the survey in FILE (TOML) needs for figures of a given precision.
 
-    For a published survey, give its NAME to see also the date when that is reached. The figure is
-    each share; in a distribution, the share up to any answer; for numbers, the mean, in their units
-    or in percent of their range. Also shown: the reports needed by randomised response, by the best
-    mechanisms and without privacy, and what a device spends on the survey in a year.
+    Give the NAME of a published survey to see also when it will have enough reports. The precision
+    is that of each share; in a distribution, of the share up to any answer; for numbers, of the
+    mean, in their units or as a percentage of their range.
+
+    The output also compares randomised response, the best mechanisms and a survey without privacy,
+    and shows what a device spends on the survey in a year.
     """
     # The plans need numpy, for which --help does not wait.
     from deniable.estimates import Accuracy
@@ -173,7 +173,7 @@ def simulate(
 ) -> None:
     """Show the figures that the survey in FILE (TOML) would get from simulated devices.
 
-    Counts are drawn exactly as the mechanism would produce them; estimates are shown beside the
+    Counts are drawn exactly as the mechanism would produce them; estimates are shown next to the
     truth. A different seed draws new counts.
     """
     from deniable.estimates import decoder_of

@@ -47,9 +47,9 @@ def audit(
 ) -> None:
     """Show the tight guarantee of the solution matrix in FILE, and the responses that prove it.
 
-    FILE is CSV with a row for each category and a column for each response. Its cells are decimals,
-    fractions or integer weights, with or without names. FILE may also be a manifest from a
-    collector.
+    FILE is CSV with a row for each category and a column for each response. Cells are decimals,
+    fractions or integer weights; rows and columns may have names. FILE may also be a manifest from
+    a collector.
 
     Epsilon is for one report, rounded up. The proof is a set S of responses and two categories with
     P(S | first) = e^epsilon P(S | second) + delta: no smaller values hold.
@@ -92,7 +92,7 @@ def _from_manifest(file: Path, envelope: bytes, authority: str | None) -> AuditS
     except Refusal as error:
         raise click.ClickException(f"{file} is not a usable manifest: {error}") from error
     mechanism = manifest.mechanism
-    checked = "verified" if authority else "not checked; give --authority to do so"
+    checked = "verified" if authority else "not checked; give --authority to check it"
     one = "" if manifest.repeat == FRESH else "; the matrix is for one report"
     return AuditSubject(
         manifest.name,
@@ -153,7 +153,7 @@ def _public_key(text: str) -> bytes:
     "--slack",
     default="0.000001",
     show_default=True,
-    help="Delta allowed for all reports together, besides each report's own; 0 for none.",
+    help="Delta allowed for all reports together, in addition to the delta of each; 0 for none.",
 )
 @click.option(
     "--categories",
@@ -174,10 +174,11 @@ def budget(
 ) -> None:
     """Add up the privacy loss of several reports of one person, in several ways; or divide a total.
 
-    The ways: the sum of epsilons; advanced composition (Dwork, Rothblum and Vadhan 2010); the
-    closed form and the optimum of Kairouz, Oh and Viswanath (2015). Randomised response, and the
-    design that "auto" may choose in a survey file, are exact, even if answers change between
-    reports. Every epsilon and delta is rounded up; a report's share of a total is rounded down.
+    The ways are the sum of epsilons, advanced composition (Dwork, Rothblum and Vadhan 2010), and
+    the closed form and the optimum of Kairouz, Oh and Viswanath (2015). For randomised response,
+    and for the design that "auto" may choose in a survey file, the result is exact, even if answers
+    change between reports. Every epsilon and delta is rounded up; a report's share of a total is
+    rounded down.
     """
     if (epsilon is None) == (total is None):
         raise click.ClickException("give either --epsilon or --total")

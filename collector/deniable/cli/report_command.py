@@ -83,8 +83,8 @@ def report(arguments: Sequence[str]) -> int:
 def _report(options: argparse.Namespace) -> int:
     if lowered_by_environment(Consent.ON, os.environ) is not Consent.ON:
         raise ConsentMissing(
-            "DO_NOT_TRACK or DENIABLE_CONSENT, set in the environment, forbids sending; "
-            "nothing was asked, stored or sent"
+            "DO_NOT_TRACK or DENIABLE_CONSENT in the environment forbids sending; nothing was "
+            "asked, stored or sent"
         )
     collector, authority = collector_of(options)
     way = HttpTransport(checked_origin(collector))
@@ -123,17 +123,17 @@ def _report(options: argparse.Namespace) -> int:
             report.status for report in _reports(client, survey.name) if report.epoch == epoch
         ]
     if repeated:
-        print(f"Epoch {epoch} already has its one report.")
+        print(f"You have already reported in epoch {epoch}.")
     if delivery.error is not None:
         raise delivery.error
     if "pending" in statuses:
         print(
-            "The collector has not accepted the report yet. It is kept in the state file; run "
-            "this again to send it."
+            "The collector has not accepted the report yet. The state file keeps the report; run "
+            "this command again to send it."
         )
         return 1
     if "dropped" in statuses:
-        print("The collector refused the report for good; this epoch gets no other report.")
+        print("The collector refused the report for good; you cannot send another in this epoch.")
         return 1
     if delivery.delivered:
         print(f"Sent: one randomised response for epoch {epoch}. Your answer stayed here.")
@@ -187,7 +187,7 @@ def _as_shown(error: NotRecorded) -> NotRecorded:
     if isinstance(error, ManifestRefused) and error.fault is ManifestFault.NOT_PINNED:
         return NotReady(
             "nothing was sent: the collector now offers a different survey from the one shown. "
-            "Run this again to see it"
+            "Run this command again to see the new one"
         )
     return error
 
@@ -198,8 +198,8 @@ def _answered(client: Client, name: str) -> int | None:
         if time.time() < entry.ends:
             if entry.status == "dropped":
                 raise ReportDropped(
-                    f"epoch {entry.epoch} was decided, and its report was dropped "
-                    f"({entry.verdict}); the next epoch can be reported"
+                    f"the report of epoch {entry.epoch} was dropped ({entry.verdict}); you can "
+                    "report again in the next epoch"
                 )
             return entry.epoch
     return None

@@ -125,13 +125,13 @@ COMMANDS: Final[Mapping[str, Table]] = {
         ),
     },
     "Ask and collect (operators)": {
-        "init": ("collector_commands:init", "Make a collector in DIRECTORY."),
+        "init": ("collector_commands:init", "Create a collector in DIRECTORY."),
         "survey": ("root:survey", "Publish surveys, and show what is being asked."),
         "serve": ("collector_commands:serve", "Run the collector."),
         "doctor": ("doctor_command:doctor", "Check a collector, and suggest remedies."),
         "store": (
             "store_commands:store",
-            "Check, back up or migrate what the collector stores.",
+            "Check, back up or migrate the collector's store.",
         ),
         "token": ("token_commands:token", "Create, list and revoke readers' tokens."),
     },
@@ -182,7 +182,7 @@ SURVEY_COMMANDS: Final = {
     "end": ("life_commands:end", "End a survey: it accepts no more reports."),
     "epochs": ("survey_list:list_epochs", "List the epochs that have figures."),
     "export": ("survey_commands:export", "Write the file that an app bundles."),
-    "link": ("sharing_commands:link", "Make, list or revoke links to the figures of NAME."),
+    "link": ("sharing_commands:link", "Create, list or revoke links to the figures of NAME."),
     "list": ("survey_list:list_surveys", "List the published surveys."),
     "note": ("life_commands:note", "Add a note to the figures of NAME over time."),
     "notice": ("survey_commands:notice", "Print what a survey collects, in plain words."),
@@ -194,7 +194,7 @@ SURVEY_COMMANDS: Final = {
 }
 
 LOG_COMMANDS: Final = {
-    "cosign": ("log_commands:cosign_log", "Ask the witnesses again."),
+    "cosign": ("log_commands:cosign_log", "Ask the witnesses to cosign again."),
     "export": ("log_commands:export", "Write the log's files into DIR."),
     "new-key": ("log_commands:new_key", "Replace the log's key after a loss or theft."),
     "policy": ("log_commands:policy", "Print the policy that an app pins."),

@@ -40,7 +40,7 @@ _COLUMNS: Final = (
     is_flag=True,
     help="List the links that are not revoked; without NAME, those of all surveys.",
 )
-@click.option("--revoke", metavar="ID", help="Revoke the link whose id begins with ID, at once.")
+@click.option("--revoke", metavar="ID", help="Immediately revoke the link whose id begins with ID.")
 @json_option
 def link(
     name: str | None,
@@ -52,13 +52,13 @@ def link(
     *,
     as_json: bool,
 ) -> None:
-    """Make a link to the figures of NAME and print it once; or list links, or revoke one.
+    """Create a link to the figures of NAME and print it once; or list links, or revoke one.
 
-    A link gives access to the figures of all surveys of this name, and to nothing else. A running
-    server accepts it at once.
+    A link gives access to the figures of all surveys with this name, and to nothing else. A running
+    server accepts a new link immediately.
     """
     if not label.isprintable():
-        raise click.BadParameter("must have no control characters", param_hint="--label")
+        raise click.BadParameter("must not contain control characters", param_hint="--label")
     if listed and revoke is not None:
         raise click.UsageError("give --list or --revoke, not both")
     config, now = Config.load(directory), time.time()

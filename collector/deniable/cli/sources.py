@@ -139,7 +139,7 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--collector",
             metavar="URL",
-            help="Origin to read from over HTTP instead, such as https://host.",
+            help="Origin of the collector, such as https://host, to read over HTTP instead.",
         ),
     ):
         placed = option(placed)

@@ -29,8 +29,8 @@ def store() -> None:
 def check(ctx: click.Context, directory: Path) -> None:
     """Recount the receipts; print every discrepancy, and exit with 1 if there is any.
 
-    The server may be running. Counts must match the receipts that are kept and the seals; shown
-    figures must have been counted.
+    The server may be running. Counts must match the kept receipts and the seals, and figures must
+    not show reports that were never counted.
     """
     faults = with_store(Config.load(directory), lambda store: store.check())
     for fault in faults:
@@ -46,8 +46,9 @@ def check(ctx: click.Context, directory: Path) -> None:
 def backup(file: Path, directory: Path) -> None:
     """Copy the whole store, as of one moment, into the new FILE; the server may run.
 
-    FILE appears once it is complete and checked; an older schema stays as it is. It holds receipts
-    that the store erases later: keep it as safe as the store, and no longer than you need it.
+    FILE appears only when it is complete and checked; an older schema is not migrated. A backup
+    contains receipts that the store erases later: keep it as safe as the store, and only as long as
+    you need it.
     """
     config = Config.load(directory)
     if isinstance(config.store, Path):
@@ -68,9 +69,11 @@ def backup(file: Path, directory: Path) -> None:
 def restore_store(file: Path, directory: Path) -> None:
     """Fill the collector's store, which must be empty, from the backup FILE.
 
-    Use it after the loss of a store. The backup lacks everything that came after it: reports, which
-    devices will not send again, seals, ends, distrust and revoked tokens. Repeat what must hold. A
-    backup that was made while no collector ran lacks nothing: so a store changes its place or kind.
+    Use the command after the loss of a store. The backup lacks all later reports, which devices
+    will not send again, and all later seals, ends, distrust and revoked tokens. Repeat the ones
+    that must hold.
+
+    A backup made while no collector runs lacks nothing. Use one to move a store or change its kind.
     """
     config = Config.load(directory)
 
@@ -84,17 +87,17 @@ def restore_store(file: Path, directory: Path) -> None:
     click.echo(f"store     {store_text(config)}")
     if others:
         click.echo(
-            f"warning {others} surveys are not offered, since another authority signed them: is "
+            f"warning {others} surveys are not offered, because another authority signed them: is "
             "`authority` in collector.toml the key that apps pin?"
         )
 
 
-@store.command(short_help="Bring the schema to this version.")
+@store.command(short_help="Migrate the store's schema to this version.")
 @directory_option
 def migrate(directory: Path) -> None:
-    """Bring the store's schema to this version of deniable, and show it.
+    """Migrate the store's schema to this version of deniable, and show the schema's version.
 
-    Back it up first: older versions cannot read it afterwards.
+    Back up the store first: older versions of deniable cannot read it afterwards.
     """
     config = Config.load(directory)
     check_store(config)

@@ -57,7 +57,7 @@ _MOST_ANSWERS: Final = 200
     type=Whole(-1),
     default=-1,
     metavar="EPOCH",
-    help="Last epoch number used by a lost store's surveys; numbering continues after it.",
+    help="Last epoch number used by a lost store's surveys; numbering continues after this number.",
 )
 @click.option(
     "--hardly-private",
@@ -74,10 +74,10 @@ def publish(
     hardly_private: bool,
     dry_run: bool,
 ) -> None:
-    """Sign the survey in FILE (TOML) and publish it; a running server offers it at once.
+    """Sign the survey in FILE (TOML) and publish it; a running server offers it immediately.
 
     Publishing a name again creates a successor: a separate survey with its own figures. The
-    previous one continues for apps that cannot answer the new one.
+    previous survey continues for apps that cannot answer the new one.
     """
     # Publishing needs numpy, for which --help does not wait.
     from deniable.publishing.publish import publish as sign_and_publish
@@ -150,7 +150,9 @@ def _declare(manifest: Manifest, call: str) -> None:
     """Print how an app declares a survey: in Python, or from a file if that would be long."""
     declared = declared_in_python(declaration_of(manifest))
     if len(declared) <= _LONGEST:
-        click.echo(f"\n{call}, or bundle what `deniable survey export` writes:\n\n{declared}")
+        click.echo(
+            f"\n{call}, or bundle the file that `deniable survey export` writes:\n\n{declared}"
+        )
         return
     answers, file = len(manifest.all_answers), f"{manifest.name}.json"
     click.echo(f"\n{call}, from a file that lists its {answers:,} answers:\n")
@@ -178,11 +180,11 @@ def show(name: str, survey_id: str | None, place: Place) -> None:
     for answer in answers[:_MOST_ANSWERS]:
         click.echo(f"  {answer}")
     if more := answers[_MOST_ANSWERS:]:
-        click.echo(f"  … {len(more):,} more: `deniable survey export {name}` has them all")
+        click.echo(f"  … {len(more):,} more: `deniable survey export {name}` lists all")
     click.echo()
     _show(facts)
     if is_simulated(name):
-        click.echo("\nsimulated: no device answers it, and no app declares it")
+        click.echo("\nsimulated: no device answers this survey, and no app declares it")
     else:
         _declare(manifest, "declare it in your app")
 
@@ -250,7 +252,7 @@ def notice(name: str, survey_id: str | None, place: Place, *, relayed: bool, as_
 def export(name: str, place: Place, out: Path | None) -> None:
     """Write the newest survey of NAME to one file: declaration, signed manifest, origin, authority.
 
-    An app reads it with Survey.bundled and need not fetch anything before its first report.
+    An app reads the file with Survey.bundled and fetches nothing before its first report.
     """
     if is_simulated(name):
         raise click.ClickException(f"{name!r} is simulated, so no app answers it")

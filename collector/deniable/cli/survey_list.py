@@ -110,7 +110,7 @@ def epochs_document(
 @reading_options
 @json_option
 def list_surveys(place: Place, *, as_json: bool) -> None:
-    """List the published surveys and their states, with the newest of each name first."""
+    """List the published surveys and their states, the newest survey of each name first."""
     with place.source() as source:
         document = surveys_document(source, time.time())
     show_rows(document, as_json=as_json)
@@ -122,7 +122,7 @@ def list_surveys(place: Place, *, as_json: bool) -> None:
 @survey_option
 @form_options
 def list_epochs(place: Place, name: str, survey_id: str | None, form: Form) -> None:
-    """List the epochs of NAME that have figures: dates, reports, and whether they are final."""
+    """List the epochs of NAME with figures: dates, reports, and whether the figures are final."""
     with place.source() as source:
         manifest = find_version(name, source.manifests(name), survey_id)
         epochs = [epoch for epoch in source.epochs(manifest) if epoch.n]

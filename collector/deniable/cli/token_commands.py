@@ -32,7 +32,7 @@ _COLUMNS: Final = (
 
 @click.group()
 def token() -> None:
-    """Tokens that let analysts and operators read figures; each link also has one."""
+    """Tokens that let analysts and operators read figures; each link also has a token."""
 
 
 @token.command()
@@ -46,9 +46,9 @@ def token() -> None:
 )
 @click.option("--label", default="", help="Name of the token's holder, for your own records.")
 def new(directory: Path, role: str, label: str) -> None:
-    """Make a token and print it, once; the store keeps only its SHA-256."""
+    """Create a token and print it once; the store keeps only its SHA-256 hash."""
     if not label.isprintable():
-        raise click.BadParameter("must have no control characters", param_hint="--label")
+        raise click.BadParameter("must not contain control characters", param_hint="--label")
     secret = new_token()
     config = Config.load(directory)
     made = Token(token_digest(secret), Role(role), label, int(time.time()))
@@ -62,7 +62,7 @@ def new(directory: Path, role: str, label: str) -> None:
 @directory_option
 @json_option
 def list_tokens(directory: Path, *, as_json: bool) -> None:
-    """List the tokens, oldest first, by the first digits of their SHA-256."""
+    """List the tokens, oldest first; an id is the first digits of a token's SHA-256 hash."""
     tokens = with_store(Config.load(directory), lambda store: store.tokens())
     rows = [
         {
@@ -83,7 +83,7 @@ def list_tokens(directory: Path, *, as_json: bool) -> None:
 @click.argument("identifier", metavar="ID")
 @directory_option
 def revoke(identifier: str, directory: Path) -> None:
-    """Revoke the token whose id, as in `token list`, begins with ID, at once and for good."""
+    """Revoke the token whose id begins with ID, immediately and for good; see `token list`."""
 
     async def work(store: Store) -> Token:
         token = find_token(await store.tokens(), identifier)
@@ -105,7 +105,8 @@ def find_token(tokens: Iterable[Token], identifier: str) -> Token:
         raise click.ClickException("there is no such token; see: deniable token list")
     if len(matches) > 1:
         raise click.ClickException(
-            f"{len(matches)} ids begin with these digits; give more (see deniable token list)"
+            f"{len(matches)} ids begin with these digits; give more digits, as shown by: "
+            "deniable token list"
         )
     return matches[0]
 

@@ -52,9 +52,9 @@ def try_out(
 ) -> None:
     """Ask simulated devices QUESTION, with these ANSWERS, and show the figures on a page.
 
-    A collector runs in a temporary directory until Ctrl-C. Four weeks are simulated at once. The
-    simulated answers are invented: the first is the most common initially, and the last gains each
-    week.
+    A collector runs in a temporary directory until you press Ctrl-C. Four weeks of reports are
+    simulated immediately. The shares are invented: at first, the first answer is the most common;
+    the last answer gains each week.
     """
     from deniable.cli.collector_commands import made_collector, running_collector
 
@@ -91,7 +91,7 @@ def _survey_file(question: str, answers: tuple[str, ...], epsilon: str) -> tuple
     fields |= {"epoch": "1 week", "epochs": 8}
     # For texts, numbers and lists of texts, TOML and JSON look alike.
     lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in fields.items()]
-    lines.append('grace = "1 day"  # simulated: 3 weeks, since four weeks report at once\n')
+    lines.append('grace = "1 day"  # simulated: 3 weeks, so that all four weeks accept reports\n')
     return "".join(lines) + TRYING_OUT, name
 
 

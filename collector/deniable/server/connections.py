@@ -191,7 +191,7 @@ class Connection(asyncio.Protocol):
         stream.set_write_buffer_limits(high=1)
         peer, *_ = transport.get_extra_info("peername") or ("",)
         if self._socket is None and not self._slots.enter(self, peer):
-            self._hang_up(problem(RefusalCode.OVERLOADED, "too many connections; send it later"))
+            self._hang_up(problem(RefusalCode.OVERLOADED, "too many connections; try again later"))
         else:
             self._inner.connection_made(_Outgoing(self, stream))
 

@@ -36,7 +36,9 @@ MEASURED: Final = {
     "workers_wanted": "worker processes configured",
 }
 """Gauges measured on request: the same value whichever worker answers."""
-BUILD_INFO: Final = "always 1; its labels show what runs: version, python, event_loop"
+BUILD_INFO: Final = (
+    "always 1; the labels version, python and event_loop describe the running server"
+)
 
 _FULL_BYTES: Final = 1 << 20
 _WRITING_SECONDS: Final = 4.0

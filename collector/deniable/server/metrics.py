@@ -86,7 +86,7 @@ class Meters:
         self.requests_failed = counter(
             "requests_failed", "requests that ended in an unexpected error"
         )
-        self.workers = gauge("workers", "worker processes that serve")
+        self.workers = gauge("workers", "worker processes that are serving")
         connections = gauge(
             "database_connections",
             "connections to PostgreSQL: allowed, open, and in use",
@@ -95,13 +95,16 @@ class Meters:
         self.database_connections = [
             connections.labels(state) for state in ("allowed", "open", "in-use")
         ]
-        self.connections = gauge("connections", "connections that are open, or in their handshake")
+        self.connections = gauge(
+            "connections", "open connections, including those in their handshake"
+        )
         self.connections_refused = counter(
             "connections_refused", "connections turned away because there were too many"
         )
         self.connections_evicted = counter(
             "connections_evicted",
-            "connections closed for new ones: those that kept the collector waiting longest",
+            "connections closed to make room for new ones; the ones that had kept the collector "
+            "waiting longest",
         )
         self.connections_overdue = counter(
             "connections_overdue", "connections closed because they were too slow"
@@ -130,7 +133,7 @@ class Meters:
         self.upkeep_failed = counter("upkeep_failed", "rounds of upkeep that ended in an error")
         self.clock_disagrees = counter(
             "clock_disagrees",
-            "rounds of upkeep postponed because the clocks of store and machine differ",
+            "rounds of upkeep postponed because the clocks of the store and the machine differ",
         )
 
     def collect(self) -> Iterable[Metric]:

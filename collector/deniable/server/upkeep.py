@@ -122,8 +122,8 @@ class Upkeep:
             case Due(Action.ASK, int(epoch)) if (survey_id, epoch) not in self._reported:
                 self._reported.add((survey_id, epoch))
                 _LOG.error(
-                    "%s, epoch %d is not sealed: by this clock it ended long ago, but no report "
-                    "of a later one has arrived. If the clock is correct: deniable survey seal "
-                    "%s %d",
+                    "%s, epoch %d is not sealed: according to this clock, the epoch ended long "
+                    "ago, but no report of a later epoch has arrived. If the clock is correct, "
+                    "run: deniable survey seal %s %d",
                     *(which, epoch, manifest.name, epoch),
                 )

@@ -117,9 +117,9 @@ def _rows_about(answer: _Answer, histogram: "Histogram") -> str:
 
 
 _NEEDED: Final = {
-    "group": (("answer", "given"), "Choose an answer, and the group to find its share in."),
+    "group": (("answer", "given"), "Choose an answer and a group."),
     "ahead": (("answer", "other"), "Choose two answers."),
-    "range": (("answer", "last"), "Choose the first answer of the range, and the last."),
+    "range": (("answer", "last"), "Choose the first and the last answer of the range."),
 }
 
 
@@ -133,7 +133,7 @@ def _lacking(asking: Asking, manifest: Manifest) -> str:
         other = query.get("given", "").partition(": ")[0] or "other questions"
         text = f"{apart_text(manifest.name, other, asking.questions)}."
         if manifest.kind.numeric:
-            alone = f"{manifest.name} asks for the mean alone: see Figures and Compare"
+            alone = f"{manifest.name} asks only for the mean: see Figures and Compare"
             text = f"{alone}; for the median, ask for the distribution. {text}"
         reports = reports_together(manifest) if asking.questions else None
         if reports is not None:
@@ -158,7 +158,7 @@ def _answered(histogram: "Histogram", asking: Asking, manifest: Manifest) -> _An
             sizes = {name: len(labels) for name, *labels in manifest.dimensions}
             if sizes.get(rows, 0) * sizes.get(columns, 0) > MOST_CELLS:
                 raise ValueError(
-                    f"more than {MOST_CELLS} cells take too long here: deniable ask cross "
+                    f"more than {MOST_CELLS} cells take too long here; run deniable ask cross "
                     f"{manifest.name} {rows},{columns}"
                 )
             table = histogram.cross(rows, columns, query.get("of", "rows"))

@@ -33,7 +33,7 @@ from deniable.stores import Role, Token
 
 _SESSION_SECONDS: Final = 12 * 3600
 _ID_DIGITS: Final = 8
-_FOREIGN: Final = "this form was sent by another site's page; open the page here and send it again"
+_FOREIGN: Final = "another site's page sent this form; open the page here and send the form again"
 
 
 def check_own_page(request: web.BaseRequest) -> None:
@@ -180,7 +180,10 @@ def failure_page(request: web.BaseRequest, answer: web.Response) -> web.Response
     if answer.status == 401:
         to = request.rel_url.raw_path_qs.lstrip("/")
         made = _login(
-            request, 401, "These figures need a login, or a link that somebody shares with you.", to
+            request,
+            401,
+            "To see these figures, log in or open a link that somebody shares with you.",
+            to,
         )
         made.headers["HX-Refresh"] = "true"
         return made
@@ -244,7 +247,7 @@ async def share(visit: Visit) -> web.Response:
         days, label = form.get("days", ""), form.get("label", "")
         known = days.isdecimal() and days.isascii() and len(days) <= len(str(MOST_DAYS))
         if not (known and 1 <= int(days) <= MOST_DAYS):
-            raise Refusal(RefusalCode.MALFORMED, f"days must be 1 to {MOST_DAYS}")
+            raise Refusal(RefusalCode.MALFORMED, f"days must be from 1 to {MOST_DAYS}")
         if not label.isprintable() or len(label) > 100:
             raise Refusal(RefusalCode.MALFORMED, "describe the recipient in one line")
         link = await new_link(site.store, manifest.name, int(days), label, now)

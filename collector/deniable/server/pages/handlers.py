@@ -59,13 +59,13 @@ from deniable.terms import guess_of
 from deniable.terms.sentences import guess, learnt, summary
 
 WITHHELD: Final = (
-    " How many have so far is not shown: somebody could see a single report arrive. Check that "
-    "your app asks this question, and ask your operator, who sees the number."
+    " The number so far is not shown, because it would reveal the arrival of a single report. "
+    "Check that your app asks this question, and ask your operator, who sees the number."
 )
 """What an analyst is told instead of the number of reports before the first figures."""
 _TOO_MANY: Final = (
-    f"several epochs of more than {MOST_REPEATED:,} answers take too long here: read them with "
-    "deniable.presenting.connect, on your own machine"
+    f"several epochs of a survey with more than {MOST_REPEATED:,} answers take too long here: read "
+    "them with deniable.presenting.connect, on your own machine"
 )
 
 

@@ -185,7 +185,7 @@ class Asking:
             kinds += [("leaders", "Ranking"), ("ahead", "Two answers")]
         if manifest.ordered:
             kinds += [
-                ("range", "From one to another"),
+                ("range", "Range of answers"),
                 ("quantile", "Median and other percentiles"),
             ]
         if manifest.kind.name != "joint":

@@ -86,7 +86,7 @@ async def figures(visit: Visit) -> web.Response:
             notes = [verdict.note, *document.notes]
             document = replace(document, sentence=verdict.sentence, notes=notes)
         elif limit is not None:
-            missing = f"Choose the answers that may be above {100 * limit:g} %."
+            missing = f"Choose the answers to compare with {100 * limit:g} %."
             document = replace(document, sentence=f"{missing} {document.sentence}")
         return {
             "document": document,

@@ -95,7 +95,7 @@ class Catalogue:
         error = None if reading.cancelled() else reading.exception()
         if error is not None and not self._away:
             reason = error if isinstance(error, StoreError) else type(error).__name__
-            _LOG.error("serving the surveys last read: %s", reason)
+            _LOG.error("still serving the surveys read before: %s", reason)
         self._away = error is not None
 
     async def _read(self) -> None:
@@ -143,7 +143,7 @@ class Catalogue:
             except TransparencyLogError as error:
                 if not entries:
                     self._unsound = stored
-                    _LOG.error("serving the public log last read: %s", error)
+                    _LOG.error("still serving the public log read before: %s", error)
             else:
                 return
 

@@ -146,7 +146,7 @@ class Gateway:
         if media_type(request.headers.get("Content-Type", "")) != REQUEST_TYPE:
             raise Refusal(RefusalCode.UNSUPPORTED_MEDIA_TYPE, f"send {REQUEST_TYPE}")
         if (request.content_length or 0) > ENCAPSULATED_REQUEST_BYTES:
-            raise Refusal(RefusalCode.TOO_LARGE, f"send {ENCAPSULATED_REQUEST_BYTES} bytes")
+            raise Refusal(RefusalCode.TOO_LARGE, f"send exactly {ENCAPSULATED_REQUEST_BYTES} bytes")
         body = await read_body(request)
         try:
             if len(body) != ENCAPSULATED_REQUEST_BYTES:
@@ -191,7 +191,7 @@ class Gateway:
 
 
 def _key_problem() -> web.Response:
-    body = f'{{"type": "{KEY_PROBLEM}", "title": "it does not open", "status": 400}}'
+    body = f'{{"type": "{KEY_PROBLEM}", "title": "the request does not open", "status": 400}}'
     return web.Response(status=400, body=body.encode(), headers={"Content-Type": PROBLEM_JSON})
 
 

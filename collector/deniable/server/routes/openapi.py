@@ -60,7 +60,7 @@ _SCHEMAS: Final[dict[str, Json]] = {
         _alike(TEXT, "type", "title"),
         {"status": {"type": "integer"}},
         optional={"detail": TEXT},
-        description="RFC 9457; never repeats the request's content",
+        description="problem details (RFC 9457), which never repeat the request's content",
     ),
     "UploadAnswer": _object(
         _alike(COUNT, "accepted", "duplicates"),
@@ -171,7 +171,7 @@ _PARAMETERS: Final = {
     for name, description, schema in (
         (
             "survey",
-            "first hex digits of the id of a survey of the name, unique among these",
+            "first hex digits of a survey's id, unique among the surveys of the name",
             _PREFIX,
         ),
         (
@@ -181,8 +181,8 @@ _PARAMETERS: Final = {
         ),
         (
             "against",
-            "previous (the default); epochs; older, a survey or an id, optionally with epochs; or "
-            "across and a note's text",
+            "previous (the default); epochs; older, a survey's name or an id, optionally with "
+            "epochs; or across and a note's text",
             _AGAINST,
         ),
         ("level", "confidence level of each interval; 0.95 by default", _LEVEL),
@@ -192,7 +192,7 @@ _PARAMETERS: Final = {
             "numbers",
             {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 100},
         ),
-        ("group", "an answer; several are added up, and all other answers are left out", TEXT),
+        ("group", "an answer; several answers are added up, and all others are left out", TEXT),
         ("view", "view of the categories besides the unbiased estimate", _of(VIEWS)),
         ("format", "JSON by default", _of(FORMATS)),
     )
@@ -228,8 +228,8 @@ def openapi_document(config: Config) -> dict[str, Any]:
         "info": {
             "title": "deniable collector",
             "version": version("deniable"),
-            "description": "A known path answers 405 to other methods and lists its own in Allow; "
-            "an Expect other than 100-continue gets 417.",
+            "description": "A known path answers other methods with 405 and lists its own methods "
+            "in Allow. It answers an Expect header other than 100-continue with 417.",
         },
         "servers": [{"url": config.origin}],
         "paths": {
@@ -258,7 +258,7 @@ def _described(route: Route, method: str) -> dict[str, Any]:
         described["requestBody"] = {
             "required": True,
             "description": f"an encapsulated request of {ENCAPSULATED_REQUEST_BYTES} bytes (RFC "
-            "9458), for requests of devices; see docs/protocol.md",
+            "9458), for requests from devices; see docs/protocol.md",
             "content": {REQUEST_TYPE: {}},
         }
     elif method == "POST":

@@ -65,7 +65,9 @@ async def require_role(
             RefusalCode.UNAUTHORISED, "send Authorization: Bearer with a token of this collector"
         )
     if _RANKS.index(held) < _RANKS.index(role):
-        raise Refusal(RefusalCode.FORBIDDEN, f"this needs a token with the role {role.value}")
+        raise Refusal(
+            RefusalCode.FORBIDDEN, f"this request needs a token with the role {role.value}"
+        )
     return held
 
 
@@ -109,7 +111,7 @@ def epochs_of(parameter: str, text: str, manifest: Manifest, most: int, now: flo
     except ValueError as error:
         raise Refusal(RefusalCode.BAD_QUERY, f"{parameter} {error}") from None
     if len(epochs) > most:
-        raise Refusal(RefusalCode.BAD_QUERY, f"at most {most} epochs of this survey at once")
+        raise Refusal(RefusalCode.BAD_QUERY, f"at most {most} epochs of this survey per request")
     return epochs
 
 
@@ -131,7 +133,7 @@ def asked_level(request: web.BaseRequest) -> float:
     number = read_number(request.query.get("level", "0.95"))
     if number is not None and 0 < (level := float(number)) < 1:
         return level
-    raise Refusal(RefusalCode.BAD_QUERY, "level must be in (0, 1), such as 0.95")
+    raise Refusal(RefusalCode.BAD_QUERY, "level must be between 0 and 1, such as 0.95")
 
 
 def asked_quantile(query: Mapping[str, str]) -> float | None:
@@ -159,6 +161,6 @@ def asked_limit(request: web.BaseRequest, *, percent: bool) -> float | None:
 def check_view(manifest: Manifest, view: str) -> None:
     """Refuse (bad-query) a view that the survey does not have, or that would take minutes."""
     if view != VIEWS[0] and manifest.values is not None:
-        raise Refusal(RefusalCode.BAD_QUERY, "only the unbiased view exists for a numeric survey")
+        raise Refusal(RefusalCode.BAD_QUERY, "a numeric survey has only the unbiased view")
     if view == VIEWS[2] and len(manifest.categories) > _MOST_LIKELY:
         raise Refusal(RefusalCode.BAD_QUERY, f"for more than {_MOST_LIKELY} {CALCULATE}")

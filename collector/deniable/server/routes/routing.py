@@ -142,7 +142,7 @@ ROUTES: Final = (
     _of_figures("epochs", "a survey's epochs with figures, and the seals", ("survey",), few=False),
     _of_figures(
         "counts",
-        "how often each response was counted: randomised, not answers",
+        "how often each randomised response was counted",
         ("survey", "epoch"),
     ),
     _of_figures(
@@ -157,10 +157,10 @@ ROUTES: Final = (
     ),
     _of_figures(
         "comparison",
-        "the difference of a survey's frequencies from other epochs or another survey",
+        "a survey's frequencies compared with those of other epochs or another survey",
         ("survey", "epoch", "against", "level", "quantile", "group", "format"),
     ),
-    _of_figures("notes", "operators' notes on events, shown beside the figures", (), few=False),
+    _of_figures("notes", "operators' notes on events, shown next to the figures", (), few=False),
     _of_figures("covariance", "the covariance of a survey's frequencies", ("survey", "epoch")),
     Route(
         "/v1/authority",
@@ -178,7 +178,7 @@ ROUTES: Final = (
     ),
     Route(
         GATEWAY_PATH,
-        "the gateway's keys, unsigned, for relays and people; POST takes requests from a relay",
+        "the gateway's keys, unsigned, for relays and people; POST accepts requests from a relay",
         KEYS_TYPE,
         parameters=(),
         relayed=True,
@@ -256,4 +256,4 @@ def check_query(request: "web.BaseRequest", allowed: tuple[str, ...] | None) -> 
     query = request.query
     if any(key not in allowed or (key != "group" and len(query.getall(key)) > 1) for key in query):
         takes = ", ".join(allowed) if allowed else "none"
-        raise Refusal(RefusalCode.BAD_QUERY, f"parameters accepted, once each: {takes}")
+        raise Refusal(RefusalCode.BAD_QUERY, f"accepted parameters, each at most once: {takes}")
