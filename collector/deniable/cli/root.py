@@ -129,10 +129,7 @@ COMMANDS: Final[Mapping[str, Table]] = {
         "survey": ("root:survey", "Publish surveys, and show what is being asked."),
         "serve": ("collector_commands:serve", "Run the collector."),
         "doctor": ("doctor_command:doctor", "Check a collector, and suggest remedies."),
-        "store": (
-            "store_commands:store",
-            "Check, back up or migrate the collector's store.",
-        ),
+        "store": ("store_commands:store", "Check, back up or migrate the collector's store."),
         "token": ("token_commands:token", "Create, list and revoke readers' tokens."),
     },
     "Read figures (analysts)": {
