@@ -124,7 +124,7 @@ def test_delta_is_added_to_a_bound_and_is_no_share_of_reports(epsilon: str) -> N
     before, after = (manifest(epsilon=epsilon, delta=delta) for delta in ("0", "0.01"))
     after = replace(after, specification=specified("randomised-response", 5, epsilon, "0.01"))
     (told,) = (change.text for change in changes(before, after) if change.field == "delta")
-    assert told.endswith(": this may be added to each probability that epsilon limits")
+    assert told.endswith(": delta may be added to each probability that epsilon limits")
     one, other = entries(after.mechanism)[:2]
     odds = Fraction(np.exp(float(epsilon)))
     worst = sum(max(p - odds * q, Fraction(0)) for p, q in zip(one, other, strict=True))

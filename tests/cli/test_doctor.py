@@ -70,7 +70,7 @@ def test_a_new_collector_has_nothing_wrong_and_stays_as_it_is(place: Workplace) 
     assert {name for name, finding in found.items() if finding.status is FAIL} == set()
     assert found["store"].status is OK
     assert found["recount"].status is OK
-    assert found["surveys"].status is WARN, "none is published"
+    assert found["surveys"].status is WARN, "no survey is published"
     assert found["authority key"].status is WARN, "it is on this machine"
     assert everything(place.directory) == before
 
@@ -126,14 +126,16 @@ def test_epochs_that_should_be_sealed_and_are_not_are_counted(place: Workplace) 
     assert examined(place)[1]["seals"].status is OK
     place.count([0, 1], epoch=2)
     seals = examined(place)[1]["seals"]
-    assert (seals.status, seals.text) == (WARN, "3 overdue, such as epoch 0 of tea")
+    assert (seals.status, seals.text) == (WARN, "epochs overdue: 3, such as epoch 0 of tea")
     place.run("survey seal tea 0 --yes")
     assert "cuts" not in examined(place)[1]
     with closing(sqlite3.connect(place.directory / "store.sqlite")) as store, store:
         store.execute("UPDATE seals SET cut_at = sealed_at")
     cut = examined(place)[1]["cuts"]
     assert cut.status is WARN
-    assert cut.text.startswith("1 cut, such as epoch 0 of tea: a standby or an earlier state")
+    assert cut.text.startswith(
+        "epochs cut: 1, such as epoch 0 of tea: a standby or an earlier state"
+    )
 
 
 def test_a_store_that_another_program_keeps_locked_is_named_as_such(

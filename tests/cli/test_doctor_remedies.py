@@ -223,7 +223,7 @@ def doubtful(check: str, breaks: Act, told: tuple[str, ...], mends: Act) -> Stat
     return State(check, breaks, told, mends, Status.WARN)
 
 
-RESTORE = ("stop the server", "its file and those beside it", "deniable store restore")
+RESTORE = ("stop the server", "its file and the -wal and -shm files", "deniable store restore")
 STATES = {
     "a misspelt variable": doubtful(
         "environment", lambda it: it.monkeypatch.setenv("DENIABLE_PROT", "1"),
@@ -242,7 +242,7 @@ STATES = {
     ),
     "a proxy that is not trusted": doubtful(
         "proxy", setting(origin=f'"{HTTPS}"'),
-        ("set trusted_proxies to its address, such as 127.0.0.1",),
+        ("set trusted_proxies to the proxy's address, such as 127.0.0.1",),
         setting(trusted_proxies='["127.0.0.1"]'),
     ),
     "a certificate that is over": State(

@@ -136,7 +136,7 @@ def test_keys_are_made_and_the_survey_that_lists_them_is_published(
     place.publish(**LISTED | {"epochs": "2"})
     for text in (told, place.succeed("survey show tea")):
         assert ISSUER in text
-        assert "one per epoch, for 0 to 1; the last ends on" in " ".join(text.split())
+        assert "one per epoch, for epochs 0 to 1; the last key ends on" in " ".join(text.split())
     assert place.manifest().enrolment.keys == EpochKeys(directory).public.moduli
     shown = place.succeed("issuer show", directory)
     assert f"tea, sequence 0: as {ISSUER}, in epochs 0 to 1" in shown
@@ -206,7 +206,7 @@ def test_a_name_s_epoch_has_one_key_of_an_issuer_and_shares_no_factor_with_anoth
         check_unshared(newer, [former])
     enrolment = replace(newer.enrolment, issuer="next.example.org")
     check_unshared(replace(newer, enrolment=enrolment), [former])
-    with pytest.raises(InvalidManifest, match="shares a factor with that of epoch 0 of blind"):
+    with pytest.raises(InvalidManifest, match="shares a factor with the key of epoch 0 of blind"):
         check_unshared(replace(other, name="other"), [BLIND])
     check_unshared(BLIND, [BLIND, replace(BLIND, sequence=1, nonce=bytes(15) + b"\1")])
 

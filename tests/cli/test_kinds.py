@@ -76,8 +76,8 @@ TOLD: list[tuple[dict[str, str], tuple[str, ...], tuple[str, ...]]] = [
         MEMOISED,
         (
             *("memoised: one response per answer, for 7 epochs (1 week)", "max_kept_epsilon='1', "),
-            "constant answers reveal epsilon 1 in that time, by any number of reports",
-            "changing changes of answers can be seen: no epsilon limits that",
+            "constant answers reveal epsilon 1 in that time with any number of reports",
+            "changing changes of answers can be seen: no epsilon limits what they reveal",
         ),
         # 30 epochs are four ranges of 7, with 4 answers at most, and 2 epochs more.
         ("a device at most epsilon 18.000 in all (30 epochs in ranges of 7",),

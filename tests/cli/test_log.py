@@ -171,7 +171,7 @@ def test_a_record_that_is_behind_damaged_or_ahead_is_told(place: Workplace, tmp_
         record.write_bytes(content)
         return " ".join(place.run("doctor").output.split())
 
-    assert "2 entries, but the record beside the log's key has only 1" in told(older)
+    assert "2 entries, but the record next to the log's key has only 1" in told(older)
     assert "record     is behind; deniable log cosign" in place.succeed("log show")
     place.run("log cosign")
     assert record.read_bytes() == newer

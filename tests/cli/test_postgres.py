@@ -14,7 +14,7 @@ from tests.support.postgres import PostgresServer, postgres_server
 from tests.support.processes import free_port
 from tests.support.watched import until
 
-STORE_LINE = "store     PostgreSQL, by DENIABLE_STORE\n"
+STORE_LINE = "store     PostgreSQL, set by DENIABLE_STORE\n"
 """How the store is named: nothing of its URL."""
 MSGPACK = {"Content-Type": "application/msgpack"}
 
@@ -43,7 +43,7 @@ def shared(server: PostgresServer, use: Callable[[str], None], tmp_path: Path) -
 def test_a_database_without_a_store_is_no_store_until_it_is_migrated(
     shared: Workplace, server: PostgresServer, use: Callable[[str], None]
 ) -> None:
-    assert "PostgreSQL answers" in shared.succeed("doctor")
+    assert "PostgreSQL responds" in shared.succeed("doctor")
     use(asyncio.run(server.create()))
     assert "deniable store migrate" in shared.fail("survey list")
     finding = examined(shared)

@@ -64,7 +64,7 @@ def test_a_successor_says_what_changed_and_marks_what_weakens_privacy(place: Wor
     assert "changed   ! epsilon was raised from 1 to 2" in printed
     assert "the question changed from" in printed
     said = " ".join(printed.split())
-    assert f"figures start anew; the earlier ones: --survey {first.hex()[:12]}" in said
+    assert f"figures start anew; for earlier ones, --survey {first.hex()[:12]}" in said
     assert (
         "ask for consent again; devices that answered this day answer again in the next one" in said
     )

@@ -67,7 +67,7 @@ def test_a_start_must_do_for_those_who_stay_with_the_older_survey_to_its_end() -
     first, now = make(None, MIDNIGHT), MIDNIGHT + HOUR
     latest = first.schedule.end - 7 * WEEK
     assert make(first, now, epoch_seconds=WEEK, epochs=9, start=latest).schedule.start == latest
-    with pytest.raises(InvalidManifest, match="next one is number 8;"):
+    with pytest.raises(InvalidManifest, match="next epoch is number 8;"):
         make(first, now, epoch_seconds=WEEK, epochs=9, start=latest + 1)
 
 
@@ -249,12 +249,12 @@ def test_published_declarations_that_the_newest_does_not_fit_are_told() -> None:
         "2023-11-22 22:13 UTC",
         "apps that declare the 6 answers very poor, poor, fair, good, very good, a tenth keep "
         "answering sequence 2, until 2023-11-22 22:13 UTC",
-        'apps that declare "How was it?" get no survey any more',
+        'apps that declare "How was it?" no longer get a survey',
     ]
     # What fits the declaration leaves nobody behind; what exceeds its ceilings does.
     assert told(manifest(sequence=1, epsilon="0.5"), [MANIFEST], [MANIFEST]) == []
     assert told(manifest(sequence=1, epsilon="2"), [MANIFEST], []) == [
-        "apps that declare the ceilings of sequence 0 get no survey any more"
+        "apps that declare the ceilings of sequence 0 no longer get a survey"
     ]
 
 

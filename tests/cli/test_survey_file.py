@@ -83,8 +83,8 @@ def test_a_missing_field_is_named_with_its_meaning(field: str) -> None:
 def test_an_unknown_field_is_named_with_the_one_that_was_meant(
     field: str, meant: str | None
 ) -> None:
-    where = 'the page "A survey file" of the documents lists the fields'
-    told = f"is unknown; {f'do you mean {meant}?' if meant else where}"
+    where = 'the page "A survey file" of the documentation lists the fields'
+    told = f"is unknown; {f'did you mean {meant}?' if meant else where}"
     refusal = judge(**{field: '"x"'})
     assert (refusal.field, refusal.reason) == (field, told)
 

@@ -82,7 +82,7 @@ def test_a_number_is_digits_perhaps_with_a_point(tmp_path: Path) -> None:
         message = refusal(directory, variables(upkeep_seconds=text))
         assert message == "DENIABLE_UPKEEP_SECONDS: upkeep_seconds must be a number", text
     message = refusal(directory, variables(port="65536"))
-    assert message == "DENIABLE_PORT: port must be in [0, 65535]"
+    assert message == "DENIABLE_PORT: port must be from 0 to 65535"
 
 
 def test_a_value_and_a_file_of_it_contradict_each_other(tmp_path: Path) -> None:

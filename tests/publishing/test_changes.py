@@ -67,17 +67,17 @@ KEPT = [{"kind": "memoised", "epochs": epochs} for epochs in (2, 4)]
         (
             *("epsilon", "1", "2"),
             "epsilon was lowered from 2 to 1: answers are harder to guess; a response is at most "
-            "2.72 times as likely with one answer as with another; before, at most 7.39 times "
+            "2.72 times as likely with one answer as with another; previously, at most 7.39 times "
             "as likely",
-            "epsilon was raised from 1 to 2: answers are better guessed; a response is at most "
-            "7.39 times as likely with one answer as with another; before, at most 2.72 times "
+            "epsilon was raised from 1 to 2: answers are easier to guess; a response is at most "
+            "7.39 times as likely with one answer as with another; previously, at most 2.72 times "
             "as likely",
         ),
         (
             *("delta", "0", "0.01"),
-            "delta was lowered from 0.01 to 0: this may be added to each probability that "
+            "delta was lowered from 0.01 to 0: delta may be added to each probability that "
             "epsilon limits",
-            "delta was raised from 0 to 0.01: this may be added to each probability that "
+            "delta was raised from 0 to 0.01: delta may be added to each probability that "
             "epsilon limits",
         ),
         (
@@ -87,8 +87,8 @@ KEPT = [{"kind": "memoised", "epochs": epochs} for epochs in (2, 4)]
         ),
         (
             *("epochs", 8, 16),
-            "8 times in total instead of 16",
-            "16 times in total instead of 8: a device may report more often in total",
+            "a device may report 8 times in total instead of 16",
+            "a device may report 16 times in total instead of 8",
         ),
         (
             *("minimum_reports", 100, 1),
@@ -103,7 +103,7 @@ KEPT = [{"kind": "memoised", "epochs": epochs} for epochs in (2, 4)]
         (
             *("repeat", KEPT[0], {"kind": "fresh"}),
             "responses are kept for 2 epochs instead of drawn afresh: repeating an answer reveals "
-            "little more, but kept responses can show that it changed, and link reports",
+            "little more, but kept responses can show changed answers, and link reports",
             "responses are drawn afresh for each report, and no longer kept: all reports of an "
             "answer together reveal more",
         ),
@@ -144,7 +144,9 @@ def test_answers_are_listed_and_parties_named() -> None:
         f"! another issuer vouches for devices: {NEXT_ISSUER.public_key.hex()}",
         f"an issuer no longer vouches for devices: {ISSUER.public_key.hex()}",
     ]
-    assert changed("sequence", 1, 2, nonce=bytes(16)) == ["only its number: it was published again"]
+    assert changed("sequence", 1, 2, nonce=bytes(16)) == [
+        "only the number changed: the survey was published again"
+    ]
 
 
 def test_a_mechanism_that_tells_more_at_the_same_epsilon_is_marked() -> None:
@@ -168,5 +170,6 @@ def test_a_mechanism_that_tells_more_at_the_same_epsilon_is_marked() -> None:
     (change,) = changes(before, replace(before, specification=RANDOMISED_RESPONSE))
     assert str(change) == (
         "! answers are randomised by randomised-response instead of matrix: a response is at most "
-        "7.39 times as likely with one answer as with another; before, at most 2.01 times as likely"
+        "7.39 times as likely with one answer as with another; previously, at most 2.01 times as "
+        "likely"
     )

@@ -97,7 +97,7 @@ def test_a_row_that_does_not_sum_to_one_is_named_with_the_way_out_if_it_nearly_d
     assert "row 'y' does not sum to 1 exactly, but to 1 - 0.25" in refused("x,1/2,1/2\ny,1/2,1/4")
     assert "row '2' does not sum to 1 exactly, but to 1 + 0.1" in refused(".5,.5\n.5,.6")
     assert "--round" not in refused(".5,.5\n.5,.6")
-    assert "row '2' sums to 5, but the first to 4" in refused("2,2\n3,2")
+    assert "row '2' sums to 5, but the first row to 4" in refused("2,2\n3,2")
     text = "0.333333333333,0.666666666666\n0.5,0.5"
     message = refused(text)
     assert "row '1' does not sum to 1 exactly, but to 1 - 1e-12" in message

@@ -42,9 +42,7 @@ _given_option = click.option(
     help='Group of devices that gave these answers, such as "plan: paid".',
 )
 _share_option = click.option(
-    "--share",
-    metavar="ANSWERS",
-    help="Combined share of these answers, written as for `ask share`.",
+    "--share", metavar="ANSWERS", help="Combined share of these answers, as for `ask share`."
 )
 
 

@@ -94,8 +94,7 @@ def init(directory: Path, origin: str | None, port: int | None, authority_key: P
         port = _PORT if local is None else int(local[1])
     if origin is None and port == 0:
         raise click.BadParameter(
-            "with port 0, give the --origin at which devices reach the collector",
-            param_hint="--origin",
+            "with port 0, give the --origin at which devices connect", param_hint="--origin"
         )
     reached = f"http://127.0.0.1:{port}" if origin is None else origin
     public_key = create_collector(directory, reached, port, key_file, EXAMPLE)
@@ -103,9 +102,7 @@ def init(directory: Path, origin: str | None, port: int | None, authority_key: P
     click.echo(f"store          {store_text(Config.load(directory))}")
     click.echo(f"example        {directory / EXAMPLE_FILE}")
     click.echo(f"authority key  {key_file}  (private; back it up, keep it off the server)")
-    click.echo(
-        f"log key        {log_key_file(key_file)}  (private; keep it with the authority key)"
-    )
+    click.echo(f"log key        {log_key_file(key_file)}  (private; keep the two keys together)")
     click.echo(f"authority      {public_key.hex()}  (public; your app ships it)")
     log_key = verifier_key(log_origin(reached), read_key_file(log_key_file(key_file)))
     click.echo(f"log            {log_key}  (public; witnesses watch it)")

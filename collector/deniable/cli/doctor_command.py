@@ -58,9 +58,5 @@ def _ask_if_ready(directory: Path) -> None:
         ) from error
     if finding.status is Status.FAIL:
         raise click.ClickException(f"{finding.text}; see deniable doctor")
-    warning = (
-        f": {finding.text}; the server's log gives the reason"
-        if finding.status is Status.WARN
-        else ""
-    )
+    warning = f": {finding.text}; see the server's log" if finding.status is Status.WARN else ""
     click.echo(f"ready{warning}")

@@ -256,9 +256,7 @@ def note(
     Anyone who may read these figures can read the note.
     """
     if listing == (text is not None) or (listing and (remove or at is not None)):
-        raise click.UsageError(
-            "give either TEXT or --list; --list allows neither --at nor --remove"
-        )
+        raise click.UsageError("give either TEXT or --list; --list allows no other option")
     if remove and at is None:
         raise click.UsageError("--remove needs the note's time: --at WHEN, as --list shows it")
     config = Config.load(directory)

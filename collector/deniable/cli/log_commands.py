@@ -133,9 +133,7 @@ def cosign_log(ctx: click.Context, directory: Path, authority_key: Path | None) 
         said = "cosigned" if answer.refusal is None else str(answer.refusal)
         click.echo(f"{name}: {said.removeprefix(f'{name} ')}")
         if isinstance(answer.refusal, NotCosigned) and answer.refusal.status in {403, 404}:
-            click.echo(
-                "  ask its operator to watch the log under the key that deniable log show prints"
-            )
+            click.echo("  ask the operator to watch the log under the key from deniable log show")
         elif answer.claims_more:
             click.echo("  cosigned a history that this log does not extend; see deniable doctor")
     click.echo(f"cosigned   {cosigned_text(config, held)}")

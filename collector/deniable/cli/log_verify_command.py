@@ -36,8 +36,7 @@ class _Verifying(FindingCommand):
 @click.option(
     "--authority",
     metavar="KEY",
-    help="Authority key for checking signatures: 64 hex digits, or a file written by "
-    "`survey export`.",
+    help="Authority key for checking signatures: 64 hex digits, or a file from `survey export`.",
 )
 @click.option(
     "--remember",
@@ -141,11 +140,9 @@ def verify(
     if remember is not None and result.to_be_remembered:
         Visit(trust.log_key, trusted, checkpoint, trust.visits).again(now).save(remember)
         if visit is None:
-            click.echo(
-                f"This visit is recorded in {remember}, to compare with the next one.", err=True
-            )
+            click.echo(f"{remember} records this visit, to compare with the next one.", err=True)
     elif remember is not None:
-        click.echo(f"This visit is not recorded in {remember}: see the findings.", err=True)
+        click.echo(f"{remember} does not record this visit: see the findings.", err=True)
     raise click.exceptions.Exit(STATUSES[result.worst])
 
 

@@ -150,9 +150,7 @@ def _declare(manifest: Manifest, call: str) -> None:
     """Print how an app declares a survey: in Python, or from a file if that would be long."""
     declared = declared_in_python(declaration_of(manifest))
     if len(declared) <= _LONGEST:
-        click.echo(
-            f"\n{call}, or bundle the file that `deniable survey export` writes:\n\n{declared}"
-        )
+        click.echo(f"\n{call}, or bundle the file from `deniable survey export`:\n\n{declared}")
         return
     answers, file = len(manifest.all_answers), f"{manifest.name}.json"
     click.echo(f"\n{call}, from a file that lists its {answers:,} answers:\n")

@@ -64,7 +64,7 @@ EXAMPLE_FILE: Final = "example-survey.toml"
 
 _HEAD: Final = """\
 # Settings of a deniable collector; `deniable serve` reads them when it starts.
-# See docs/reference/settings.md, also for the environment variables that override them.
+# docs/reference/settings.md explains them and the environment variables that override them.
 """
 _MORE: Final = "# Other settings, with their defaults:"
 
@@ -171,7 +171,7 @@ def store_text(config: Config) -> str:
     """Return the store's file, or the name of the database's setting instead of its URL."""
     if isinstance(config.store, Path):
         return str(config.store)
-    return f"PostgreSQL, by {config.places.get('store', 'store')}"
+    return f"PostgreSQL, set by {config.places.get('store', 'store')}"
 
 
 async def signed_surveys(store: Store, config: Config) -> tuple[list[Manifest], int]:

@@ -86,7 +86,7 @@ def _setting(
 
 
 def _between(low: float, high: float) -> Read:
-    domain = f"in [{low:g}, {high:g}]" if math.isfinite(high) else f"at least {low:g}"
+    domain = f"from {low:g} to {high:g}" if math.isfinite(high) else f"at least {low:g}"
 
     def read(value: float) -> float:
         if not (math.isfinite(value) and low <= value <= high):
@@ -127,7 +127,7 @@ def _names(value: list[str]) -> frozenset[str]:
 
 def _origins(value: list[str]) -> frozenset[str]:
     if not all(_ORIGIN.fullmatch(str(origin)) for origin in value):
-        raise ValueError('must be a list of origins such as "https://example.org", or of "*"')
+        raise ValueError('must be a list of origins such as "https://example.org", or ["*"]')
     return frozenset(value)
 
 
@@ -158,16 +158,16 @@ def _witnesses(value: list[str]) -> "tuple[Witness, ...]":
         )
     except (ValueError, AttributeError) as error:
         raise ValueError(
-            'must be a list of "name+id+key https://…", a verifier key and a URL each'
+            'must be a list of verifier keys, each with a URL: "name+id+key https://…"'
         ) from error
     keys = {witness.key.public_key for witness in witnesses}
     if len(keys) < len(witnesses) or any(one.key.algorithm != COSIGNER for one in witnesses):
-        raise ValueError("must list each witness's key once")
+        raise ValueError("must list each witness's key only once")
     longest = max(len(one.key.name.encode()) for one in witnesses)
     if len(witnesses) > _MOST_WITNESSES or longest > _LONGEST_NAME:
         raise ValueError(
-            f"must be at most {_MOST_WITNESSES}, with names of at most {_LONGEST_NAME} bytes: "
-            "devices refuse longer proofs"
+            f"must be at most {_MOST_WITNESSES} witnesses, with names of at most {_LONGEST_NAME} "
+            "bytes: devices refuse longer proofs"
         )
     return witnesses
 
@@ -274,7 +274,7 @@ class Config:
     )
     witnesses: tuple["Witness", ...] = _setting(
         [],
-        'witnesses of the public log: "name+id+key https://…" each; more than half must cosign',
+        'witnesses of the public log, each as "name+id+key https://…"; more than half must cosign',
         _witnesses,
     )
     tls_certificate: Path | None = _setting(  # noqa: RUF009
@@ -332,7 +332,7 @@ class Config:
                 f"{config.place(there)} is set, but {missing} is not; set both or neither"
             )
         if config.relayed_from != _NEVER and not config.relays:
-            raise InvalidConfig(f"{config.place('relayed_from')} is set, but relays is not")
+            raise InvalidConfig(f"{config.place('relayed_from')} is set, but `relays` is not")
         return config
 
 

@@ -82,7 +82,7 @@ def _about_surveys(
         if survey.origin != config.origin:
             yield (
                 f"{survey.name} is signed for {survey.origin}, not for {config.origin}: devices "
-                f"refuse it; restore `origin`, or publish its file again"
+                f"refuse the survey; restore `origin`, or publish the survey's file again"
             )
     for name in unpublished_names(config, surveys):
         yield f"{name} is not published"
@@ -131,8 +131,8 @@ def check_authority_key(directory: Path, config: Config) -> Diagnosis:
     if beside := key_files(directory):
         return doubtful(
             f"on this machine: {', '.join(map(str, beside))}",
-            "on a server, keep it elsewhere: only survey publish and authority rotate need it"
-            " (--authority-key)",
+            "if this is a server, keep the key elsewhere: only survey publish and authority rotate "
+            "need it (--authority-key)",
         )
     return good("not found on this machine")
 
@@ -151,7 +151,7 @@ def check_leftover(directory: Path, config: Config) -> Diagnosis | None:
     if isinstance(config.store, str) and file.exists():
         return doubtful(
             f"the store is a database, but {file} exists too",
-            "move it away, or commands without the database's URL will use it",
+            "move the file away, or commands without the database's URL will use it",
         )
     return None
 
@@ -201,7 +201,7 @@ def check_rights(store: Path) -> Diagnosis | None:
 
 def as_user(number: int) -> str:
     """Return the command that runs the checks as the serving user: the files' owner."""
-    return f"run this as the server's user: runuser -u {_name(number)} -- deniable doctor"
+    return f"run this command as the server's user: runuser -u {_name(number)} -- deniable doctor"
 
 
 def _denied(store: Path) -> Iterator[Path]:
@@ -235,7 +235,9 @@ def read_settings(
     except InvalidConfig as error:
         if isinstance(error.__cause__, PermissionError):
             return None, bad(str(error), as_user(directory.stat().st_uid))
-        return None, bad(str(error), "correct it, then run this again: nothing else was checked")
+        return None, bad(
+            str(error), "correct this and run the checks again: all others were skipped"
+        )
     return config, good(f"{directory / CONFIG_FILE}, for {config.origin}")
 
 
@@ -244,7 +246,7 @@ def check_variables(environment: Mapping[str, str]) -> Diagnosis:
     if strange := unknown_variables(environment):
         return doubtful(
             f"not a setting: {', '.join(strange)}",
-            "check its spelling against docs/reference/settings.md",
+            "check the spelling against docs/reference/settings.md",
         )
     used = sorted(VARIABLES & environment.keys())
     return good(f"overrides: {', '.join(used)}" if used else "no variable overrides a setting")
@@ -255,18 +257,18 @@ def check_proxies(config: Config) -> Diagnosis:
     secured = config.tls_certificate is not None
     proxied = config.origin.startswith("https://") and not secured
     if not proxied:
-        return good("none is needed: devices connect directly")
+        return good("no proxy is needed: devices connect directly")
     if not _is_loopback(config.host):
         return doubtful(
             f"plain HTTP on {config.host}, although the origin is https",
-            "set host to 127.0.0.1 if the proxy that terminates TLS is on this machine; else let "
-            "only the proxy reach it, or set tls_certificate",
+            "set host to 127.0.0.1 if the proxy that terminates TLS is on this machine; otherwise "
+            "let only the proxy reach this port, or set tls_certificate",
         )
     if config.address_rate > 0 and not config.trusted_proxies:
         return doubtful(
             "all devices behind the proxy count as one address",
-            f"set trusted_proxies to its address, such as 127.0.0.1: {config.address_rate:g} "
-            "reports a second is now the limit for all devices together",
+            f"set trusted_proxies to the proxy's address, such as 127.0.0.1: until then, all "
+            f"devices together can send at most {config.address_rate:g} reports per second",
         )
     return good(f"{len(config.trusted_proxies)} trusted")
 
@@ -288,7 +290,7 @@ def check_workers(config: Config) -> Diagnosis:
     cores = len(os.sched_getaffinity(0))
     text = f"{config.workers}, on {cores} processor{'s' * (cores > 1)}"
     if config.workers > cores:
-        return doubtful(text, f"more workers than processors are of no benefit; set {cores}")
+        return doubtful(text, f"set workers to {cores}: one per processor is enough")
     return good(text)
 
 
@@ -304,7 +306,7 @@ def judge_open_files(config: Config, connections: int, allowed: int) -> Diagnosi
         return good(f"{allowed} allowed, {needed} needed")
     return doubtful(
         f"{allowed} allowed in this shell, {needed} needed",
-        f"allow the server {needed} (LimitNOFILE= in its unit)",
+        f"allow the server {needed} open files (LimitNOFILE= in its systemd unit)",
     )
 
 
@@ -321,6 +323,6 @@ def judge_clock(file: Path, newest: float, now: float) -> Diagnosis:
         return bad(
             f"{newest - now:,.0f} s behind the newest file, {file}",
             "set the clock before serving, or reports of open epochs are refused. If the clock is "
-            f"right now, it was wrong when the file was written: touch {shlex.quote(str(file))}",
+            f"correct now, it was wrong earlier: run touch {shlex.quote(str(file))}",
         )
     return good(instant_text(now, "%Y-%m-%d %H:%M:%S UTC"))

@@ -38,13 +38,13 @@ def check_certificate(config: Config, now: float) -> Diagnosis | None:
     ends, host = certificate.not_valid_after_utc, urlsplit(config.origin).hostname or ""
     days = (ends.timestamp() - now) / 86_400
     text = f"{config.tls_certificate.name} is valid until {day_text(ends.timestamp())}"
-    renew = "renew it, then send SIGHUP to the server"
+    renew = "renew the certificate, then send SIGHUP to the server"
     if days <= 0:
         return bad(text, renew)
     if now < certificate.not_valid_before_utc.timestamp():
-        return bad(f"{text}, but not valid yet", "check the clock, or use another certificate")
+        return bad(f"{text}, but is not valid yet", "check the clock, or use another certificate")
     if not _is_for(certificate, host):
-        return bad(f"{text}, but for another host", f"get a certificate for {host}")
+        return bad(f"{text}, but is for another host", f"get a certificate for {host}")
     return doubtful(text, renew) if days < _RENEWAL_DAYS else good(text)
 
 
@@ -88,7 +88,7 @@ def check_origin_answers(config: Config, authority: bytes, now: float) -> Diagno
         if error.verify_code == _EXPIRED:
             return bad(
                 f"the certificate at {config.origin} has expired: no device can report",
-                "renew it where TLS ends, at the proxy or here, and reload that server",
+                "renew the certificate where TLS ends, at the proxy or here, and reload its server",
             )
         return bad(
             f"the certificate at {config.origin} is not trusted: {error.verify_message}",
@@ -114,7 +114,7 @@ def check_origin_answers(config: Config, authority: bytes, now: float) -> Diagno
     if ends and (until := ssl.cert_time_to_seconds(ends)) - now < _RENEWAL_DAYS * 86_400:
         return doubtful(
             f"{text}; its certificate is valid until {day_text(until)}",
-            "renew it where TLS ends, at the proxy or here",
+            "renew the certificate where TLS ends, at the proxy or here",
         )
     return good(text)
 
@@ -132,8 +132,7 @@ def check_served_log(config: Config, stored: StoredLog) -> Diagnosis:
     if served != ours:
         return bad(
             f"{config.origin}/log/ serves {served.size} entries, but the store has {ours.size}",
-            "check whether a proxy caches /log/checkpoint, which it must not, or serves from "
-            "another store",
+            "make sure that no proxy caches /log/checkpoint or serves the log of another store",
         )
     return good(f"{config.origin}/log/ serves all {ours.size} entries")
 

@@ -30,8 +30,8 @@ def server_finding(config: Config) -> Diagnosis:
         return judge_server(place, *_ask(config))
     except TimeoutError:
         return bad(
-            f"{place} has not responded for {SECONDS:g} s: it or one of its workers hangs",
-            "check its log, and whether the process is stopped (ps)",
+            f"{place} has not responded for {SECONDS:g} s: the server or one of its workers hangs",
+            "check the server's log, and whether the process is stopped (ps)",
         )
 
 
@@ -86,9 +86,9 @@ def judge_server(place: str, status: int, answer: Mapping[str, Any]) -> Diagnosi
     """Assess the HTTP status and the JSON object of ``/readyz``."""
     if status != 200:
         reason = answer.get("detail", "this is not a collector")
-        return bad(f"{place} responds with {status}: {reason}", "see `store` below, and its log")
+        return bad(f"{place} responds with {status}: {reason}", "see `store`, and the server's log")
     serving, wanted = answer.get("workers", 0), answer.get("workers_wanted", 0)
     if serving < wanted:
-        remedy = "see its log for the reason"
+        remedy = "see the server's log for the reason"
         return doubtful(f"{serving} of {wanted} workers serve", remedy)
     return good(f"{place} is ready")

@@ -66,11 +66,11 @@ def check_schema(config: Config) -> Diagnosis | None:
     except FileNotFoundError:
         return bad(
             f"{file} does not exist",
-            "check `store`. If the file is lost: deniable store restore BACKUP; or, for an empty "
-            f"one, touch {shlex.quote(str(file))}, then deniable store migrate",
+            "check `store`. If the file is lost, run deniable store restore BACKUP; for an empty "
+            f"store, run touch {shlex.quote(str(file))}, then deniable store migrate",
         )
     except PermissionError as error:
-        return bad(f"{file}: {error.strerror}", "run this as the server's user")
+        return bad(f"{file}: {error.strerror}", "run this command as the server's user")
     if unwritable is not None:
         return unwritable
     try:
@@ -83,7 +83,7 @@ def check_schema(config: Config) -> Diagnosis | None:
     if stored_version < VERSION:
         return doubtful(
             f"schema {stored_version}; deniable serve will migrate it to {VERSION}",
-            "deniable store backup FILE; then deniable store migrate, or serve",
+            "run deniable store backup FILE, then deniable store migrate or deniable serve",
         )
     return None
 
@@ -145,9 +145,9 @@ def _record(
 
 
 _RESTORE = (
-    "stop the server, empty the store (move its file and those beside it away, or drop the "
-    "schema deniable), then: deniable store restore BACKUP; docs/operations/backups.md lists the "
-    "losses"
+    "stop the server, empty the store (move away its file and the -wal and -shm files, or drop the "
+    "schema deniable), then run deniable store restore BACKUP; docs/operations/backups.md lists "
+    "the losses"
 )
 
 
@@ -161,13 +161,15 @@ def _remedy(config: Config, error: Exception) -> str:
         case _ if isinstance(config.store, Path):
             return _remedy_of_file(error.__cause__)
         case UnknownSchema():
-            return "check `store`; if the database is empty: deniable store migrate"
+            return "check `store`; if the database is empty, run deniable store migrate"
         case NotAdmitted():
             return "check role, password, rights and database name (docs/postgres.md)"
         case Overloaded():
             return "allow more connections (max_connections), or lower database_connections"
         case Unreachable():
-            return "check that it runs, and its URL's address and certificate (docs/postgres.md)"
+            return (
+                "check the database server, and the URL's host and certificate (docs/postgres.md)"
+            )
     return (
         "check the database server's own log, and whether synchronous standbys are connected "
         "(docs/postgres.md)"
@@ -176,9 +178,9 @@ def _remedy(config: Config, error: Exception) -> str:
 
 def _remedy_of_file(error: BaseException | None) -> str:
     if getattr(error, "sqlite_errorcode", None) in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
-        return f"check that it is a store. If it is damaged: {_RESTORE}"
+        return f"check that the file is a store. If it is damaged, {_RESTORE}"
     return (
-        "check its disk (dmesg; free space, quota and ulimit -f of the server's user), and "
+        "check the disk (dmesg; free space, quota and ulimit -f of the server's user), and "
         "whether another program has locked the file"
     )
 
@@ -186,7 +188,7 @@ def _remedy_of_file(error: BaseException | None) -> str:
 def describe(config: Config) -> Diagnosis:
     """Report which store accepted a write."""
     if not isinstance(config.store, Path):
-        return good("PostgreSQL answers")
+        return good("PostgreSQL responds")
     size = config.store.stat().st_size / 2**20
     return good(f"{config.store}, {size:,.1f} MiB, schema {VERSION}")
 
@@ -197,17 +199,17 @@ def judge_store_clock(ahead: float) -> Diagnosis:
         return good("the same as this machine's")
     return bad(
         f"{abs(ahead):,.0f} s {'ahead of' if ahead > 0 else 'behind'} this machine's",
-        "correct the wrong one: nothing is sealed, erased or ended until then",
+        "correct the wrong clock: nothing is sealed, erased or ended until then",
     )
 
 
 def judge_order(faults: list[str] | None) -> Diagnosis:
     """Assess the faults found by recounting; None if it was omitted."""
     if faults is None:
-        return good("skipped, since the store is large: run deniable store check")
+        return good("skipped, because the store is large: run deniable store check")
     if not faults:
         return good("the counts match the receipts and seals")
     more = f", and {len(faults) - 1} more" if len(faults) > 1 else ""
     return bad(
-        faults[0] + more, f"see all: deniable store check. {_RESTORE[0].upper()}{_RESTORE[1:]}"
+        faults[0] + more, f"deniable store check shows all. {_RESTORE[0].upper()}{_RESTORE[1:]}"
     )

@@ -51,7 +51,7 @@ def judge_declarations(offered: Sequence[Manifest], now: float) -> Diagnosis:
 
 _MENDED = (
     "restore gateway_keys from another machine of this collector or a backup. If they are lost,"
-    " remove the file, then deniable gateway new; devices behind a relay wait for an app update"
+    " remove the file and run deniable gateway new; devices behind a relay wait for an app update"
 )
 
 
@@ -66,7 +66,7 @@ def check_gateway(config: Config, chain: Sequence[bytes]) -> Diagnosis | None:
     except KeyFileError as error:
         return bad(str(error), _MENDED)
     if keys.origin != config.origin:
-        return bad(f"its keys are for {keys.origin}, so devices refuse them", _MENDED)
+        return bad(f"the keys are for {keys.origin}, so devices refuse them", _MENDED)
     number = len(keys.configurations)
     return good(f"sequence {keys.sequence}, {number} key{'s' * (number > 1)}")
 
@@ -89,18 +89,18 @@ def judge_log(
         cosigners = len(witnesses.cosigners(log.newest))
         enough = witnesses.are_enough(log.newest)
     except TransparencyLogError as error:
-        return bad(f"{error}", "restore the store, then deniable log recover FROM")
+        return bad(f"{error}", "restore the store, then run deniable log recover FROM")
     if isinstance(record, PublicLogError):
-        return bad(f"{record}", "nothing can be published until then")
+        return bad(f"{record}", "until that is corrected, nothing can be published")
     if record is not None and record.checkpoint.size > log.size:
         return bad(
             f"{entries_text(log.size)}, but {record.checkpoint.size} were signed",
-            "deniable log recover FROM, from a mirror or an exported directory; nothing can be"
+            "run deniable log recover FROM, with a mirror or an exported directory; nothing can be"
             " published until then (docs/operations/backups.md)",
         )
     if record is not None and not log.extends(record):
         return bad(
-            "the record beside the log's key has a different history",
+            "the record next to the log's key has a different history",
             _HOW,
         )
     missing = sum(envelope not in log for envelope in signed)
@@ -109,25 +109,25 @@ def judge_log(
     text = entries_text(log.size)
     if missing:
         return doubtful(
-            f"{text}, but {missing} that the authority signed are missing",
+            f"{text}, but the log lacks {entries_text(missing)} signed by the authority",
             "the next deniable survey publish appends them",
         )
     if record is not None and record.checkpoint.size < log.size:
         return doubtful(
-            f"{text}, but the record beside the log's key has only {record.checkpoint.size}",
+            f"{text}, but the record next to the log's key has only {record.checkpoint.size}",
             "deniable log cosign updates it",
         )
     if log.newest is not None and log.newest.checkpoint.origin != origin:
         return doubtful(
             f"{text}, under the name {log.newest.checkpoint.origin}, but the collector's origin "
-            f"requires {origin}: no app can pin this",
+            f"requires {origin}: no app can pin this log",
             "restore `origin`; or the next deniable survey publish continues under the new name"
             " (docs/public-log.md)",
         )
     if not all(map(log.proof, log.envelopes)):
         return doubtful(
-            f"{text}; apps that pin the log refuse some proofs: with all cosignatures they would "
-            f"exceed {MAX_PROOF_BYTES:,} bytes",
+            f"{text}; apps that pin the log refuse some proofs: with all cosignatures, a proof "
+            f"would exceed {MAX_PROOF_BYTES:,} bytes",
             "choose fewer witnesses; the next deniable survey publish then creates shorter proofs",
         )
     if not witnesses.witnesses:
@@ -149,7 +149,7 @@ def judge_log(
 _HOW = "see “a fork” in docs/public-log.md"
 _OUTRUN = (
     "the store was restored, or two histories were signed: run deniable log recover FROM; if it "
-    f"finds two, {_HOW}"
+    f"finds two histories, {_HOW}"
 )
 _FORKED = f"two histories were signed, and the witnesses will never cosign this one: {_HOW}"
 
@@ -171,13 +171,13 @@ _ENDING_DAYS = 7
 _LAST_PART = 4
 """The end of a short survey is not reported before its last quarter."""
 _UNKEPT = (
-    "deniable serve does it on time, unless upkeep_seconds is 0 (its log shows why it is "
-    "postponed); or: deniable survey seal {name} {epoch}"
+    "deniable serve seals epochs on time, unless upkeep_seconds is 0 (its log shows why a seal is "
+    "postponed); or run deniable survey seal {name} {epoch}"
 )
 _MORE_KEYS = "; its issuer must create keys first: deniable issuer keys"
 _IDLE = (
-    "by this clock it ended long ago, but no report of a later epoch has arrived: if the clock is "
-    "correct, deniable survey seal {name} {epoch}"
+    "according to this clock, the epoch ended long ago, but no report of a later epoch has come: "
+    "if the clock is correct, run deniable survey seal {name} {epoch}"
 )
 
 
@@ -187,7 +187,7 @@ def judge_signatures(others: int, stored: int) -> Diagnosis:
         return bad(
             f"{others} of {stored} surveys are not offered: another authority signed them",
             "check that `authority` is the key that apps pin, as in the collector.toml from which "
-            "they were published",
+            "the surveys were published",
         )
     return good("the authority signed every stored survey")
 
@@ -199,9 +199,9 @@ def judge_origin(surveys: Sequence[Manifest], origin: str) -> Diagnosis:
     ]
     if elsewhere:
         return bad(
-            f"not signed for {origin}, so devices refuse them: {', '.join(elsewhere)}",
-            "restore `origin`; or publish their files again: a successor is signed for the new "
-            "origin, but needs an app that uses it",
+            f"devices refuse surveys not signed for {origin}: {', '.join(elsewhere)}",
+            "restore `origin`, or publish the surveys' files again: a successor is signed for the "
+            "new origin, but needs an app that uses this origin",
         )
     return good(f"current surveys are signed for {origin}")
 
@@ -216,8 +216,8 @@ def judge_issuers(surveys: Sequence[Manifest], distrusted: Set[bytes], now: floa
     if stuck:
         return bad(
             f"no issuer is trusted, so no report is accepted for {', '.join(stuck)}",
-            "publish a successor that lists an issuer whose key is safe, and end this one:"
-            " deniable survey end",
+            "publish a successor that lists an issuer whose key is safe, and end this survey: "
+            "deniable survey end",
         )
     # A successor that has not begun yet has its first key in the next epoch.
     late = [survey for survey in surveys if survey.enrolment.first > _epoch(survey, now) + 1]
@@ -236,7 +236,7 @@ def judge_surveys(
     """Check whether any survey is running, and for how long."""
     names = {manifest.name for manifest in surveys}
     if not names:
-        return doubtful("none is published", "deniable survey publish FILE")
+        return doubtful("no survey is published", "deniable survey publish FILE")
     soon = [survey for survey in current(offered) if _ends_soon(survey, now)]
     if not soon:
         running = len({survey.name for survey in offered})
@@ -247,7 +247,7 @@ def judge_surveys(
     first = min(soon, key=lambda survey: survey.schedule.end)
     return doubtful(
         f"{len(names)} published; {first.name} ends on {day_text(first.schedule.end)}",
-        "publish a successor if it should continue"
+        "publish a successor if the survey should continue"
         + (_MORE_KEYS if first.enrolment.mode == "blind" else ""),
     )
 
@@ -280,11 +280,11 @@ def judge_seals(
     if not surveys:
         return None
     if not overdue:
-        return good("every epoch that is over, as later reports prove, is sealed")
+        return good("every epoch that later reports prove to be over is sealed")
     survey, which = overdue[0]
     remedy = _IDLE if which.action is Action.ASK else _UNKEPT
     return doubtful(
-        f"{len(overdue)} overdue, such as epoch {which.epoch} of {survey.name}",
+        f"epochs overdue: {len(overdue)}, such as epoch {which.epoch} of {survey.name}",
         remedy.format(name=survey.name, epoch=which.epoch),
     )
 
@@ -295,8 +295,8 @@ def judge_cuts(cuts: Sequence[tuple[str, int, int]]) -> Diagnosis | None:
         return None
     name, epoch, cut_at = cuts[-1]
     return doubtful(
-        f"{len(cuts)} cut, such as epoch {epoch} of {name}: {cut_text(cut_at)}",
-        "lost reports are not sent again; to list the affected epochs: deniable survey seals "
+        f"epochs cut: {len(cuts)}, such as epoch {epoch} of {name}: {cut_text(cut_at)}",
+        "lost reports are not sent again; to list the affected epochs, run deniable survey seals "
         f"{name}",
     )
 

@@ -40,8 +40,8 @@ class BlindKeys:
         if epochs - first > MAX_BLIND_KEYS:
             raise InvalidManifest(
                 "epochs",
-                f"must be at most {first + MAX_BLIND_KEYS}: a manifest lists {MAX_BLIND_KEYS} "
-                "keys of a blind issuer. Publish a successor in time that lists the next ones",
+                f"must be at most {first + MAX_BLIND_KEYS}: a manifest lists at most "
+                f"{MAX_BLIND_KEYS} blind keys. Publish a successor in time to list the next keys",
             )
         keys = self.public.of(first, epochs)
         try:
@@ -98,22 +98,22 @@ class ListedKeys:
                 if was != (name, epoch):
                     raise InvalidManifest(
                         "issuer_keys",
-                        f"has the key of epoch {was[1]} of {was[0]} for epoch {epoch}: make keys "
-                        "for this survey alone",
+                        f"has the key of epoch {was[1]} of {was[0]} for epoch {epoch}: create "
+                        "keys for this survey only",
                     )
             elif (manifest.enrolment.issuer, (name, epoch)) in self._keys:
                 raise InvalidManifest(
                     "issuer_keys",
-                    f"has a different key for epoch {epoch} than {name} lists: use that one or, "
-                    "if it was stolen, give the issuer a new name",
+                    f"has a different key for epoch {epoch} than {name} lists: use the listed key "
+                    "or, if the key was stolen, give the issuer a new name",
                 )
             elif self._comparing and gcd(self._product % n, n) != 1:
                 other = next(key for key in self._places if gcd(int.from_bytes(key), n) != 1)
                 name, epoch = self._places[other]
                 raise InvalidManifest(
                     "issuer_keys",
-                    f"has a key that shares a factor with that of epoch {epoch} of {name}: check "
-                    "the random generator, and make all keys again",
+                    f"has a key that shares a factor with the key of epoch {epoch} of {name}: "
+                    "check the random generator, and create all keys again",
                 )
 
 
@@ -139,9 +139,9 @@ def check_grid(manifest: Manifest, surveys: Iterable[Manifest]) -> None:
             longer = schedule.epoch_seconds != manifest.schedule.epoch_seconds
             raise InvalidManifest(
                 "epoch" if longer else "start",
-                f"must fit the epochs of {other.name}, also a blind survey, since a device "
-                f"answers only one of them per epoch. Use epochs of {schedule.epoch_seconds} s on "
-                f"its grid, or begin after {schedule.end}, when it ends",
+                f"must fit the epochs of {other.name}, because a device answers only one blind "
+                f"survey per epoch. Use epochs of {schedule.epoch_seconds} s that begin with those "
+                f"of {other.name}, or begin after {schedule.end}, when that survey ends",
             )
 
 

@@ -83,7 +83,7 @@ def _name(before: Manifest, after: Manifest) -> _Sentences:
 
 
 def _number(_: Manifest, __: Manifest) -> _Sentences:
-    yield "only its number: it was published again", False
+    yield "only the number changed: the survey was published again", False
 
 
 def _question(before: Manifest, after: Manifest) -> _Sentences:
@@ -121,7 +121,7 @@ def _mechanism(before: Manifest, after: Manifest) -> _Sentences:
         named(manifest.kind.name, manifest.specification.parameters) for manifest in (before, after)
     )
     text = (
-        f"other parameters of the mechanism {new}"
+        f"the parameters of the mechanism {new} changed"
         if old == new
         else f"answers are randomised by {new} instead of {old}"
     )
@@ -147,7 +147,7 @@ def _guess(before: Manifest, after: Manifest) -> str:
     old, new = (times_as_likely(odds_of(manifest)) for manifest in (before, after))
     if old == new:
         return f"a response is {new} with one answer as with another, rounded up"
-    return f"a response is {new} with one answer as with another; before, {old}"
+    return f"a response is {new} with one answer as with another; previously, {old}"
 
 
 def _went(what: str, before: str, after: str, raised: bool) -> str:
@@ -156,7 +156,7 @@ def _went(what: str, before: str, after: str, raised: bool) -> str:
 
 def _epsilon(before: Manifest, after: Manifest) -> _Sentences:
     raised = exact_epsilon(after.epsilon) > exact_epsilon(before.epsilon)
-    guessed = "better guessed" if raised else "harder to guess"
+    guessed = "easier to guess" if raised else "harder to guess"
     went = _went("epsilon", before.epsilon, after.epsilon, raised)
     yield f"{went}: answers are {guessed}; {_guess(before, after)}", raised
 
@@ -164,7 +164,7 @@ def _epsilon(before: Manifest, after: Manifest) -> _Sentences:
 def _delta(before: Manifest, after: Manifest) -> _Sentences:
     raised = exact_delta(after.delta) > exact_delta(before.delta)
     went = _went("delta", before.delta, after.delta, raised)
-    yield f"{went}: this may be added to each probability that epsilon limits", raised
+    yield f"{went}: delta may be added to each probability that epsilon limits", raised
 
 
 def _repeat(before: Manifest, after: Manifest) -> _Sentences:
@@ -178,7 +178,7 @@ def _repeat(before: Manifest, after: Manifest) -> _Sentences:
     elif old is None:
         yield (
             f"responses are kept for {new:,} epochs instead of drawn afresh: repeating an answer "
-            "reveals little more, but kept responses can show that it changed, and link reports",
+            "reveals little more, but kept responses can show changed answers, and link reports",
             False,
         )
     else:
@@ -206,8 +206,7 @@ def every(seconds: int) -> str:
 
 def _epochs(before: Manifest, after: Manifest) -> _Sentences:
     old, new = (manifest.schedule.epochs for manifest in (before, after))
-    more = ": a device may report more often in total" * (new > old)
-    yield f"{new:,} times in total instead of {old:,}{more}", new > old
+    yield f"a device may report {new:,} times in total instead of {old:,}", new > old
 
 
 def _grace_seconds(before: Manifest, after: Manifest) -> _Sentences:

@@ -60,12 +60,12 @@ def published_facts(
         yield Fact(
             "answers",
             "in each epoch, a device answers one of its app's blind surveys, chosen at random: "
-            "they share the reports",
+            "the surveys share the reports",
         )
     yield Fact("costs", _cost_text(manifest, now))
     if together > reserved([manifest], now):
         total = format_nano(together)
-        yield Fact("together", f"with all other running surveys, at most epsilon {total}")
+        yield Fact("together", f"at most epsilon {total} with all other running surveys")
     yield from accuracy_facts(manifest, largest_share or None)
     if manifest.enrolment.mode == "blind":
         yield Fact("lost", blind_devices_text(manifest, 1000))
@@ -106,7 +106,7 @@ def survey_facts(
     for epoch, cut_at in sorted(cuts(manifest.schedule, seals).items()):
         yield Fact("cut", f"epoch {epoch}: {cut_text(cut_at)}")
     if ended_at is not None:
-        yield Fact("ended", f"{instant_text(ended_at)}; it accepts no reports")
+        yield Fact("ended", f"{instant_text(ended_at)}; the survey accepts no more reports")
     for issuer in manifest.enrolment.issuer_ids:
         trust = "DISTRUSTED: no report is accepted" if issuer in distrusted else "trusted"
         called = manifest.enrolment.issuer or issuer.hex()
@@ -167,9 +167,9 @@ def repeat_facts(manifest: Manifest) -> Iterator[Fact]:
     if rounds is None:
         yield Fact("repeat", f"memoised: one response per answer, for {epochs:,} epochs ({length})")
         yield Fact(
-            "constant", f"answers reveal epsilon {one} in that time, by any number of reports"
+            "constant", f"answers reveal epsilon {one} in that time with any number of reports"
         )
-        yield Fact("changing", "changes of answers can be seen: no epsilon limits that")
+        yield Fact("changing", "changes of answers can be seen: no epsilon limits what they reveal")
         yield Fact("linking", "equal responses link a device's epochs, although its keys do not")
         return
     from deniable.audit.all_pairs import linking_probability  # needs numpy
@@ -191,8 +191,8 @@ def repeat_facts(manifest: Manifest) -> Iterator[Fact]:
     yield Fact(
         "constant",
         f"answers reveal epsilon {manifest.epsilon} with one report, at most {together(2)} with "
-        f"two, {together(epochs)} with the {epochs:,} of a range, and {kept} with any number; "
-        "ranges add up",
+        f"two, {together(epochs)} with the {epochs:,} reports of a range, and {kept} with any "
+        "number; ranges add up",
     )
     yield Fact(
         "changing",
@@ -200,23 +200,23 @@ def repeat_facts(manifest: Manifest) -> Iterator[Fact]:
     )
     yield Fact(
         "linking",
-        "the best guess whether two reports of one unchanged answer are one device's is right "
-        f"{linked}\N{NO-BREAK SPACE}% of the time, by chance 50\N{NO-BREAK SPACE}%, if all answers "
-        "are equally frequent. With few frequent answers or more reports it is right more often",
+        "the best guess whether two reports of one unchanged answer come from one device is right "
+        f"{linked}\N{NO-BREAK SPACE}% of the time (by chance, 50\N{NO-BREAK SPACE}%) if all "
+        "answers are equally frequent. Few frequent answers or more reports make guesses better",
     )
 
 
 def _device_facts(manifest: Manifest) -> Iterator[Fact]:
     """Yield the devices that may report, with their issuers."""
     if manifest.enrolment.mode == "blind":
-        yield Fact("devices", "blind: only those for which an issuer vouches, without seeing more:")
+        yield Fact("devices", "blind: only devices for which an issuer vouches blindly:")
         yield Fact("", manifest.enrolment.issuer)
         yield Fact("keys", _keys_text(manifest))
         return
     if not (issuers := [issuer.hex() for issuer in manifest.enrolment.issuers]):
         yield Fact("devices", "open: nobody vouches that each report comes from a different device")
         return
-    yield Fact("devices", "certificate: only those for which an issuer vouches:")
+    yield Fact("devices", "certificate: only devices for which an issuer vouches:")
     for line in ",\nthen ".join(issuers).splitlines():
         yield Fact("", line)
 
@@ -224,11 +224,11 @@ def _device_facts(manifest: Manifest) -> Iterator[Fact]:
 def _keys_text(manifest: Manifest) -> str:
     """Return the epochs for which a blind issuer has keys, and when its last key ends."""
     first, last = manifest.enrolment.first, manifest.schedule.epochs - 1
-    before = f", none for the {first} before" * (first > 0)
+    before = f", none for the first {first}" * (first > 0)
     when = instant_text(manifest.schedule.epoch_start(last + 1))
     return (
-        f"one per epoch, for {ranges_text(range(first, last + 1))}{before}; the last ends on "
-        f"{when}: a successor lists the next"
+        f"one per epoch, for epochs {ranges_text(range(first, last + 1))}{before}; the last key "
+        f"ends on {when}: a successor lists the next keys"
     )
 
 
@@ -265,7 +265,7 @@ def epochs_text(manifest: Manifest) -> str:
 
 def _successor_text(manifest: Manifest, before: Manifest, now: float) -> str:
     """Return the effects on figures, consent and devices of the previous survey."""
-    texts = [f"its figures start anew; the earlier ones: --survey {before.survey_id.hex()[:12]}"]
+    texts = [f"the figures start anew; for earlier ones, --survey {before.survey_id.hex()[:12]}"]
     new_terms, old_terms = (
         (survey.question, survey.all_answers, survey.origin) for survey in (manifest, before)
     )
@@ -287,7 +287,7 @@ def left_behind_text(newest: Manifest, before: Manifest, follows: Sequence[Manif
     else:
         declared = f"the ceilings of sequence {before.sequence}"
     if not follows:
-        return f"apps that declare {declared} get no survey any more"
+        return f"apps that declare {declared} no longer get a survey"
     sequences = " and ".join(str(survey.sequence) for survey in follows)
     end = instant_text(max(survey.schedule.end for survey in follows))
     return f"apps that declare {declared} keep answering sequence {sequences}, until {end}"
@@ -296,15 +296,15 @@ def left_behind_text(newest: Manifest, before: Manifest, follows: Sequence[Manif
 def _warnings(manifest: Manifest, together: int, now: float) -> Iterator[str]:
     """Yield the reasons why devices do not follow a survey, or why people should not."""
     if manifest.schedule.end <= now:
-        yield "its last epoch is over: no device will answer it"
+        yield "the last epoch is over: no device will answer this survey"
     if together > CEILING:
         costs = reserved([manifest], now)
         setting, alone = (
             f'lifetime_epsilon = "{ceil_div(cost, NANO)}"' for cost in (together, costs)
         )
-        more = f", or {setting} if it also asks all other running surveys" * (setting != alone)
+        more = f", or {setting} if the app also asks all other running surveys" * (setting != alone)
         yield (
-            f"no device answers this unless its app sets {alone}{more}: it costs "
+            f"no device answers this survey unless its app sets {alone}{more}: the survey costs "
             f"{format_nano(costs)}, and devices spend at most {DEFAULT_LIFETIME_EPSILON}. "
             f"{_what_fits(manifest, now)}"
             if costs > CEILING
@@ -316,12 +316,12 @@ def _warnings(manifest: Manifest, together: int, now: float) -> Iterator[str]:
         yield (
             f"with delta {manifest.delta}, a report can cost more than epsilon "
             f"{manifest.epsilon}; devices charge {format_nano(pure_cost(manifest.mechanism))} for "
-            "each. Omit delta"
+            "each report. Omit delta"
         )
     if manifest.schedule.epoch_seconds < DAY:
-        yield "devices refuse epochs below a day unless their app sets min_epoch_seconds"
+        yield "devices refuse epochs shorter than a day unless their app sets min_epoch_seconds"
     if manifest.enrolment.issuer_ids:
-        yield "devices refuse it unless their app uses an issuer: Client(enrol=...)"
+        yield "devices refuse this survey unless their app uses an issuer: Client(enrol=...)"
     if manifest.enrolment.mode == "blind" and manifest.schedule.epoch_seconds < 7 * DAY:
         yield (
             "users who do not open the app in both halves of an epoch report nothing: let blind "

@@ -68,9 +68,8 @@ def next_manifest(
     if survey.epochs <= first and first > 0:
         raise InvalidManifest(
             "epochs",
-            f"must exceed {first}: numbers continue after those of earlier surveys of this name, "
-            f"which cannot be used again: {survey.epochs} more are epochs = "
-            f"{first + survey.epochs}",
+            f"must exceed {first}: the epoch numbers of earlier surveys with this name cannot be "
+            f"used again. For {survey.epochs} more epochs, set epochs = {first + survey.epochs}",
         )
     enrolment = survey.enrolment
     if isinstance(enrolment, BlindKeys):
@@ -93,7 +92,7 @@ def _check_start(schedules: Sequence[Schedule], start: int, length: int, now: fl
             if decided >= 0 and start + decided * length > comes:
                 raise InvalidManifest(
                     "start",
-                    "makes devices wait for more than an epoch: their next one is number "
+                    "makes devices wait for more than an epoch: their next epoch is number "
                     f"{decided + 1}; omit start to continue the numbers",
                 )
 
@@ -142,7 +141,8 @@ def check_invertible(manifest: Manifest) -> None:
             reports_for_mean(manifest.mechanism, manifest.values, 1.0)
     except NotInvertible as error:
         raise InvalidManifest(
-            "epsilon", "is too small to distinguish so many categories; raise it or use fewer"
+            "epsilon",
+            "is too small to distinguish so many categories; raise it or use fewer categories",
         ) from error
 
 

@@ -44,7 +44,7 @@ def successor(
         raise InvalidManifest(
             "epsilon",
             f"{epsilon} is above {MOST_EPSILON}: one report can make a guess between two answers "
-            "practically certain. Lower it, or publish with --hardly-private",
+            "practically certain. Lower epsilon, or publish with --hardly-private",
         )
     check_invertible(manifest)
     check_unshared(manifest, surveys)

@@ -68,14 +68,14 @@ FIELDS: Final = {
     "memoised_epochs": "for a memoised survey: number of epochs for which responses are kept, 2 "
     "to 10,000",
     "grace": 'how long after an epoch its reports are still accepted, such as "1 day"',
-    "start": "start of epoch 0, a time with offset; default: midnight UTC, or for epochs shorter "
-    "than a day their last whole multiple",
-    "minimum_reports": "number of reports at which figures appear; they are updated after at "
-    "least as many more",
+    "start": "start of epoch 0, a time with an offset; default: the last midnight UTC, or for "
+    "epochs shorter than a day, the last whole multiple of their length",
+    "minimum_reports": "number of reports at which figures appear; each update needs at least "
+    "as many more",
     "enrolment": '"open", any device may report; "certificate", only devices for which an issuer '
-    'vouches; or "blind", the same with an issuer that cannot tell which report is whose',
+    'vouches; or "blind", the same, but the issuer cannot tell which report is whose',
     "issuers": "for a certificate survey: public keys, 64 hex digits each, of the current issuer "
-    "and, before a replacement, of the next",
+    "and, before a replacement, of the next issuer",
     "issuer": "for a blind survey: the issuer's host name, used in counts and for distrust",
     "issuer_keys": "for a blind survey: the file of public keys that `deniable issuer keys` wrote",
 }
@@ -105,10 +105,10 @@ question = "How do you rate your marriage?"
 categories = ["very poor", "poor", "fair", "good", "very good"]
 
 # The privacy of one report: for any answer, each response is at most e^epsilon times
-# as likely as with any other answer. A string, since a computer cannot store 0.1 exactly.
+# as likely as with any other answer. Keep the quotes: a computer cannot store 0.1 exactly.
 epsilon = "1"
 
-# A device reports at most once per epoch; each report adds to what it reveals over time.
+# A device reports at most once per epoch; each report adds to what the device reveals.
 epoch = "1 week"
 epochs = 8
 grace = "1 day"
@@ -236,8 +236,8 @@ def _categories(table: dict[str, object], kind: str) -> tuple[str, ...]:
 def _meant(field: str) -> str:
     """Return the field that was probably meant, or where all fields are listed."""
     for near in get_close_matches(field.lower(), FIELDS, 1):
-        return f"do you mean {near}?"
-    return 'the page "A survey file" of the documents lists the fields'
+        return f"did you mean {near}?"
+    return 'the page "A survey file" of the documentation lists the fields'
 
 
 def _field(table: dict[str, object], field: str) -> object:
@@ -412,7 +412,7 @@ def _duration(table: dict[str, object], field: str) -> int:
     if match is None:
         raise InvalidManifest(
             field,
-            "must be a number and one of seconds, minutes, hours, days and weeks, such as "
+            "must be a number and a unit (seconds, minutes, hours, days or weeks), such as "
             '"30 days"',
         )
     return int(match[1]) * UNITS[match[2]]
@@ -424,6 +424,6 @@ def _instant(table: dict[str, object], field: str) -> int | None:
         return None
     if not isinstance(value, datetime) or value.tzinfo is None:
         raise InvalidManifest(
-            field, "must be a time with offset, without quotes: 2026-01-05T00:00:00Z"
+            field, "must be a time with an offset, without quotes: 2026-01-05T00:00:00Z"
         )
     return int(value.timestamp())

@@ -167,8 +167,8 @@ def _matrix(
         for name, total in zip(categories, sums, strict=True):
             if total != sums[0]:
                 raise InvalidMatrixFile(
-                    f"row {name!r} sums to {total}, but the first to {sums[0]}: integer weights "
-                    "need the same sum in every row"
+                    f"row {name!r} sums to {total}, but the first row to {sums[0]}: integer "
+                    "weights need the same sum in every row"
                 )
         return SolutionMatrix(weights, sums[0]), False
     for name, total in zip(categories, sums, strict=True):
@@ -266,7 +266,7 @@ def read_survey_matrix(
     ]
     if named.names_rows:
         if sorted(named.categories) != sorted(categories):
-            raise InvalidManifest("matrix", "must use the survey's categories as names of rows")
+            raise InvalidManifest("matrix", "must use the survey's categories as row names")
         rows = [rows[named.categories.index(category)] for category in categories]
     if named.names_columns and labels not in ((), named.responses):
         raise InvalidManifest("responses", "have different names in the CSV file; omit them")
@@ -307,7 +307,7 @@ def certified_settings(
     except ValueError as error:
         own = tight_epsilon(exact, delta).epsilon
         raise InvalidManifest(
-            "epsilon", f"{error}; its own epsilon is {own} at delta {delta}"
+            "epsilon", f"{error}; the matrix has epsilon {own} at delta {delta}"
         ) from error
     _check_no_certainty(matrix)
     weights = tuple(tuple(matrix.row(x)) for x in range(categories))
@@ -315,7 +315,7 @@ def certified_settings(
         raise InvalidManifest(
             "matrix",
             "cannot be inverted: some categories have the same responses as a mixture of others, "
-            "so their shares cannot be estimated. It needs at least as many responses as "
+            "so their shares cannot be estimated. A matrix needs at least as many responses as "
             "categories, and linearly independent rows",
         )
     if not labels and matrix.responses != categories:

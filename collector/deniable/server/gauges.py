@@ -36,9 +36,7 @@ MEASURED: Final = {
     "workers_wanted": "worker processes configured",
 }
 """Gauges measured on request: the same value whichever worker answers."""
-BUILD_INFO: Final = (
-    "always 1; the labels version, python and event_loop describe the running server"
-)
+BUILD_INFO: Final = "always 1; the labels version, python and event_loop show what is running"
 
 _FULL_BYTES: Final = 1 << 20
 _WRITING_SECONDS: Final = 4.0

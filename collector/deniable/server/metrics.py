@@ -95,16 +95,13 @@ class Meters:
         self.database_connections = [
             connections.labels(state) for state in ("allowed", "open", "in-use")
         ]
-        self.connections = gauge(
-            "connections", "open connections, including those in their handshake"
-        )
+        self.connections = gauge("connections", "open connections, even if still in a handshake")
         self.connections_refused = counter(
             "connections_refused", "connections turned away because there were too many"
         )
         self.connections_evicted = counter(
             "connections_evicted",
-            "connections closed to make room for new ones; the ones that had kept the collector "
-            "waiting longest",
+            "connections closed to make room: those that kept the collector waiting longest",
         )
         self.connections_overdue = counter(
             "connections_overdue", "connections closed because they were too slow"

@@ -89,7 +89,7 @@ def test_an_honest_collector_has_status_0_and_its_history_whole(pins: Sequence[s
     assert (status, "Nothing was found to be wrong" in printed) == (0, True), printed
     assert "NOT checked: when manifests were" in printed
     assert "A visit with --remember FILE in" in printed
-    assert "! epsilon was raised from 1 to 2: answers are better guessed" in printed
+    assert "! epsilon was raised from 1 to 2: answers are easier to guess" in printed
     assert printed.count(f"“{MANIFEST.question}”") == 3
     # Without pins it says what it had to believe.
     status, printed = verified({})

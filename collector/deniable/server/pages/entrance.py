@@ -180,10 +180,7 @@ def failure_page(request: web.BaseRequest, answer: web.Response) -> web.Response
     if answer.status == 401:
         to = request.rel_url.raw_path_qs.lstrip("/")
         made = _login(
-            request,
-            401,
-            "To see these figures, log in or open a link that somebody shares with you.",
-            to,
+            request, 401, "To see these figures, log in or open a link shared with you.", to
         )
         made.headers["HX-Refresh"] = "true"
         return made

@@ -52,17 +52,9 @@ _REFUSALS: Final = (
     (TimeoutError, RefusalCode.TIMEOUT, "the body took too long to arrive"),
     (StoreFull, RefusalCode.STORAGE_FULL, "the collector's disk is full; try again later"),
     (Overloaded, RefusalCode.OVERLOADED, "the collector is overloaded; try again later"),
-    (
-        StoreLocked,
-        RefusalCode.STORE_FAILED,
-        "another program blocks writing to the collector's store; try again later",
-    ),
-    (
-        Unreachable,
-        RefusalCode.STORE_FAILED,
-        "the collector's store does not respond; try again later",
-    ),
-    (StoreError, RefusalCode.STORE_FAILED, "the collector's store is failing; try again later"),
+    (StoreLocked, RefusalCode.STORE_FAILED, "another program locks the store; try again later"),
+    (Unreachable, RefusalCode.STORE_FAILED, "the store does not respond; try again later"),
+    (StoreError, RefusalCode.STORE_FAILED, "the store is failing; try again later"),
     (web.RequestPayloadError, RefusalCode.MALFORMED, "the body's chunks are not valid HTTP"),
     (_TooLarge, RefusalCode.TOO_LARGE, "the body is too large; send fewer reports per request"),
 )

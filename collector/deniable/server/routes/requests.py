@@ -65,9 +65,7 @@ async def require_role(
             RefusalCode.UNAUTHORISED, "send Authorization: Bearer with a token of this collector"
         )
     if _RANKS.index(held) < _RANKS.index(role):
-        raise Refusal(
-            RefusalCode.FORBIDDEN, f"this request needs a token with the role {role.value}"
-        )
+        raise Refusal(RefusalCode.FORBIDDEN, f"send a token with the role {role.value}")
     return held
 
 

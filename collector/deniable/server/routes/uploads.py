@@ -101,9 +101,7 @@ class Uploads:
         if media_type(headers.get("content-type", "")) != MSGPACK:
             raise Refusal(RefusalCode.UNSUPPORTED_MEDIA_TYPE, f"send {MSGPACK}")
         if "content-encoding" in headers:
-            raise Refusal(
-                RefusalCode.UNSUPPORTED_MEDIA_TYPE, "send the body without Content-Encoding"
-            )
+            raise Refusal(RefusalCode.UNSUPPORTED_MEDIA_TYPE, "omit Content-Encoding")
         if isinstance(request, BinaryRequest):
             return await self._answer(list(split_upload(request.body)))
         self._limits.check_relayed(None, self._clock())
@@ -189,9 +187,7 @@ class Uploads:
                         envelope, now, self._catalogue.surely, verify_by_libsodium
                     )
                 if not self._issuers.take(receipt):
-                    raise Refusal(
-                        RefusalCode.RATE_LIMITED, "too many reports from this issuer's devices"
-                    )
+                    raise Refusal(RefusalCode.RATE_LIMITED, "too many reports for this issuer")
             except Refusal as refusal:
                 judged.refused.append((place, refusal.code))
             else:

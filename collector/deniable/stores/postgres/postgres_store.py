@@ -115,7 +115,7 @@ class PostgresStore(Store):
                 await connections.transaction(migrate)
             elif stored_version < VERSION:
                 raise UnknownSchema(
-                    "the store is of an older version of deniable; run: deniable store migrate"
+                    "the store is from an older version of deniable; run: deniable store migrate"
                 )
         except BaseException:
             await connections.close()

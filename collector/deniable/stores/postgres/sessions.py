@@ -223,13 +223,13 @@ _MEANINGS: Final[dict[str, tuple[type[StoreError], bool, bool]]] = {
     "42501": (NotAdmitted, False, False),  # no permission
 }
 _BAD_URL: Final = (
-    "the URL of the database cannot be used; it is postgresql://USER@HOST:PORT/DATABASE, and in a"
-    " password # is written %23, / %2F, ? %3F, @ %40, % %25;"
+    "the URL of the database cannot be used: write postgresql://USER@HOST:PORT/DATABASE, and in a"
+    " password %23 for #, %2F for /, %3F for ?, %40 for @ and %25 for %;"
     " or a line of ~/.pgpass is not HOST:PORT:DATABASE:ROLE:PASSWORD"
 )
 _NO_ROOT: Final = (
-    "there is no root certificate to verify the database server with: give its file as "
-    "sslrootcert in the URL, or put it at ~/.postgresql/root.crt"
+    "there is no root certificate to verify the database server with: name its file as "
+    "sslrootcert in the URL, or store it as ~/.postgresql/root.crt"
 )
 _NO_MATCH: Final = "no host of the database matches target_session_attrs in its URL"
 _OF_ANOTHER_HOST: Final = {62, 63, 64}

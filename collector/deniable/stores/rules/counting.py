@@ -259,11 +259,9 @@ def _epoch_faults(
             "reports were counted"
         )
     if reports != counted.total():
-        yield (
-            f"{counted.total()} reports are counted, but {reports} were counted when it was sealed"
-        )
+        yield f"{counted.total()} reports are counted, but {reports} were sealed"
     elif sealed != digest:
-        yield "the counts are not those that were sealed"
+        yield "the counts differ from the sealed counts"
     if not figures <= counted:
         yield "figures show more reports than were counted"
 
@@ -331,7 +329,7 @@ def begin_pruning(survey_id: bytes, epoch: int, now: int) -> Rule[tuple[int, boo
         epoch,
     )
     if row is None or now - int(row[0]) < KEPT_SECONDS:
-        raise NotSealed(f"epoch {epoch} was not sealed at least 24 hours ago")
+        raise NotSealed(f"epoch {epoch} was sealed less than 24 hours ago, or not at all")
     yield Statement(
         "UPDATE deniable.seals SET pruning_at = coalesce(pruning_at, $3)"
         " WHERE survey = $1 AND epoch = $2",

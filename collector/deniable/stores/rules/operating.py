@@ -50,7 +50,7 @@ def publish(
         return
     if newest is not None and newest[1] >= manifest.sequence:
         raise SurveyConflict(
-            f"{manifest.name} has sequence {newest[1]}; a successor needs a higher one"
+            f"{manifest.name} has sequence {newest[1]}; a successor needs a higher sequence"
         )
     yield Statement(
         "INSERT INTO deniable.surveys"

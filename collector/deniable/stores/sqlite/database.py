@@ -343,6 +343,6 @@ def _check_schema(path: Path) -> None:
         raise UnknownSchema(f"there is no store in {path}; create one with: deniable store migrate")
     if stored_version < VERSION:
         raise UnknownSchema(
-            "the store is of an older version of deniable; back it up (deniable store backup "
+            "the store is from an older version of deniable; back it up (deniable store backup "
             "FILE), then run: deniable store migrate"
         )
