@@ -220,7 +220,7 @@ def test_a_private_authority_is_told_from_a_server_that_is_away(
     with pretending("200 OK", key.hex(), expired) as server:
         finding = check_origin_answers(config(origin=server.origin), key, START)
     assert (finding.status, "has expired" in finding.text) == (FAIL, True)
-    assert finding.remedy.startswith("renew it")
+    assert finding.remedy.startswith("renew the certificate")
 
 
 def test_a_setting_that_names_no_survey_is_found_and_an_origin_that_is_away_once(

@@ -232,7 +232,7 @@ def test_blind_surveys_of_a_collector_have_one_grid_of_epochs(
     if not field:
         check_grid(beside, [BLIND])
         return
-    with pytest.raises(InvalidManifest, match=f"^{field}: .* of blind, also"):
+    with pytest.raises(InvalidManifest, match=f"^{field}: .* of blind, because"):
         check_grid(beside, [BLIND])
 
 

@@ -204,7 +204,7 @@ def test_settings_of_witnesses_are_checked(place: Workplace) -> None:
     for witnesses, wrong in (
         (f'["{long} https://w"]', "of at most 255 bytes"),
         ('["no key"]', "must be a list of"),
-        (f'["{key} https://a", "{key} https://b"]', "key once"),
+        (f'["{key} https://a", "{key} https://b"]', "key only once"),
         (seventeen, "at most 16"),
     ):
         place.set(witnesses=witnesses)
