@@ -58,7 +58,7 @@ def _now() -> int:
 def seal(
     name: str, survey_id: str | None, directory: Path, epoch: int, early: bool, yes: bool
 ) -> None:
-    """Seal EPOCH of NAME for good: it accepts no more reports, even if a clock is set back.
+    """Seal EPOCH of NAME for good: no more reports are accepted, even if a clock is set back.
 
     A running server seals the epoch itself once the epoch and its grace are over.
     """
@@ -140,7 +140,7 @@ def prune(name: str, survey_id: str | None, directory: Path, epoch: int, yes: bo
 @directory_option
 @yes_option
 def end(name: str, survey_id: str | None, directory: Path, yes: bool) -> None:
-    """End the newest survey of NAME for good: it accepts no more reports, of any epoch.
+    """End the newest survey of NAME for good: no more reports are accepted, for any epoch.
 
     A running server ends the survey itself when all epochs are sealed. Figures stay. A later survey
     with the same name is a separate survey.

@@ -176,7 +176,7 @@ SURVEY_COMMANDS: Final = {
         "life_commands:distrust_issuer",
         "Refuse reports that an issuer vouches for.",
     ),
-    "end": ("life_commands:end", "End a survey: it accepts no more reports."),
+    "end": ("life_commands:end", "End a survey, so that it accepts no more reports."),
     "epochs": ("survey_list:list_epochs", "List the epochs that have figures."),
     "export": ("survey_commands:export", "Write the file that an app bundles."),
     "link": ("sharing_commands:link", "Create, list or revoke links to the figures of NAME."),

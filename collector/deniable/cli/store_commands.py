@@ -20,7 +20,7 @@ from deniable.stores import (
 
 @click.group()
 def store() -> None:
-    """The store of the collector: check, copy or migrate it."""
+    """Check, copy or migrate the collector's store."""
 
 
 @store.command(short_help="Recount the receipts, and compare.")
@@ -97,7 +97,7 @@ def restore_store(file: Path, directory: Path) -> None:
 def migrate(directory: Path) -> None:
     """Migrate the store's schema to this version of deniable, and show the schema's version.
 
-    Back up the store first: older versions of deniable cannot read it afterwards.
+    Back up the store first: older versions cannot read it afterwards.
     """
     config = Config.load(directory)
     check_store(config)

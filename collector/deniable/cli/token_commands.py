@@ -105,7 +105,7 @@ def find_token(tokens: Iterable[Token], identifier: str) -> Token:
         raise click.ClickException("there is no such token; see: deniable token list")
     if len(matches) > 1:
         raise click.ClickException(
-            f"{len(matches)} ids begin like this; give more digits, as in deniable token list"
+            f"{len(matches)} ids begin with these digits; give more: see deniable token list"
         )
     return matches[0]
 

@@ -52,9 +52,9 @@ def try_out(
 ) -> None:
     """Ask simulated devices QUESTION, with these ANSWERS, and show the figures on a page.
 
-    A collector runs in a temporary directory until you press Ctrl-C. Four weeks of reports are
-    simulated immediately. The shares are invented: at first, the first answer is the most common;
-    the last answer gains each week.
+    A collector runs in a temporary directory until you press Ctrl-C. Reports of four weeks
+    are simulated at the start. The shares are invented: at first, the first answer is the most
+    common; the last answer gains each week.
     """
     from deniable.cli.collector_commands import made_collector, running_collector
 

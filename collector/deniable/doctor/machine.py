@@ -186,7 +186,7 @@ def check_rights(store: Path) -> Diagnosis | None:
     me, its_owner = os.geteuid(), denied[0].stat().st_uid
     text = f"{denied[0]} cannot be written by {_name(me)}; it belongs to {_name(its_owner)}"
     if os.statvfs(denied[0]).f_flag & os.ST_RDONLY:
-        return bad(text, "its file system is read-only: remount it writable")
+        return bad(text, "the file system is read-only: remount it writable")
     serves = its_owner
     with suppress(PermissionError):
         serves = store.stat().st_uid

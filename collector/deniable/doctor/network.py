@@ -34,7 +34,7 @@ def check_certificate(config: Config, now: float) -> Diagnosis | None:
         tls_context(config)
         certificate = x509.load_pem_x509_certificate(config.tls_certificate.read_bytes())
     except (InvalidConfig, OSError, ValueError) as error:
-        return bad(str(error), "give the PEM files of a certificate and its key")
+        return bad(str(error), "give the PEM files of a certificate and of its key")
     ends, host = certificate.not_valid_after_utc, urlsplit(config.origin).hostname or ""
     days = (ends.timestamp() - now) / 86_400
     text = f"{config.tls_certificate.name} is valid until {day_text(ends.timestamp())}"

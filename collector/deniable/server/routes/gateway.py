@@ -191,7 +191,7 @@ class Gateway:
 
 
 def _key_problem() -> web.Response:
-    body = f'{{"type": "{KEY_PROBLEM}", "title": "the request does not open", "status": 400}}'
+    body = f'{{"type": "{KEY_PROBLEM}", "title": "the request cannot be opened", "status": 400}}'
     return web.Response(status=400, body=body.encode(), headers={"Content-Type": PROBLEM_JSON})
 
 
