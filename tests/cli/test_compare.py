@@ -144,7 +144,7 @@ def test_what_cannot_be_compared_says_why(place: Workplace) -> None:
         return place.fail("ask compare tea", *options)
 
     assert "the answers differ" in refused("coffee")
-    assert "version 1 ('older') has some: compare with that" in refused("--epoch", "0")
+    assert "version 1 ('older') has some; compare with that version" in refused("--epoch", "0")
     assert re.search(r"days from .* to .*, while the survey collects", refused("2020-01-01"))
     assert "no survey 'nobody-asks' is published" in refused("nobody-asks")
     assert "an epoch of tea must be one of" in refused("99")
@@ -235,13 +235,16 @@ def test_an_update_with_another_answer_is_compared_by_the_answers_of_both(place:
         told["sentence"],
     )
     text = shown(place, *words, name="snack")
-    assert "Not compared, because only on one side: daily." in text
+    assert "Some answers are not compared, because only one side has them: daily." in text
     assert "of equal length, are compared. Differ" in text
     at = datetime.fromtimestamp(start + 1.5 * DAY, UTC).isoformat()
     place.succeed("survey note tea", "3.0 released", "--at", at)
     text = shown(place, "--across", "3.0 released")
     days = r"\d+ \w+ \d{4}"
-    left_out = f"{days} is left out: the note falls within it, so it may contain both."
+    left_out = (
+        f"{days} is left out: the note falls within this period, so its reports may be "
+        "from before or after the note."
+    )
     assert re.search(f"{days} and {days}, of equal length, are compared. {left_out}", text)
     survey = Surveys(StoreSource(Config.load(place.directory)))["snack"]
     assert survey.compare(against="across 2.0 released").sentence == told["sentence"]
@@ -252,5 +255,5 @@ def test_an_update_with_another_answer_is_compared_by_the_answers_of_both(place:
     )
     assert "newest notes: '2.0 released'" in place.fail("ask compare snack --across 3.0")
     assert "omit other epochs" in place.run("ask compare snack older", *words).stderr
-    with pytest.raises(ValueError, match="the note determines the epochs compared"):
+    with pytest.raises(ValueError, match="the note determines which epochs are compared"):
         survey.compare(2, "across 2.0 released")

@@ -165,7 +165,7 @@ def test_impossible_counts_are_marked_and_explained_in_every_form(place: Workpla
     told = " ".join(shown.split())
     assert f"At least {whole['poisoning']['fewest_fakes']} of 90 reports are fake" in told
     # Before the figures, and nothing that more reports would mend.
-    assert told.index("!! Not to be used") < told.index(" raw ")
+    assert told.index("!! Do not use these figures") < told.index(" raw ")
     assert "Mostly noise" not in told
     # The one mark includes the other.
     assert "outside the possible range" not in shown

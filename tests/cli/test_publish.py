@@ -110,7 +110,7 @@ def test_the_list_tells_states_and_cuts_no_name(place: Workplace) -> None:
     told = {
         "over": "Collected until 30 January 2020; final on ",
         "not begun": "Begins on 1 January 2090 at 00:00 UTC",
-        "ended": "Collected until it was ended on ",
+        "ended": "Collected until the survey was ended on ",
         "superseded by 1": "superseded by 1 ",
         "open": "Day 1 of 30, collecting until ",
     }

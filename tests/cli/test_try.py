@@ -45,7 +45,12 @@ def test_one_command_shows_a_question_on_a_page_and_what_there_is_to_do(
     monkeypatch.setattr("webbrowser.open", lambda address: seen.append(page(address)))
     monkeypatch.setattr(signal, "signal", lambda *_: None)
     shown = succeed("try", "Which theme?", *ANSWERS, "--devices", "200")
-    for text in ("Which theme?", "the &#34;dark&#34; one", "Simulated: no real device", "200"):
+    for text in (
+        "Which theme?",
+        "the &#34;dark&#34; one",
+        "These figures are simulated: no real device",
+        "200",
+    ):
         assert text in seen[0]
     assert shown.endswith("Press Ctrl-C to stop; nothing is kept.\nstopped; nothing was saved\n")
     lines = [line.removeprefix("  ") for line in shown.splitlines() if line.startswith("  ")]
@@ -70,7 +75,7 @@ def test_told_to_end_it_leaves_nothing(tmp_path: Path, ending: signal.Signals) -
         env={"TMPDIR": str(tmp_path), "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"},
     ) as trying:
         shown = await_line(trying, b"Ctrl-C").decode()
-        assert "Simulated: no real device" in page(shown)
+        assert "These figures are simulated: no real device" in page(shown)
         (seen,) = re.findall(r"^  deniable (hist .*)$", shown, re.MULTILINE)
         assert "dark" in succeed(seen)
         trying.send_signal(ending)

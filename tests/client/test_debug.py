@@ -86,8 +86,8 @@ def answering(answer: HttpAnswer | Exception) -> Callable[[Bench, Client], objec
         (
             ready(answering(UNREACHABLE)),
             [
-                "reports are waiting:  the collector cannot be reached",
-                "reports are waiting:  {'unreachable: ",
+                "reports are waiting: the collector cannot be reached",
+                "reports are waiting: {'unreachable: ",
             ],
         ),
         (ready(lambda bench, _: bench.path.unlink()), ["the state file was replaced"]),

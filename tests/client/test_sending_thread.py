@@ -202,7 +202,7 @@ def test_what_nobody_foresaw_is_logged_once_and_ends_no_thread(
     assert not thread.is_alive()
     lines = [record for record in caplog.records if record.levelname == "WARNING"]
     assert [record.getMessage() for record in lines] == [
-        "reports are waiting:  unexpected ZeroDivisionError"
+        "reports are waiting: unexpected ZeroDivisionError"
     ]
 
 

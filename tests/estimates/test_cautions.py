@@ -83,7 +83,7 @@ def words(text: str) -> str:
 def check_document(document: Document) -> None:
     """Check that both renderings have all cautions; commands and pages add nothing to them."""
     check(document.cautions, text := words(document_text(document, 10_000)))
-    assert text.count("Not to be used") <= 1
+    assert text.count("Do not use these figures") <= 1
     check(document.cautions, words(document_html(document)))
 
 
@@ -174,7 +174,7 @@ def test_the_sentence_of_a_quantile_has_the_cautions_of_others() -> None:
         for each in (median, mean)
     ]
     assert codes[0] == codes[1]
-    assert "Simulated: no real device answered." in median.sentence
+    assert "These figures are simulated: no real device answered." in median.sentence
     # The fakes' caution: 1 % that all say the greatest, or the least, answer's response.
     up_to = np.array([float(answer) <= float(median.value) for answer in CUPS.categories])
     rows = np.array([CUPS.mechanism.row(x) for x in range(8)], dtype=float)

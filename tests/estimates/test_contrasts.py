@@ -178,8 +178,8 @@ def test_of_counts_that_honest_devices_do_not_cause_nothing_is_concluded() -> No
     assert leaders.sentence.startswith("Nobody can tell which leads in ")
     assert leaders.certain == ()
     assert table.sentence.startswith("Nobody can tell whether plan and theme are related.")
-    assert "Not to be used" in leaders.sentence
-    assert "Not to be used" in table.sentence
+    assert "Do not use these figures" in leaders.sentence
+    assert "Do not use these figures" in table.sentence
 
 
 def test_of_several_epochs_two_questions_are_related_as_they_are_in_each() -> None:

@@ -363,15 +363,26 @@ def test_what_is_not_to_be_used_says_so_whatever_is_made_of_it() -> None:
     both = combined([good, other])
     halved, all_ = good.at(0.5), bad.query([1] * 5)
     for made in (good, halved, good - other, both, good / other, 2 * good, all_):
-        assert "Not to be used: honest devices do not cause the counts of rating" in made.sentence
-    assert "Not to be used" not in other.sentence
-    assert simulated.share("good").sentence.count(" Simulated: no real device answered.") == 1
-    assert "!! Simulated: no real device answered." in str(simulated)
+        assert (
+            "Do not use these figures: honest devices do not cause the counts of rating"
+            in made.sentence
+        )
+    assert "Do not use these figures" not in other.sentence
+    assert (
+        simulated.share("good").sentence.count(
+            " These figures are simulated: no real device answered."
+        )
+        == 1
+    )
+    assert "!! These figures are simulated: no real device answered." in str(simulated)
     series = Series("", tuple(Point("", at, 0, 1, each) for at, each in enumerate((fine, bad))))
     fakes = {row["epoch"]: row["fewest_fakes"] for row in series.rows()}
     assert fakes == {0: 0, 1: bad.poisoning.fewest_fakes}
     assert fakes[1] > 0
-    assert "Not to be used: honest devices do not cause the counts of rating" in series.plot().svg
+    assert (
+        "Do not use these figures: honest devices do not cause the counts of rating"
+        in series.plot().svg
+    )
     assert bad.metadata()["fewest_fakes"] == str(fakes[1])
 
 

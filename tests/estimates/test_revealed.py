@@ -103,7 +103,7 @@ def test_the_sentence_tells_the_promise_first_and_never_in_its_place() -> None:
     kept = estimate_histogram(manifest(repeat=Repeat("memoised", 2)), 0, [1, 2, 3, 4, 5])
     assert kept.revealed().sentence.endswith(
         "These figures may reveal as much as a single report: devices keep their responses, and "
-        "two histograms that differ by one device show what it keeps."
+        "two histograms that differ by one device show what that device keeps."
     )
 
 

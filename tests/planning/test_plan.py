@@ -209,7 +209,7 @@ _WORDS = {
     "ALONE": "One day alone (1,500 reports) reaches ± 4.04 percentage points",
 }
 _OUTLOOKS = """
-.05 40 3 That is reached already: SUM ALL ALONE.
+.05 40 3 This has already been reached: SUM ALL ALONE.
 .03 40 3 PACE SUM ± 3 # on about 19 November 2023. ALL ALONE; for ± 3 percentage points, a day
     needs 2,717 reports.
 .035 40 1 PACE FIRST ± 3.5 # on about 17 November 2023. ALL ALONE; for ± 3.5 percentage points, a
@@ -224,7 +224,7 @@ _OUTLOOKS = """
     ALONE; for ± 3 percentage points, a day needs 2,717 reports.
 .02 40 3s No figures since 17 November 2023, so no date can be given. NOT ± 2 percentage points:
     only ± 3.12 #. ALL
-.01 3 0 Once a closed epoch has figures, this shows when that is reached.
+.01 3 0 Once a closed epoch has figures, this line shows when the goal is reached.
 """
 
 

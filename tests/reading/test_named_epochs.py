@@ -98,7 +98,7 @@ def test_epochs_have_days_or_hours(
     assert duration_text(schedule.epoch_seconds).startswith("1 ")
 
 
-ENDED = "Collected until it was ended on 26 November 2026; later answers do not count"
+ENDED = "Collected until the survey was ended on 26 November 2026; later answers do not count"
 FIRST, OVER, LATE = WEEKS.start, WEEKS.end, Schedule(WEEKS.start, 7 * DAY, 8, DAY)
 BEGIN = "4 November 2026 at 01:00 UTC"
 APPEAR = "appear once 100 devices have answered in one week"

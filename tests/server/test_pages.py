@@ -597,7 +597,7 @@ async def test_lists_of_a_comparison_have_what_it_takes(analyst: Collector) -> N
             "against=across out",
             "2 notes have this text; select one by its time: 'out (2023-11-16 02",
         ),
-        (f"epoch=2&against={first}", "the note determines the epochs compared: omit epochs"),
+        (f"epoch=2&against={first}", "the note determines which epochs are compared; omit epochs"),
     ):
         found = await analyst.client.get(f"/v1/surveys/hours/comparison?{query}")
         assert answer in (await found.text()).replace(": [", ":[")
@@ -687,7 +687,7 @@ async def test_the_board_has_an_order_and_folds_the_others(
     first, _, others = text.partition('<details id="others">')
     for part, names in ((first, shown), (others, folded)):
         assert re.findall(r'<a href="surveys/([a-z-]+)">', part) == names
-    assert "Collected until it was ended on " in text
+    assert "Collected until the survey was ended on " in text
 
 
 async def test_a_survey_that_is_over_is_summed_up(analyst: Collector) -> None:
@@ -718,7 +718,14 @@ async def test_a_simulated_survey_is_marked(collector: Collector) -> None:
         await fill(collector, survey, devices)
         for path, marks in (("/", 1), ("/surveys/simulated-rating", 1), (PAGE, 0)):
             text = await text_of(await collector.client.get(path, headers=headers))
-            assert len(re.findall(r">simulated<|Simulated: no real device answered", text)) == marks
+            assert (
+                len(
+                    re.findall(
+                        r">simulated<|These figures are simulated: no real device answered", text
+                    )
+                )
+                == marks
+            )
     for part, marks in (("line", 0), ("series", 1), ("ask", 1), ("card", 1)):
         answer = await collector.client.get(f"/surveys/simulated-rating/{part}", headers=headers)
         assert (await answer.text()).count("imulated: no real device answered") == marks

@@ -81,8 +81,8 @@ def test_of_ten_devices_each_party_sees_a_part_that_fits_to_no_other(tmp_path: P
     assert "who cannot tell which report is whose" in words
     assert "hides among 10 reports" in words
     assert (
-        "The collector itself has each report, but learns no more than figures of them all reveal"
-        in words
+        "The collector itself receives each report, but learns no more than figures of all "
+        "reports reveal" in words
     )
 
 

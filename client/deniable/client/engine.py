@@ -200,7 +200,7 @@ class Engine:
             raise
         say_held()
         if delivery.waiting:
-            _LOG.info("reports are waiting:  %s", dict(delivery.waiting))
+            _LOG.info("reports are waiting: %s", dict(delivery.waiting))
         return delivery
 
     def _aside(self, work: Callable[[], _T], seconds: float) -> _T:
@@ -347,7 +347,7 @@ class Engine:
             elif name in later and type(why_not) is NotReady:
                 errors[name] = NotReady(
                     "no manifest yet; the client asks the collector again in "
-                    "{math.ceil(later[name] / 60)} minutes, or when you call refresh(force=True)"
+                    f"{math.ceil(later[name] / 60)} minutes, or when you call refresh(force=True)"
                 )
             else:
                 errors[name] = drop_frames(why_not)

@@ -170,7 +170,7 @@ def verdicts_document(said: Mapping[str, Any], judgements: Sequence[Judgement]) 
         facts=[Fact("Device", device, "device", device), Fact("Rules", summary)],
         tables=[Table((*_COLUMNS, Column("scenarios")), rows, "rules")],
         notes=[
-            "A rule that holds was not broken in these scenarios; no test can prove more. D11, "
-            "on the information shown to people, cannot be tested from outside.",
+            "“Holds” means that a rule was not broken in these scenarios; no test can prove more. "
+            "D11, about the information shown to people, cannot be tested from outside.",
         ],
     )

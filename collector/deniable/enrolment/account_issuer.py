@@ -141,7 +141,7 @@ class AccountIssuer(ABC):
         probe = self._digest(_PROBE, [])
         if self._record.claim(bytes(KEY_BYTES), probe, codec.MAX_UINT) != probe:
             raise WrongRecordKey(
-                "the record was made with a different record key; use that one, or every account "
+                "the record was made with a different record key; use that key, or every account "
                 "could get a second key"
             )
 

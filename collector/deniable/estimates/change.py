@@ -25,7 +25,9 @@ from deniable.estimates.results import presented
 
 _MOST_CATEGORIES: Final = 1024
 _TOO_ALIKE: Final = "the reports are too few, or too alike, to show whether anything changed"
-_ONE_EPOCH: Final = "devices may be in several epochs: test a single epoch, or one against another"
+_ONE_EPOCH: Final = (
+    "devices may be in several epochs: test a single epoch, or one epoch against another"
+)
 
 _FEW: Final = 5
 _SEED: Final = 1
@@ -86,7 +88,7 @@ def changed(one: Sample, other: Sample) -> Test:
     if one.tally.epochs > 1 or other.tally.epochs > 1:
         raise ValueError(_ONE_EPOCH)
     if one.mechanism != other.mechanism:
-        raise ValueError("a test of all shares needs one mechanism; compare shares")
+        raise ValueError("a test of all shares needs one mechanism; compare single shares")
     if one.same_as(other):
         raise ValueError("both sides are the same figures")
 

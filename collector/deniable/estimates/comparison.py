@@ -14,7 +14,7 @@ from deniable.estimates.forms import Unit
 from deniable.estimates.histogram import Histogram
 from deniable.estimates.results import Documented, presented
 
-_OTHER_ANSWERS: Final = "the answers differ: compare the share of answers that both have"
+_OTHER_ANSWERS: Final = "the answers differ: compare the share of answers that both sides have"
 _MOST_COMPARED: Final = 1024
 """One by one: for a design's 65,536 it would take hours."""
 

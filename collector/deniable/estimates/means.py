@@ -33,7 +33,7 @@ def combined(estimates: Sequence[Estimate], *, disjoint: bool = False) -> Estima
     if not forms:
         raise ValueError("there is nothing to combine")
     if len({id(sample) for form in forms for sample in form.terms}) < len(forms):
-        raise ValueError("estimates must be independent, of different epochs or surveys")
+        raise ValueError("estimates must be independent: from different epochs or surveys")
     numbers = {
         (estimate.unit, estimate.unit is Unit.SHARE and estimate.label) for estimate in estimates
     }

@@ -299,7 +299,7 @@ class Plan:
         """Return when figures of all epochs together reach the accuracy, at this rate."""
         reached = self.reached_at()
         if not pace.steps:
-            coming = "Once a closed epoch has figures, this shows when that is reached."
+            coming = "Once a closed epoch has figures, this line shows when the goal is reached."
             return "The survey is over, and no epoch has figures." if pace.over else coming
         first, last = pace.steps[0], pace.steps[-1]
         half = "± " if self.accuracy.level is not None else "a standard error of "
@@ -325,7 +325,7 @@ class Plan:
             lead = f"About {pace.rate:,.0f} reports arrive {pace.period}. So far, {so_far}. "
             end = f" before the counts are final, on {date_text(last.at)}"
         if reached == first.at:
-            text = f"That is reached already: {so_far}."
+            text = f"This has already been reached: {so_far}."
         elif reached is not None:
             text = f"{lead}{goal[0].upper()}{goal[1:]} is reached on about {date_text(reached)}."
         else:

@@ -184,10 +184,11 @@ class _Strings(KindWords):
     summary = "for texts that nobody listed"
     keys: ClassVar = {
         "alphabet": "of a strings survey, instead of categories: the signs of its texts, such as "
-        '"a-z0-9-", or "text", with spaces and punctuation; all others become one',
+        '"a-z0-9-", or "text", with spaces and punctuation; all other signs become one',
         "lengths": "how many signs of a text a report may be about, such as [2, 4, 6, 8, 10, 12]; "
-        "the last cuts texts; a single one, such as [12], if you will have a list of texts",
-        "least": "number of devices; a text is shown only if more have it; default: 50",
+        "texts are cut at the last number; use a single number, such as [12], if you "
+        "will have a list of texts",
+        "least": "number of devices; a text is shown only if it is on more devices; default: 50",
     }
     wanted = ("alphabet", "lengths")
 

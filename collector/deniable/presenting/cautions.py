@@ -21,10 +21,10 @@ CAUTIONS_SCHEMA: Final = array_of(CAUTION, description="what to know before usin
 
 _MANY: Final = 10**9
 """More reports than any survey gets."""
-CHANCE: Final = "only about chance, not about people who were not asked, did not answer or lied."
+CHANCE: Final = "only chance, not people who were not asked, did not answer or lied."
 """The scope of intervals, and its limits."""
 _VIEWS: Final = {
-    View.PROJECTED: "the possible shares that are nearest to the unbiased estimates",
+    View.PROJECTED: "the possible shares nearest to the unbiased estimates",
     View.LIKELIHOOD: "the possible shares under which these counts are most likely",
 }
 
@@ -130,7 +130,8 @@ def _not_to_be_used(figures: DisplayedFigures) -> str:
     places = _places(fake)
     counts = f"the counts of {places}" if places else "such counts"
     return (
-        f"Not to be used: honest devices do not cause {counts}. At least {least:,} of {total:,} "
+        f"Do not use these figures: honest devices do not cause {counts}. At least {least:,} of "
+        f"{total:,} "
         "reports are fake, and unmarked figures may be just as wrong. (By chance, this happens "
         f"to at most {level_text(FALSE_ALARM)} of honest histograms.)"
     )
@@ -138,7 +139,7 @@ def _not_to_be_used(figures: DisplayedFigures) -> str:
 
 def _simulated(figures: DisplayedFigures) -> str:
     simulated = any(sample.simulated for sample in figures.samples)
-    return "Simulated: no real device answered." if simulated else ""
+    return "These figures are simulated: no real device answered." if simulated else ""
 
 
 def _fakes(figures: DisplayedFigures) -> str:
@@ -154,8 +155,9 @@ def _shared_noise(figures: DisplayedFigures) -> str:
         return ""
     kept = " and ".join(f"{first} to {last}" for first, last in ranges)
     return (
-        f"Devices keep responses for epochs {kept}, so figures of these epochs share noise. They "
-        "are neither pooled nor compared here: your own averages or differences would be less "
+        f"Devices keep responses for epochs {kept}, so figures of these epochs share noise. The "
+        "figures are neither pooled nor compared here: your own averages or differences would be "
+        "less "
         "exact than they look."
     )
 
@@ -174,7 +176,7 @@ def _distrusted(figures: DisplayedFigures) -> str:
 def _small_group(figures: DisplayedFigures) -> str:
     text = (
         "A group is too small, or the reports are too few: the group's own share may be 0, and "
-        "then any share within it is possible."
+        "then any share within the group is possible."
     )
     return text if figures.too_small else ""
 
@@ -218,10 +220,14 @@ def _biased_view(figures: DisplayedFigures) -> str:
         return ""
     histogram, first = figures.histogram, ""
     if histogram is not None and figures.view is histogram.first_view:
-        first = "It is shown first if noise makes estimates negative; the unbiased view has these. "
+        first = (
+            "This view comes first if noise makes estimates negative; the unbiased view has "
+            "the negative estimates. "
+        )
     return (
-        f"The {figures.view} view has {_VIEWS[figures.view]}: biased, only for display, never to "
-        f"be added up or averaged. {first}Intervals are those of the unbiased view."
+        f"The {figures.view} view shows {_VIEWS[figures.view]}. These are biased: use them only "
+        f"for display, and never add or average them. {first}Intervals are those of the unbiased "
+        "view."
     )
 
 
@@ -236,7 +242,7 @@ def _recurring_devices(figures: DisplayedFigures) -> str:
             "as devices tend to keep their answers."
         )
     if several or any(len(sample.epochs) > 1 for sample in figures.samples):
-        return "Devices may be in several of these epochs: intervals allow for it."
+        return "Devices may be in several of these epochs; intervals allow for that."
     return ""
 
 
@@ -289,8 +295,8 @@ def _few_numbers(histogram: Histogram) -> str:
         texts.append(f"{text}.")
     if numeric.hidden and numeric.bins:
         texts.append(
-            "Not shown, since intervals cover more than half of the possible range: "
-            f"{', '.join(numeric.hidden)}."
+            "Some figures are not shown, because their intervals cover more than half of the "
+            f"possible range: {', '.join(numeric.hidden)}."
         )
     return " ".join(texts)
 
@@ -300,8 +306,8 @@ def _texts_of_fakes(figures: DisplayedFigures) -> str:
     if texts is None:
         return ""
     return (
-        f"About {texts.fakes:,} fake reports put any text here: these are words of those who "
-        "sent reports, not yours."
+        f"About {texts.fakes:,} fake reports are enough to put any text here: the texts are words "
+        "of those who sent reports, not yours."
     )
 
 
@@ -309,7 +315,10 @@ def _hidden_by_steps(figures: DisplayedFigures) -> str:
     step = max((sample.step for sample in figures.samples), default=1)
     if step <= 1:
         return ""
-    return f"Figures are updated after at least {step:,} more reports; these are stored."
+    return (
+        f"Figures are updated after at least {step:,} more reports; until then, new reports "
+        "are stored but not shown."
+    )
 
 
 def _smoothed(figures: DisplayedFigures) -> str:
@@ -322,8 +331,8 @@ def _smoothed(figures: DisplayedFigures) -> str:
         return ""
     reach = f"{numeric.blur * numeric.span / (len(histogram.categories) - 1):.15g}"
     return (
-        f"Shares and quartiles are smoothed over {reach} either way, since they would be all "
-        "noise otherwise: read their intervals, which allow for it."
+        f"Shares and quartiles are smoothed over {reach} on either side, because they would be "
+        "all noise otherwise. Read their intervals, which allow for the smoothing."
     )
 
 
@@ -333,15 +342,15 @@ def _unseen_fakes(figures: DisplayedFigures) -> str:
         return ""
     if (share := histogram.poisoning.detectable_share) is None:
         text = (
-            "With so few reports, fake ones cannot be detected; those that only lie about their "
-            "answer never can."
+            "With so few reports, fake reports cannot be detected. Reports that only lie about "
+            "their answer can never be detected."
         )
     else:
         share = min(share, 0.99)
         text = (
             f"Fewer than about {math.ceil(share * histogram.n):,} fake reports ({100 * share:.2g} "
-            f"%) may go unnoticed; with these, {_biases(histogram, share / FAKES)[0]}. Those that "
-            "only lie about their answer always go unnoticed."
+            f"%) may go unnoticed; with these, {_biases(histogram, share / FAKES)[0]}. Reports "
+            "that only lie about their answer always go unnoticed."
         )
     if histogram.enrolment is not None and histogram.enrolment.mode == "open":
         text = f"Anyone can send reports to this survey. {text}"
@@ -360,7 +369,7 @@ CAUTIONS: Final[tuple[Rule[DisplayedFigures], ...]] = (
     Rule("distrusted-issuers", Level.WARNING, _distrusted),
     Rule("chosen-by-size", Level.WARNING, _chosen_by_size),
     Rule("biased-view", Level.WARNING, _biased_view),
-    Rule("chance-alone", Level.NOTE, lambda it: f"Intervals are {CHANCE}" * bool(it.samples)),
+    Rule("chance-alone", Level.NOTE, lambda it: f"Intervals reflect {CHANCE}" * bool(it.samples)),
     Rule("fakes", Level.NOTE, lambda it: "" if it.fakes_decide else _fakes(it)),
     Rule("unseen-fakes", Level.NOTE, _unseen_fakes),
     Rule("recurring-devices", Level.NOTE, _recurring_devices),

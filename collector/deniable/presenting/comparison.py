@@ -149,7 +149,7 @@ def _statement(comparison: Comparison) -> str:
         nothing = f"{len(known):,} of {len(rows):,} answers clearly {changed}"
         nothing += "s" * (len(known) == 1 and not one)
     elif test is not None and test.p_value < 1 - comparison.histogram.level:
-        nothing = f"something {changed}{'s' * (not one)}, but no answer by itself clearly"
+        nothing = f"something {changed}{'s' * (not one)}, but it is not clear which answer"
     place, other = _place(comparison, comparison.histogram), _other(comparison)
     if not one:
         nothing += f" between {place} and {other}"
@@ -166,7 +166,8 @@ def _added(comparison: Comparison) -> Iterator[str]:
     now, before, level = comparison.histogram, comparison.against, comparison.histogram.level
     if before is not None and comparison.versions_apart:
         yield (
-            "These are different devices: those that answer the older version have not updated. "
+            "The two sides are different devices: devices that answer the older version have not "
+            "updated. "
             "Compare with weeks before the update instead."
         )
     if before is None or now.survey != before.survey or now.dimensions or not comparison.of_shares:
@@ -182,7 +183,9 @@ def _added(comparison: Comparison) -> Iterator[str]:
         chosen = f"at most {estimate_text(share, share.high, 'most')}"
     was, them = ("was", "it") if len(added) == 1 else ("were", "one of them")
     names = listed([f'"{name}"' for name in added], "and")
-    yield f"{names} {was} added, and {chosen} chose {them}: that takes share from the others."
+    yield (
+        f"{names} {was} added, and {chosen} chose {them}, which takes share from the other answers."
+    )
     # If the added answers were the only change, the old answers' shares of their sum would stay.
     moves = {}
     for name in (row.label for row in comparison.rows if row.label in old):
@@ -350,22 +353,28 @@ def _notes(comparison: Comparison) -> Iterator[str]:
         yield f"{before.sample.period} and {now.sample.period}, of equal length, are compared."
         if gap := (now.start or ended) - ended:
             left_out = period_text(ended, gap, [0])
-            yield (f"{left_out} is left out: the note falls within it, so it may contain both.")
+            yield (
+                f"{left_out} is left out: the note falls within this period, so its reports "
+                "may be from before or after the note."
+            )
     if comparison.against is not None and comparison.of_shares:
         yield (
-            "Differences are in percentage points. Judge by their intervals, not by whether those "
-            "of the two shares overlap."
+            "Differences are in percentage points. Judge them by their own intervals, not by "
+            "whether the intervals of the two shares overlap."
         )
     sides = [side for row in comparison.rows for side in (row.now, row.before) if side]
     if comparison.against and comparison.of_shares and any(not 0 <= s.value <= 1 for s in sides):
         yield (
-            "Shares below 0 % or above 100 % are shown as 0 % or 100 %, but their differences are "
-            "of the actual estimates."
+            "Shares below 0 % or above 100 % are shown as 0 % or 100 %, but differences are "
+            "calculated from the actual estimates."
         )
     if comparison.of_shares:
         yield HELD[comparison.at_once]
     if comparison.at_once and (apart := comparison.on_one_side):
-        yield f"Not compared, because only on one side: {listed(apart[:_MOST_NAMED], 'and')}."
+        yield (
+            f"Some answers are not compared, because only one side has them: "
+            f"{listed(apart[:_MOST_NAMED], 'and')}."
+        )
     if comparison.histogram.model is Model.FIXED:
         yield (
             "Intervals cover only the noise of the devices that reported, and say nothing about "

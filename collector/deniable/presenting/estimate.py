@@ -224,8 +224,9 @@ def verdict_note(verdict: Verdict) -> str:
     return (
         f"If the truth is exactly {_limit(verdict)}, the result is {verdict.beyond} by chance "
         f"alone in up to about {level_text(chance)} of looks: {_A_YEAR * chance:.2g} times a year "
-        f"if you look once a week. This is up to {_OFTENER} times as frequent if reports are few, "
-        "or if the limit is near an end of the possible range. A higher level makes it rarer."
+        f"if you look once a week. Such results are up to {_OFTENER} times as frequent if reports "
+        "are few, "
+        "or if the limit is near an end of the possible range. A higher level makes them rarer."
     )
 
 
@@ -259,7 +260,7 @@ def verdict_document(verdict: Verdict) -> Document:
 
 WITHHELD: Final = (
     "Shares up to each answer are not shown: with so few reports, a band for all of them is too "
-    "wide, or does not hold as often as it should."
+    "wide, or holds less often than it should."
 )
 
 
@@ -268,7 +269,7 @@ def quantile_sentence(quantile: Quantile[Any]) -> str:
     value, low, high = map(answer_text, (quantile.value, quantile.low, quantile.high))
     interval = f"{level_text(quantile.level)} interval {low} to {high}"
     whom = reporters(quantile.share.samples[0].place if quantile.share else "")
-    statement = f"The {quantile.name} of what {whom} answered: {value} ({interval})."
+    statement = f"The {quantile.name} of what {whom} answered is {value} ({interval})."
     if not isinstance(quantile.value, str) and quantile.name.endswith("% quantile"):
         percent = quantile.name.removesuffix(" quantile")
         statement = f"About {percent} of {whom} answered {value} or less ({interval})."

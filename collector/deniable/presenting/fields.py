@@ -61,7 +61,7 @@ _TOO_WIDE: Final = Field(
 )
 _BLUR: Final = (
     "number of values to either side over which a bin's estimate and standard_error and a "
-    "quartile's value are smoothed; low and high allow for it"
+    "quartile's value are smoothed; low and high allow for this"
 )
 _NUMERIC: Final = (
     Field("mean", object_of(*ESTIMATE, _TOO_WIDE), lambda s: _figures(s, [s.mean], ESTIMATE)[0]),
@@ -148,17 +148,25 @@ def numeric_map(summary: object) -> Json:
 
 
 _STAGE: Final = (
-    Field("length", {**COUNT, "description": "of the prefixes, in signs"}),
+    Field("length", {**COUNT, "description": "length of the prefixes, in signs"}),
     Field("reports", COUNT),
     Field("tested", COUNT),
-    Field("standing", {**COUNT, "description": "those that stand out"}, lambda one: len(one.texts)),
-    Field("rarest", or_null(NUMBER, description="least share that stands out")),
+    Field(
+        "standing",
+        {**COUNT, "description": "number of texts that stand out"},
+        lambda one: len(one.texts),
+    ),
+    Field("rarest", or_null(NUMBER, description="smallest share that stands out")),
 )
 _TEXTS: Final = (
-    Field("reports", {**COUNT, "description": "those about all lengths"}),
-    Field("least", {**COUNT, "description": "more devices have each text that is shown"}),
-    Field("rarest", or_null(NUMBER, description="least share of a text that can stand out")),
-    Field("fakes", {**COUNT, "description": "about so many put any text among these"}),
+    Field("reports", {**COUNT, "description": "number of reports about all lengths"}),
+    Field(
+        "least", {**COUNT, "description": "each text that is shown is on more devices than this"}
+    ),
+    Field("rarest", or_null(NUMBER, description="smallest share of a text that can stand out")),
+    Field(
+        "fakes", {**COUNT, "description": "about this many fake reports put any text in the list"}
+    ),
     Field("whole", {**BOOLEAN, "description": "whether categories are texts, not prefixes"}),
     Field("of_list", {**BOOLEAN, "description": "whether a list was tested"}),
     Field("stages", array_of(object_of(*_STAGE)), lambda t: [plain(s, _STAGE) for s in t.stages]),
@@ -166,7 +174,7 @@ _TEXTS: Final = (
 
 
 _OF_SEVERAL: Final = "each question's shares, if a survey has several questions"
-_SEEN: Final = "responses that were seen, if these are not the categories"
+_SEEN: Final = "observed responses, if these are not the categories"
 _HISTOGRAM: Final = (
     Field("survey", TEXT),
     Field("survey_id", ID),
@@ -241,8 +249,9 @@ _COVARIANCE: Final = (
 HISTOGRAM_SCHEMAS: Final[dict[str, Json]] = {
     "Covariance": {
         **object_of(*_COVARIANCE),
-        "description": "covariance C of the unbiased frequencies, a row per category: w C w is the "
-        "variance of the sum of the frequencies, each multiplied by its w",
+        "description": "covariance C of the unbiased frequencies, with a row per category: w C w "
+        "is the variance of the sum of all frequencies, each multiplied by its "
+        "weight in w",
     },
     "Distribution": {
         **object_of(*_DISTRIBUTION),

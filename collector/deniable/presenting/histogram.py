@@ -57,7 +57,7 @@ from deniable.presenting.rows import (
 UNBIASED: Final = "Estimates are unbiased and may leave [0 %, 100 %]; intervals do not"
 _BEYOND: Final = (
     "Estimates below 0 % or above 100 % are shown as 0 % or 100 %; the unbiased view, JSON and "
-    "CSV have their actual values. "
+    "CSV show their actual values. "
 )
 _MOST_RESPONSES: Final = 64
 _CLOSE: Final = 3
@@ -305,20 +305,20 @@ def supporting_text(mechanism: Any) -> str:
         return ""
     miss, hit = float(mechanism.miss), float(mechanism.hit)
     return (
-        f"Each response supports {design.extent} answers: an answer that nobody has is supported "
-        f"by {miss:.1%} of responses, one that everybody has by {hit:.1%}."
+        f"Each response supports {design.extent} answers: an answer that nobody gave is supported "
+        f"by {miss:.1%} of responses, and an answer that everybody gave by {hit:.1%}."
     )
 
 
 def _none_found(texts: FoundTexts) -> str:
-    return f"No text stands out: with these reports {_rare_text(texts)}."
+    return f"No text stands out: with this many reports, {_rare_text(texts)}."
 
 
 def _rare_text(texts: FoundTexts) -> str:
     """Return how rare a text may be to be found with these reports, as a part of a sentence."""
     rarest = 100 * texts.rarest
     return (
-        f"texts of {bound_text(rarest)} % of devices may, and those of "
+        f"texts of {bound_text(rarest)} % of devices may stand out, and texts of "
         f"{bound_text(SURELY * rarest)} % nearly always do"
     )
 
@@ -327,23 +327,24 @@ def _text_notes(texts: FoundTexts) -> Iterator[str]:
     stage = texts.stage
     if texts.of_list:
         yield (
-            f"Of {stage.tested:,} listed texts {len(stage.texts):,} stand out: {_rare_text(texts)}."
+            f"Of {stage.tested:,} listed texts, {len(stage.texts):,} stand out: with this many "
+            f"reports, {_rare_text(texts)}."
         )
     else:
         steps = ", ".join(f"{one.length}: {len(one.texts):,}" for one in texts.stages)
         yield (
-            f"Texts are found by their first signs. So many stand out, by length: {steps}. With "
-            f"these reports {_rare_text(texts)}."
+            f"Texts are found by their first signs. Texts that stand out, by length: {steps}. "
+            f"With this many reports, {_rare_text(texts)}."
         )
     if not texts.whole:
-        yield f"Shown are the first {stage.length} signs; longer texts may share them."
+        yield f"Only the first {stage.length} signs are shown; longer texts may share them."
     yield (
-        f"A text that {texts.least:,} devices or fewer have is not shown, and one that nobody has "
-        f"in fewer than {level_text(FALSE_ALARM)} of histograms."
+        f"A text on {texts.least:,} devices or fewer is not shown, and a text on no device is "
+        f"shown in fewer than {level_text(FALSE_ALARM)} of histograms."
     )
     yield (
-        f"Of {texts.reports:,} reports {stage.reports:,} are about texts of this length, drawn at "
-        f"random; {OTHER_SIGN} is any sign outside the alphabet."
+        f"Of {texts.reports:,} reports, {stage.reports:,} are about texts of this length, which "
+        f"was drawn at random; {OTHER_SIGN} is any sign outside the alphabet."
     )
 
 
@@ -358,7 +359,7 @@ def _notes(histogram: Histogram, chosen: ShownRows) -> Iterator[str]:
     if any(row.get("impossible") for row in chosen.rows):
         yield "Rows marked as impossible have counts that honest devices do not cause."
     if histogram.crossed:
-        yield "Devices answer all questions at once; single questions' shares are sums."
+        yield "Devices answer all questions at once; the shares for single questions are sums."
     elif histogram.margins:
         counts = ", ".join(f"{margin.question} {margin.n:,}" for margin in histogram.margins)
         yield f"Reports about each question: {counts}."
@@ -379,7 +380,8 @@ def _numeric_notes(histogram: Histogram) -> Iterator[str]:
         yield (
             "The mean is unbiased and may lie outside the range. Shares below 0 % are shown as "
             "0 %, and intervals are cut to the possible range. Each interval holds by itself "
-            "unless its title states otherwise. JSON has single values, and figures not shown."
+            "unless its title states otherwise. JSON also has single values, and figures that are "
+            "not shown."
         )
     else:
         yield (
@@ -412,7 +414,9 @@ def turnout_sentence(histogram: Histogram) -> str:
         to = f" to {sample.place}" * bool(sample.place)
         text = f"{n:,} answers were sent{to}, up to {epochs} from each device"
     if histogram.margins and not histogram.crossed:
-        text += f"; a device answers one of the {len(histogram.margins)} questions, drawn by chance"
+        text += (
+            f"; each device answers one of the {len(histogram.margins)} questions, drawn at random"
+        )
     return f"{text}. Users who were not asked or did not answer are not counted."
 
 

@@ -61,7 +61,7 @@ def histogram_curve(histogram: Histogram, width: float = WIDTH) -> Picture:
     """Return the chart of the shares up to each answer; ValueError if answers are not ordered."""
     rows = chosen_rows(histogram)
     cautions = histogram_cautions(histogram, rows)
-    notes = [*brief_texts(cautions), f"The band is {CHANCE}"]
+    notes = [*brief_texts(cautions), f"The band reflects {CHANCE}"]
     return curve_picture(histogram.cumulative(), histogram.question, width, notes=notes)
 
 
@@ -131,8 +131,8 @@ def _notes(histogram: Histogram, chosen: ShownRows) -> Iterator[str]:
         f"{where * bool(histogram.survey)}{histogram.n:,} report{'s' * (histogram.n != 1)}, "
         f"epsilon {histogram.guarantee}."
     )
-    held = "that hold all at once" if chosen.simultaneous else "each by itself"
-    yield f"Intervals, {held}, are {CHANCE}"
+    held = "hold all at once" if chosen.simultaneous else "each hold on their own"
+    yield f"Intervals {held} and reflect {CHANCE}"
 
 
 def brief_texts(cautions: Iterable[Caution]) -> Iterator[str]:
@@ -200,7 +200,7 @@ def series_picture(
 ) -> Picture:
     """Return the chart of a series: a panel for each category, for some, or for the mean."""
     simultaneous = series.holds_at_once(*groups)
-    held = "that hold for all answers of an epoch at once" if simultaneous else "each by itself"
+    held = "hold for all answers of an epoch at once" if simultaneous else "each hold on their own"
     points, levels = series.points, [histogram.level for histogram in series.histograms]
     notes = list(enumerate((Note(*note) for note in series.notes), start=1))
     svg = series_chart(
@@ -213,7 +213,7 @@ def series_picture(
         notes=[
             *(f"{number}: {instant_text(note.at)} {note.text}" for number, note in notes),
             *(
-                [*brief_texts(series.cautions()), f"Intervals, {held}, are {CHANCE}"]
+                [*brief_texts(series.cautions()), f"Intervals {held} and reflect {CHANCE}"]
                 if heading
                 else []
             ),
@@ -275,14 +275,14 @@ def plot_differences(
     ``dots`` are the chart's rows, if they exist; ``ends`` are those of the range of numbers.
     """
     at_once = any(estimate.at_once for estimate in differences.values())
-    held = "that hold for all answers at once" if at_once else "each by itself"
+    held = "hold for all answers at once" if at_once else "each hold on their own"
     svg = difference_chart(
         difference_dots(differences) if dots is None else dots,
         width=width,
         title=title,
         heading=heading,
         notes=[
-            f"{'In percentage points. ' * (not ends)}Intervals, {held}, are {CHANCE}",
+            f"{'In percentage points. ' * (not ends)}Intervals {held} and reflect {CHANCE}",
         ]
         if heading
         else [],

@@ -20,7 +20,7 @@ REVEALED: Final = (
                 "description": "for all these epochs together: any event is at most e^epsilon "
                 "times as likely as with any other answer, plus delta",
             },
-            description="null if only the odds of a report limit it",
+            description="null if only the odds of a report limit epsilon",
         ),
         lambda r: None if r.epsilon is None else f"{r.epsilon:f}",
     ),
@@ -39,7 +39,7 @@ REVEALED: Final = (
     ),
     Field("devices", COUNT),
     Field("honest", NUMBER, lambda r: float(r.honest)),
-    Field("odds", {**NUMBER, "description": "odds of one report alone"}, lambda r: float(r.odds)),
+    Field("odds", {**NUMBER, "description": "odds of a single report"}, lambda r: float(r.odds)),
     Field("sentence", TEXT, lambda r: revealed_sentence(r)),
     Field(
         "to_collector",
@@ -55,11 +55,12 @@ REVEALED: Final = (
 
 _WHY: Final = {
     Unbounded.KEPT: (
-        "devices keep their responses, and two histograms that differ by one device show what it "
-        "keeps"
+        "devices keep their responses, and two histograms that differ by one device show what "
+        "that device keeps"
     ),
-    Unbounded.EVERY: "they can be read after every single report (minimum_reports is below 2)",
-    Unbounded.ISSUERS: "they are shown in steps by issuer: a step may have one report of an issuer",
+    Unbounded.EVERY: "readers can read them after every single report (minimum_reports is below 2)",
+    Unbounded.ISSUERS: "figures are shown in steps by issuer, and a step may have only one report "
+    "from an issuer",
     Unbounded.OPEN: (
         "anybody may send reports, and somebody who compares figures before and after may have "
         "sent all but one of the new reports"
@@ -119,11 +120,11 @@ def revealed_notes(revealed: Revealed) -> tuple[str, ...]:
         else "these figures appeared all at once, and no part of the reports is shown separately"
     )
     return (
-        f"{whose}that of figures holds against readers who see only these, and do not know which "
-        "report is whose.",
+        f"{whose}the promise of figures holds against readers who see only the figures and do not "
+        "know which report is whose.",
         f"Devices hide each other: {groups}. Fakes hide nobody.",
-        "For a device that reported in several epochs, the losses of their figures add up. Its "
-        "participation is not hidden.",
+        "For a device that reported in several epochs, the privacy losses from those epochs add "
+        "up. The device's participation is not hidden.",
         *_unlinked(revealed),
     )
 
@@ -133,9 +134,10 @@ def _unlinked(revealed: Revealed) -> tuple[str, ...]:
     if revealed.to_collector is None:
         return ()
     return (
-        "The collector itself has each report, but learns no more than figures of them all "
-        f"reveal: {revealed_brief(revealed.to_collector)}. It accepts reports only through "
-        "relays, with tokens that their issuer signed unseen. That holds for fresh responses of "
+        "The collector itself receives each report, but learns no more than figures of all "
+        f"reports reveal: {revealed_brief(revealed.to_collector)}. The collector accepts reports "
+        "only through relays, with tokens that their issuer signed unseen. This bound holds for "
+        "fresh responses of "
         "one epoch, while collector, issuer and relay do not combine records, all devices have "
         "the same survey, and no time of sending shows whose a report is. Fake reports, and "
         "those of people who work with the collector, hide nobody.",

@@ -46,9 +46,12 @@ from deniable.reading import MOST_ROWS
 from deniable.reading.epochs import EpochState, instant_text, period_text, version_text, when_text
 
 _INFLUENCE: Final = (
-    "a share of fake reports moves it by at most this many times that share; null if unbounded"
+    "a share of fake reports moves the estimate by at most this many times that share; null if "
+    "unbounded"
 )
-_FAKES_DECIDE: Final = "whether 1 % of fake reports can move it over the whole possible range"
+_FAKES_DECIDE: Final = (
+    "whether 1 % of fake reports can move the estimate over the whole possible range"
+)
 TIME: Final = or_null({"type": "string", "format": "date-time"})
 ESTIMATE: Final = (
     Field("estimate", or_null(NUMBER), "stated"),
@@ -89,8 +92,11 @@ CATEGORY: Final = (
 )
 _COUNTS: Final = {"count": "estimate", "count_low": "low", "count_high": "high"}
 COUNTED: Final = (
-    Field("answered", {**COUNT, "description": "devices that answered its question"}),
-    *(Field(name, or_null(NUMBER, description=f"{end} of them")) for name, end in _COUNTS.items()),
+    Field("answered", {**COUNT, "description": "devices that answered the category's question"}),
+    *(
+        Field(name, or_null(NUMBER, description=f"{end} of the devices that gave the answer"))
+        for name, end in _COUNTS.items()
+    ),
 )
 """For a category, about how many of the devices that answered gave it."""
 RESPONSE: Final = (
@@ -103,9 +109,10 @@ ALIKE: Final = 1e-9
 """The rounding tolerance for a number that is written outward."""
 NOT_FOUND: Final = "No answer has this name."
 HELD: Final = {
-    True: "Intervals hold all at once. They are wider than on their own: chance makes some of many "
-    "miss.",
-    False: "Intervals hold each on its own. Those that hold all at once, as in Figures, are wider.",
+    True: "Intervals hold all at once. They are wider, since chance makes some of many single "
+    "intervals miss.",
+    False: "Each interval holds on its own. Intervals that hold all at once, as in Figures, are "
+    "wider.",
 }
 """What is said of intervals, by whether they hold all at once."""
 
@@ -401,7 +408,7 @@ def histogram_facts(histogram: DebiasedCounts) -> Iterator[Fact]:
     yield Fact("epsilon", histogram.guarantee, aside=True)
     yield Fact("devices", enrolment_text(histogram), aside=True)
     if histogram.anonymity_set is not None:
-        among = "" if len(histogram.epochs) == 1 else ", in the epoch with the fewest"
+        among = "" if len(histogram.epochs) == 1 else ", in the epoch with the fewest reports"
         hidden = f"{histogram.anonymity_set:,} reports of one survey id{among}"
         yield Fact("hides among", hidden, aside=True)
     if histogram.groups:  # otherwise the other displayed figures are unknown

@@ -87,7 +87,7 @@ _TREND: Final = (
 
 SERIES_SCHEMA: Final[Json] = object_of(
     Field("survey", TEXT),
-    Field("apart", array_of(ID, description="surveys of the name that ask something else")),
+    Field("apart", array_of(ID, description="surveys with this name that ask something else")),
     Field("sentence", TEXT),
     Field("trend", or_null(object_of(*_TREND))),
     Field("rows", array_of(object_of(*_POINT, *_CATEGORY, *_GAPS))),
@@ -121,7 +121,7 @@ def series_document(
 ) -> Document:
     """Return figures of the series as a document, possibly for ``chosen`` categories."""
     simultaneous = series.holds_at_once(*groups)
-    held = "hold for all answers of an epoch at once" if simultaneous else "stand by themselves"
+    held = "hold for all answers of an epoch at once" if simultaneous else "hold on their own"
     levels = {histogram.level for histogram in series.histograms}
     panels = cache(partial(series_panels, series, *groups, figures=figures))
 
@@ -151,7 +151,7 @@ def _notes(series: Series) -> list[Note]:
 def _apart(series: Series) -> Iterator[str]:
     """Yield which surveys of the name are omitted, and which have different answers."""
     if len({histogram.categories for histogram in series.histograms}) > 1:
-        yield "Versions differ in their answers: an added answer reduces the shares of others."
+        yield "Versions differ in their answers: an added answer reduces the shares of the others."
     if series.apart:
         count = len(series.apart)
         others = (

@@ -24,12 +24,13 @@ CANNOT_BE_ASKED: Final = (
     ),
     (
         "How are answers to two surveys related?",
-        "Questions of two surveys cannot be crossed. Publish a survey that asks each device both.",
+        "Questions of two surveys cannot be crossed. Publish a survey that asks each device both "
+        "questions.",
     ),
     (
-        "What is the median, if a survey asks for the mean alone?",
-        'Reports give only the mean. Publish a survey with the line: tells = "distribution". Ask '
-        "then has the median and other percentiles.",
+        "What is the median if a survey asks only for the mean?",
+        'Reports give only the mean. Publish a survey with the line: tells = "distribution". '
+        "Ask then shows the median and other percentiles.",
     ),
     (
         "How many users are there?",
@@ -196,7 +197,8 @@ def standing_text(schedule: Schedule, now: float, ended_at: int | None = None) -
     """
     closes, last = schedule.closes(schedule.epochs - 1), date_text(schedule.end - 1)
     if ended_at is not None and ended_at < schedule.end:
-        return f"Collected until it was ended on {date_text(ended_at)}; later answers do not count"
+        ended = date_text(ended_at)
+        return f"Collected until the survey was ended on {ended}; later answers do not count"
     if ended_at is not None or now >= closes:
         final = f"ended on {date_text(ended_at)}" if ended_at else f"final on {date_text(closes)}"
         return f"Collected until {last}; {final}"
@@ -271,7 +273,7 @@ def cut_text(cut_at: int) -> str:
     """Return the sentence on a cut of the store's history: what counts may lack."""
     return (
         f"a standby or an earlier state replaced the database before {instant_text(cut_at)}; "
-        "reports acknowledged just before may be missing"
+        "reports acknowledged just before that may be missing"
     )
 
 

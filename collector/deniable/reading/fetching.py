@@ -149,8 +149,8 @@ class Fetcher:
         if media_type(content_type) != PROBLEM_JSON:
             failure = NotThere if status == http.HTTPStatus.NOT_FOUND else NotReached
             return failure(
-                f"{self.url} responded with status {status}, unlike a collector; give the "
-                "collector's own URL: redirects are not followed"
+                f"{self.url} responded with status {status}, which a collector does not do; give "
+                "the collector's own URL: redirects are not followed"
             )
         try:
             detail = json.loads(body).get("detail")
@@ -177,4 +177,6 @@ def _read(answer: Any, most: int, deadline: float) -> bytes:
 
 def unreadable() -> NotReached:
     """Return the error for an answer that does not have a collector's form."""
-    return NotReached("not a collector's response; is it a collector of about this version?")
+    return NotReached(
+        "this is not a collector's response; is it a collector of about this version?"
+    )

@@ -167,7 +167,7 @@ class HttpSource(Source):
         numbers = [epoch_counts.epoch for epoch_counts in counts]
         # Seals do not reveal that an epoch came twice; it would then count twice.
         if numbers != sorted(set(numbers)) or (epochs is None and len(numbers) > 1):
-            raise Untrusted("the collector returned other epochs than requested")
+            raise Untrusted("the collector returned epochs other than those requested")
         return tuple(
             epoch_counts
             for epoch_counts in counts

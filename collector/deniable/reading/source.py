@@ -242,10 +242,11 @@ def find_version(name: str, named: Sequence[Manifest], prefix: str | None = None
         raise NoSuchSurvey(
             f"no survey {name!r} is published; see: deniable survey list"
             if not named
-            else f"no survey {name!r} has an id beginning with this; see: deniable survey list"
+            else f"no survey {name!r} has an id beginning with these digits; see: deniable survey "
+            "list"
         )
     if len(matches) > 1:
-        raise AmbiguousSurvey(f"{len(matches)} ids of this name begin with this; give more digits")
+        raise AmbiguousSurvey(f"{len(matches)} ids of this name begin with these digits; give more")
     return matches[0]
 
 
@@ -439,7 +440,10 @@ def nothing_before(manifest: Manifest, older: Sequence[Manifest]) -> TooFewRepor
     for survey in asked_alike(manifest, older)[:1]:
         how = OLDER if survey.sequence == manifest.sequence - 1 else survey.survey_id.hex()[:12]
         version = f"{version_text(survey.sequence)} ('{how}')"
-        text = f"this version has no earlier figures, but {version} has some: compare with that"
+        text = (
+            f"this version has no earlier figures, but {version} has some; compare with that "
+            "version"
+        )
     return TooFewReports(text)
 
 
@@ -460,7 +464,7 @@ def find_note(text: str, notes: Sequence[Note], epochs: range | None = None) -> 
         ValueError: if epochs are given.
     """
     if epochs is not None:
-        raise ValueError("the note determines the epochs compared: omit epochs")
+        raise ValueError("the note determines which epochs are compared; omit epochs")
     names = note_names(notes)
     for note, name in zip(notes, names, strict=True):
         if name.casefold() == text.casefold():

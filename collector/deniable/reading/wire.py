@@ -14,7 +14,9 @@ from deniable.stores.values import MOST_NOTES, Note, Seal, check_note
 
 Read = TypeVar("Read")
 
-MEANING: Final = "responses are randomised, not answers: estimates need the survey's mechanism"
+MEANING: Final = (
+    "responses are randomised and are not answers: estimates need the survey's mechanism"
+)
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 
@@ -116,9 +118,9 @@ def read_counts(manifest: Manifest, body: object) -> tuple[EpochCounts, ...]:
     def part(row: Any) -> dict[int, int]:
         counts = dict(zip(map(_count, row["responses"]), row["reports"], strict=True))
         if len(counts) != len(row["responses"]) or min(map(_count, counts.values())) < 1:
-            raise ValueError("a response occurs twice, or never")
+            raise ValueError("a response occurs more than once, or not at all")
         if max(counts) >= manifest.mechanism.responses:
-            raise ValueError("no such response")
+            raise ValueError("there is no such response")
         return counts
 
     def epoch(row: Any) -> EpochCounts:
@@ -127,7 +129,7 @@ def read_counts(manifest: Manifest, body: object) -> tuple[EpochCounts, ...]:
             for counts in row["counts"]
         }
         if len(parts) != len(row["counts"]):
-            raise ValueError("an issuer twice")
+            raise ValueError("an issuer occurs twice")
         seal = None if row["seal"] is None else _digest(row["seal"])
         state, whole = EpochState(row["state"]), row["whole"] is True
         standing = EpochStanding(state, seal)
@@ -138,7 +140,7 @@ def read_counts(manifest: Manifest, body: object) -> tuple[EpochCounts, ...]:
             or (seal is not None and not sealed)
             or (sealed and manifest.minimum_reports <= 1 and not whole)
         ):
-            raise Untrusted("the counts of a sealed epoch lack some that its seal covers")
+            raise Untrusted("the counts of a sealed epoch are incomplete: its seal covers more")
         counts = EpochCounts(
             manifest.survey_id,
             _epoch(manifest, row["epoch"]),
@@ -149,7 +151,7 @@ def read_counts(manifest: Manifest, body: object) -> tuple[EpochCounts, ...]:
             row.get("relayed") is True,
         )
         if _count(row["n"], 1) != counts.reports or counts.distrusted > counts.reports:
-            raise ValueError("not as many entries as announced")
+            raise ValueError("there are not as many entries as announced")
         counts.check()
         return counts
 
@@ -190,7 +192,7 @@ def _digest(value: object) -> str:
 
 def _epoch(manifest: Manifest, value: object) -> int:
     if _count(value) >= manifest.schedule.epochs:
-        raise ValueError("no such epoch")
+        raise ValueError("there is no such epoch")
     return _count(value)
 
 

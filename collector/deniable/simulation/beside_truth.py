@@ -104,8 +104,8 @@ def true_figures(manifest: Manifest, truth: Floats, devices: int) -> dict[str, f
 _MOST_ROWS: Final = 30
 _SMOOTHED: Final = "Shares are smoothed equally in the truth, the estimates and the intervals."
 _PROJECTED: Final = (
-    "Projected shares, the default view of `deniable hist` for so many answers: biased, with "
-    "intervals that hold for all at once. JSON has the unbiased estimates."
+    "These are projected shares, the default view of `deniable hist` for so many answers. They "
+    "are biased; their intervals hold for all answers at once. JSON has the unbiased estimates."
 )
 
 

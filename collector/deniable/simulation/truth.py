@@ -70,7 +70,9 @@ def read_truth(text: str, answers: Sequence[str], questions: Sequence[slice] = (
 def read_text_truth(text: str) -> dict[str, float]:
     """Return the shares of texts, as :func:`read_truth` has them but for shapes; or counts."""
     if text in SHAPES:
-        raise UnknownTruth("texts have no list: name them, in a file or as in google=70%, bing=30%")
+        raise UnknownTruth(
+            "texts have no list: name the texts, in a file or as in google=70%, bing=30%"
+        )
     return _numbers(_pairs(text, ()))
 
 
@@ -136,7 +138,7 @@ def _numbers(pairs: Sequence[tuple[str, object]]) -> dict[str, float]:
     for name, written in pairs:
         number = _number(written)
         if number is None or name in numbers:
-            raise UnknownTruth(f"{name!r} must have one number, not negative")
+            raise UnknownTruth(f"{name!r} must have one number, which must not be negative")
         numbers[name] = number
     return numbers
 

@@ -110,7 +110,7 @@ class Uploader(Forkable):
             self._thread = threading.Thread(target=self._run, name="deniable", daemon=True)
             self._thread.start()
         except RuntimeError as error:  # no more threads: the next call tries again
-            _LOG.warning("reports are waiting:  %s", error)
+            _LOG.warning("reports are waiting: %s", error)
 
     def wake(self) -> None:
         """Wake the thread, if there is one."""
@@ -233,7 +233,7 @@ class Uploader(Forkable):
 
     def _warn_once(self, error: TransportError) -> str:
         if not self._warned:  # one line per outage, not per report or attempt
-            _LOG.warning("reports are waiting:  the collector cannot be reached (%s)", error)
+            _LOG.warning("reports are waiting: the collector cannot be reached (%s)", error)
         self._warned = True
         return f"unreachable: {error}"
 
@@ -259,10 +259,10 @@ class Uploader(Forkable):
                 nap = min(nap, self.step())
                 self._unforeseen = False
             except NotRecorded as error:
-                _LOG.info("reports are waiting:  %s", error)  # the state has warned of its outage
+                _LOG.info("reports are waiting: %s", error)  # the state has warned of its outage
             except Exception as error:  # noqa: BLE001 - a thread that ends would end sending for good
                 if not self._unforeseen:  # one line per outage
-                    _LOG.warning("reports are waiting:  unexpected %s", type(error).__name__)
+                    _LOG.warning("reports are waiting: unexpected %s", type(error).__name__)
                 self._unforeseen = True
                 _LOG.debug("unexpected error", exc_info=True)
             say_held()
@@ -317,7 +317,7 @@ def _refusal(report: PendingReport, step: Step, why: str) -> str:
         return ""
     if step.code is RefusalCode.FORBIDDEN:
         _LOG.warning(
-            "reports are waiting:  the collector refuses reports sent this way (forbidden), but "
+            "reports are waiting: the collector refuses reports sent this way (forbidden), but "
             "may accept reports from a relay"
         )
     return why if step.code is None else step.code.value

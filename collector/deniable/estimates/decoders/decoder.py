@@ -87,7 +87,7 @@ def checked_tally(counts: Counts, responses: int, epochs: int = 1) -> Tally:
     """Return checked counts of this many responses, from this many epochs."""
     if isinstance(counts, Tally):
         if len(counts.counts) != responses:
-            raise ValueError("the counts are of another mechanism's responses")
+            raise ValueError("the counts are for another mechanism's responses")
         return counts
     where: slice | NDArray[np.int64] = slice(None)
     if isinstance(counts, Mapping):
@@ -101,13 +101,13 @@ def checked_tally(counts: Counts, responses: int, epochs: int = 1) -> Tally:
         raise ValueError(f"{responses} counts are expected, one per response")
     listed = np.array(counts)
     if len(listed) and listed.dtype.kind not in "biu":
-        raise TypeError("counts must be integers: give them unscaled")
+        raise TypeError("counts must be integers; do not scale them")
     # Python's own ints: numpy's overflow when they are summed.
     n = sum(listed.tolist())
     if len(listed) and listed.min() < 0:
         raise ValueError("counts must not be negative")
     if n < 1:
-        raise ValueError("there is nothing to estimate from: no reports")
+        raise ValueError("there are no reports to estimate from")
     if n >= 1 << 63:
         raise ValueError("there are more reports than 64 bits can count")
     dense = np.zeros(responses, dtype=np.int64)

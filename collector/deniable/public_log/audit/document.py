@@ -28,7 +28,7 @@ _SENTENCES: Final = {
 }
 _UNCHECKED: Final = {
     "unpinned-key": "the log's signature",
-    "unpinned-authority": "whose authority it is",
+    "unpinned-authority": "which authority the log belongs to",
     "unwitnessed": "what witnesses saw",
     "offline": "what the collector offers",
     "undated": "when manifests were published",

@@ -123,8 +123,9 @@ FINDINGS: Final[Mapping[str, tuple[Level, str]]] = {
     ),
     "undated": (
         Level.NOTE,
-        "Only remembered visits show when manifests appeared, and none shows it for {count} of "
-        "them: each may have been published within an epoch of the one before. Without visits, "
+        "Only remembered visits show when manifests appeared, and no visit shows this for {count} "
+        "of them: each may have been published within an epoch of the previous one. Without "
+        "visits, "
         "this is noticed only if more than {running} run at once, now or in the last {epochs} "
         "epochs of each. A visit with --remember FILE in each epoch reveals later manifests too.",
     ),
@@ -158,7 +159,7 @@ FINDINGS: Final[Mapping[str, tuple[Level, str]]] = {
     "unpinned-key": (
         Level.NOTE,
         "No key of the log is known: whether the log signed its checkpoint was not checked. The "
-        "operator's `deniable log policy` prints it; --policy FILE or --log-key KEY pins it.",
+        "operator's `deniable log policy` prints the key; --policy FILE or --log-key KEY pins it.",
     ),
     "unpinned-authority": (
         Level.NOTE,

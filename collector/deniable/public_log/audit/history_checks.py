@@ -122,7 +122,9 @@ def crowd_findings(history: History, trust: Trust, now: float) -> Iterator[Cauti
         if entry.leaf in trust.acknowledged:
             yield finding("acknowledged", which=code, index=entry.index)
         else:
-            remedy = f"Once you have examined it: --acknowledged, with the leaf {leaf}."
+            remedy = (
+                f"Once you have examined it, list its leaf in the file for --acknowledged: {leaf}."
+            )
             yield finding(code, **parts, acknowledge=remedy)
     if listed.uncompared:
         yield finding("uncompared", keys=listed.uncompared, compared=_MOST_COMPARED)

@@ -78,7 +78,7 @@ def find_log_key(authority_key: Path, newest: SignedCheckpoint | None) -> tuple[
     record = record_file(usual, newest.checkpoint.origin).name
     raise LogKeyMissing(
         f"the public log's signing key is not beside {authority_key}: put it there as "
-        f"{usual.name}, with its {record}. If it is lost: deniable log new-key"
+        f"{usual.name}, with its {record}. If it is lost, run: deniable log new-key"
     )
 
 
@@ -106,7 +106,7 @@ def read_record(key_file: Path, origin: str) -> SignedCheckpoint | None:
     try:
         record = SignedCheckpoint.parse(file.read_bytes())
         if record.checkpoint.origin != origin:
-            raise TransparencyLogError(f"it is of the log {record.checkpoint.origin}")
+            raise TransparencyLogError(f"it is the record of the log {record.checkpoint.origin}")
     except FileNotFoundError:
         return None
     except TransparencyLogError as error:
@@ -310,8 +310,8 @@ class Publisher:
                 f"{self._held} does not have the log that {len(claims)} of {len(answers)} "
                 "witnesses claim to have seen, without proof: "
                 f"{'; '.join(str(claim.refusal) for claim in claims)}. Nothing was signed, since "
-                f"fewer than {self._witnesses.quorum} others remain. If the store was restored: "
-                "deniable log recover FROM; else ask the witnesses, or choose others"
+                f"fewer than {self._witnesses.quorum} others remain. If the store was restored, "
+                "run: deniable log recover FROM; otherwise ask the witnesses, or choose others"
             )
 
     async def _seen_by(self, answer: Answer) -> SignedCheckpoint | None:
@@ -344,7 +344,8 @@ async def replace_key(store: Store, authority_key: Path, witnesses: Witnesses) -
     key = read_key_file(file) if file.exists() else create_key_file(file)
     if signed_by(log.newest, key):
         raise KeyFileError(
-            f"{file} is the log's key, so it is not lost. If it was stolen, move it away first"
+            f"{file} is the log's key, so the key is not lost. If the key was stolen, move the "
+            "file away first"
         )
     publisher = Publisher(store, log, checkpoint.origin, (file, key), witnesses)
     await publisher.check_seen()
