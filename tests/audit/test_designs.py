@@ -9,12 +9,8 @@ from deniable.accounting import PrivacyLoss
 from deniable.audit import (
     Finding,
     SolutionMatrix,
-    TheoremDoesNotApply,
     all_pairs,
-    delta_of_design,
-    odds_above,
     pure_level,
-    pure_odds_of_design,
     tight_delta_at_odds,
     tight_epsilon,
 )
@@ -27,6 +23,12 @@ from deniable.mechanisms.difference_set import DifferenceSet
 from deniable.mechanisms.subset import Subset
 from deniable.planning.candidates import greatest_cost, least_cost
 from tests.audit.matrices import of_weights
+from tests.audit.theorems import (
+    TheoremDoesNotApply,
+    delta_of_design,
+    odds_above,
+    pure_odds_of_design,
+)
 from tests.mechanisms.test_designs import ALL
 from tests.support.effort import some
 

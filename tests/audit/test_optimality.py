@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from deniable.audit import SolutionMatrix, largest_lie, odds_above, pure_level, tight_epsilon
+from deniable.audit import SolutionMatrix, largest_lie, pure_level, tight_epsilon
 from deniable.estimates import NotInvertible, left_inverse, solution_matrix
 from deniable.planning.candidates import least_cost
 from tests.audit.matrices import deltas, matrices, of_weights
+from tests.audit.theorems import odds_above
 from tests.support.effort import effort
 
 PROPERTY = settings(max_examples=effort(60))

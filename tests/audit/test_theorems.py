@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable.audit import (
-    SolutionMatrix,
+from deniable.audit import SolutionMatrix, odds_below, tight_epsilon
+from deniable.mechanisms import InvalidPrivacyParameter, RandomisedResponse
+from tests.audit.theorems import (
     TheoremDoesNotApply,
     delta_of_exponent,
     delta_of_lie,
@@ -26,14 +27,11 @@ from deniable.audit import (
     least_lie,
     lie_of_exponent,
     odds_above,
-    odds_below,
     odds_of_error,
     odds_of_lie,
     parent_matrix,
     pure_odds,
-    tight_epsilon,
 )
-from deniable.mechanisms import InvalidPrivacyParameter, RandomisedResponse
 from tests.mechanisms.laws import entries, matrices
 from tests.mechanisms.taylor import exp_bounds
 from tests.support.effort import effort, some

@@ -7,7 +7,7 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-from deniable.audit.theorems import Lie, largest_lie
+from deniable.audit.lies import Lie, largest_lie
 from deniable.audit.tight import Finding, Witness, pure_level, tight_delta, tight_epsilon
 from deniable.documents import Document, Fact, number_text, upper_text
 from deniable.mechanisms import Mechanism

@@ -28,7 +28,6 @@ from math import lcm
 from typing import TYPE_CHECKING, Final, overload
 
 from deniable.accounting.privacy_loss import odds_of_masses
-from deniable.audit.theorems import odds_below
 from deniable.mechanisms import (
     InvalidPrivacyParameter,
     Mechanism,
@@ -37,7 +36,9 @@ from deniable.mechanisms import (
     column_extremes,
     epsilon_of_odds,
     exact_delta,
+    exact_epsilon,
     exact_number,
+    odds_floor,
 )
 from deniable.mechanisms.privacy import pair_excess
 
@@ -175,6 +176,11 @@ def pure_level(matrix: Mechanism) -> Finding:
     u, v = odds.as_integer_ratio()
     worst = [y for y in range(matrix.responses) if most[y] and v * most[y] == u * least[y]]
     return _first_pair(matrix, odds, worst, most, least)
+
+
+def odds_below(epsilon: Number) -> Fraction:
+    """Return e^epsilon, too small by less than 2^-126 of it, exact at 0; for a *requirement*."""
+    return odds_floor(exact_epsilon(epsilon))
 
 
 def tight_delta(matrix: Mechanism, epsilon: Number) -> Finding:

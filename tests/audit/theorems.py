@@ -9,27 +9,22 @@ Everything is rational in four numbers, so everything here is exact:
   expected.
 
 k = m + 1 >= 2 is the number of categories. No theorem depends on the number of rows (Theorem 6).
-Epsilon itself is irrational in them; it is converted by :func:`odds_below`, :func:`odds_above` and
+Epsilon itself is irrational in them; it is converted by ``odds_below``, :func:`odds_above` and
 :func:`epsilon_above`, which are certified.
 
 Source: Holohan, Leith and Mason (2016); docs/mathematics.md, sections 13 and 15.
 """
 
-import math
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final
 
 from deniable.mechanisms import (
     InvalidPrivacyParameter,
-    Mechanism,
     Number,
     exact_delta,
     exact_epsilon,
     exact_number,
     log_ceiling,
     odds_ceiling,
-    odds_floor,
 )
 
 _STEPS = 10**12
@@ -37,11 +32,6 @@ _STEPS = 10**12
 
 class TheoremDoesNotApply(ValueError):
     """A hypothesis of the theorem is not met, so it says nothing about these numbers."""
-
-
-def odds_below(epsilon: Number) -> Fraction:
-    """Return e^epsilon, too small by less than 2^-126 of it, exact at 0; for a *requirement*."""
-    return odds_floor(exact_epsilon(epsilon))
 
 
 def odds_above(epsilon: Number) -> Fraction:
@@ -203,43 +193,6 @@ def odds_of_error(categories: int, error: Number, delta: Number) -> Fraction:
         raise TheoremDoesNotApply("no finite epsilon holds without any error; allow some")
     # m (1 - delta)/(E + m) <= error, solved for E; E is never below 1.
     return max(Fraction(1), m * (1 - exact_delta(delta)) / most - m)
-
-
-_INFINITE: Final = "no finite epsilon holds with this delta"
-_NOT_SQUARE: Final = "only a square matrix, whose responses are its categories, can lie"
-
-
-@dataclass(frozen=True, slots=True)
-class Lie:
-    """The probability of a lie and the least possible, or why either is missing."""
-
-    value: Fraction | None
-    optimum: Fraction | None
-    reason: str = ""
-
-    @property
-    def ratio(self) -> float | None:
-        """Return value / optimum; None if one is missing or the optimum is 0."""
-        if self.value is None or not self.optimum:
-            return None
-        try:
-            return float(self.value / self.optimum)
-        except OverflowError:
-            return math.inf
-
-
-def largest_lie(matrix: Mechanism, odds: Fraction | None, delta: Fraction) -> Lie:
-    """Compare the largest probability of a lie over the categories (Theorem 10)."""
-    k = matrix.categories
-    # A matrix with responses of its own has no truthful ones, even if there are as many.
-    if k != matrix.responses or getattr(matrix, "truth", k) is None:
-        return Lie(None, None, _NOT_SQUARE)
-    truth = min(matrix.row(x)[x] for x in range(1 if matrix.privacy.apart else k))
-    value = 1 - Fraction(truth) / matrix.grid
-    if odds is None:
-        return Lie(value, None, _INFINITE)
-    # Theorem 10, as in least_lie, but for numbers of any length: q = (1-delta)/(E+m).
-    return Lie(value, (k - 1) * (1 - delta) / (odds + k - 1))
 
 
 def parent_matrix(categories: int, lie: Number) -> tuple[tuple[Fraction, ...], ...]:
