@@ -23,6 +23,7 @@ from deniable.mechanisms import (
     exp_enclosure,
 )
 from tests.support.effort import some
+from tests.support.entries import probability
 from tests.support.geometric import clamped
 
 RR = RandomisedResponse
@@ -37,7 +38,7 @@ def _histograms(mechanism: Mechanism, answers: tuple[int, ...]) -> dict[tuple[in
         for histogram, mass in law.items():
             for y in range(mechanism.responses):
                 more = (*histogram[:y], histogram[y] + 1, *histogram[y + 1 :])
-                grown[more] += mass * mechanism.probability(answer, y)
+                grown[more] += mass * probability(mechanism, answer, y)
         law = grown
     return law
 

@@ -31,6 +31,7 @@ from tests.audit.theorems import (
 )
 from tests.mechanisms.test_designs import ALL
 from tests.support.effort import some
+from tests.support.entries import probability
 
 WHOLE: list[Design] = [
     *(Affine(9, 3, 2, 1), Affine(9, 3, 2, 2), Affine(8, 2, 3, 1)),
@@ -61,7 +62,7 @@ def check_witness(mechanism: DesignMechanism, finding: Finding) -> None:
     assert len(witness.responses) == len(expected)
     assert list(witness.responses) == expected
     for category, mass in ((0, witness.probability), (1, witness.other_probability)):
-        assert mass == sum(mechanism.probability(category, y) for y in expected)
+        assert mass == sum(probability(mechanism, category, y) for y in expected)
 
 
 @pytest.mark.parametrize("design", WHOLE + PARTS, ids=repr)

@@ -30,6 +30,7 @@ from deniable.terms.sentences import LANGUAGES, summary
 from tests.accounting.curves import kept_law
 from tests.client.test_plain_text import width
 from tests.support.devices import NAME, Bench, plain
+from tests.support.entries import probability
 from tests.support.kinds import KINDS
 from tests.support.rsa_keys import RSA_KEYS
 from tests.support.surveys import (
@@ -242,20 +243,6 @@ def test_what_kept_responses_cost_is_told_so_under_a_fresh_successor_too(bench: 
     assert f"{claim} and change at the same times as yours. {beyond}" in plain(client.explain())
 
 
-def test_the_chance_that_a_change_shows_is_of_the_answers_furthest_apart(bench: Bench) -> None:
-    offered = replace(KINDS["matrix"], repeat=Repeat("memoised", 2))
-    bench.transport.publish(offered)
-    found = terms(bench.ready(surveys=[replace(declared(offered), max_kept_epsilon="4")]))
-    mechanism = offered.mechanism
-    k = range(mechanism.categories)
-    differ = [
-        1 - sum(mechanism.probability(x, y) * mechanism.probability(z, y) for y in k)
-        for x, z in product(k, k)
-        if x != z
-    ]
-    assert found.change_shows == max(differ)
-
-
 def test_what_two_rounds_spent_is_told_for_any_two_histories_too(bench: Bench) -> None:
     offered = manifest(
         categories=("yes", "no"),
@@ -273,7 +260,7 @@ def test_what_two_rounds_spent_is_told_for_any_two_histories_too(bench: Bench) -
     mechanism = offered.mechanism
     assert isinstance(mechanism, TwoRound)
     kept, fresh = (
-        [[part.probability(x, y) for y in range(2)] for x in range(2)]
+        [[probability(part, x, y) for y in range(2)] for x in range(2)]
         for part in (mechanism.kept, mechanism.fresh)
     )
     laws = [kept_law(kept, fresh, history) for history in product(range(2), repeat=4)]

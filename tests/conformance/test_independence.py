@@ -13,6 +13,7 @@ from deniable.conformance.scenarios.noise import DRAWS, FALSE_ALARM, Traits, tel
 from deniable.conformance.scenarios.noise import binomial_tail as of_noise
 from deniable.conformance.scenarios.noise import hypergeometric_tail as tail
 from tests.support.effort import effort
+from tests.support.entries import probability
 from tests.support.processes import ROOT
 
 OPEN = DRAWS["randomised-response"]
@@ -132,7 +133,7 @@ def test_the_guide_states_the_power_of_the_kit() -> None:
         ),
     ]
     number = DRAWS["mean"]  # of which each response to each answer is a test
-    row = number.specification.mechanism(3, number.epsilon, "0").probability(0, 0)
+    row = probability(number.specification.mechanism(3, number.epsilon, "0"), 0, 0)
     biased = power_of_noise(number.reports, 0.5, float(row), 2 * number.size)
     rows += [("A mean, in 270 reports, that rounds numbers between rows down", biased)]
     guide = (ROOT / "docs/conformance.md").read_text()

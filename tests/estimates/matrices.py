@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from deniable.audit import SolutionMatrix
 from deniable.mechanisms import Mechanism, RandomisedResponse
+from tests.support.entries import probability
 from tests.support.geometric import clamped, clamped_geometric
 
 Floats = NDArray[np.float64]
@@ -52,7 +53,7 @@ FREQUENCIES: dict[int, list[Fraction]] = {
 def response_law(mechanism: Mechanism, frequencies: Sequence[Fraction]) -> list[Fraction]:
     """Return lambda = P^T f, exactly."""
     return [
-        sum((f * mechanism.probability(x, y) for x, f in enumerate(frequencies)), Fraction(0))
+        sum((f * probability(mechanism, x, y) for x, f in enumerate(frequencies)), Fraction(0))
         for y in range(mechanism.responses)
     ]
 
@@ -89,7 +90,7 @@ def fixed_law(mechanism: Mechanism, answers: Sequence[int]) -> Law:
     """Yield all counts of devices with these answers; the same counts may come repeatedly."""
     for responses in product(range(mechanism.responses), repeat=len(answers)):
         chance = prod(
-            (mechanism.probability(x, y) for x, y in zip(answers, responses, strict=True)),
+            (probability(mechanism, x, y) for x, y in zip(answers, responses, strict=True)),
             start=Fraction(1),
         )
         yield tuple(responses.count(y) for y in range(mechanism.responses)), chance
@@ -101,7 +102,7 @@ def exact_left_inverse(mechanism: Mechanism) -> list[list[Fraction]] | None:
     G = C^-1 P D^-1 with D the columns' masses and C = P D^-1 P^T; None if C is singular.
     """
     k, responses = mechanism.categories, range(mechanism.responses)
-    matrix = [[mechanism.probability(x, y) for y in responses] for x in range(k)]
+    matrix = [[probability(mechanism, x, y) for y in responses] for x in range(k)]
     mass = [sum((row[y] for row in matrix), Fraction(0)) for y in responses]
     scaled = [
         [p / m if m else Fraction(0) for p, m in zip(row, mass, strict=True)] for row in matrix

@@ -58,6 +58,7 @@ from tests.estimates.matrices import (
 )
 from tests.mechanisms.test_levels import RR, TREES, levels
 from tests.support.effort import effort, some
+from tests.support.entries import probability
 from tests.support.geometric import clamped, clamped_geometric
 from tests.support.kinds import KINDS as SURVEYS
 from tests.support.kinds import calibrated
@@ -119,7 +120,7 @@ def floats(rows: list[list[Fraction]]) -> Floats:
 def matrices(mechanism: Mechanism, decoder: Decoder) -> tuple[Floats, Floats]:
     """Return P and G, which is solved in Fractions or by definition; of levels, the decoder's."""
     k, responses = mechanism.categories, range(mechanism.responses)
-    p = floats([[mechanism.probability(x, y) for y in responses] for x in range(k)])
+    p = floats([[probability(mechanism, x, y) for y in responses] for x in range(k)])
     if isinstance(mechanism, DesignMechanism):
         return p, floats([kernels(mechanism, y) for y in responses]).T
     if isinstance(decoder, LevelsDecoder):
@@ -272,7 +273,7 @@ def test_honest_devices_are_flagged_at_most_so_often_and_fakes_are_there_exactly
     mechanism, chance, found = DesignMechanism(design, "2"), 0.5, set()
     responses = mechanism.responses
     for answer in (0, mechanism.categories - 1):
-        entry = [mechanism.probability(answer, y) for y in range(responses)]
+        entry = [probability(mechanism, answer, y) for y in range(responses)]
         law = []
         for seen in combinations_with_replacement(range(responses), 3):
             counts = Counter(seen)

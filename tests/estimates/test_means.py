@@ -16,6 +16,7 @@ from deniable.estimates.poisoning import fewest_fakes
 from deniable.mechanisms import MeanMatrix
 from deniable.planning.specification import specified
 from deniable.presenting.fields import histogram_csv
+from tests.support.entries import probability
 from tests.support.surveys import manifest
 from tests.vectors.mechanisms import MEAN
 
@@ -163,7 +164,7 @@ def test_fakes_move_the_mean_as_said_and_too_many_are_seen() -> None:
 @pytest.mark.parametrize("answer", [0, 2, 4])
 def test_honest_devices_are_flagged_no_more_often_than_said_by_enumeration(answer: int) -> None:
     # Twelve devices with one answer: every flag among all counts, with its chance.
-    chances = [float(SMALL.probability(answer, y)) for y in range(3)]
+    chances = [float(probability(SMALL, answer, y)) for y in range(3)]
     flagged, n, alarm = 0.0, 12, 0.2
     for counts in product(range(n + 1), repeat=3):
         if sum(counts) == n and fewest_fakes(SMALL, counts, alarm):

@@ -31,6 +31,7 @@ from deniable.mechanisms import Mechanism, RandomisedResponse
 from deniable.presenting.fields import numeric_map
 from tests.estimates.matrices import SURVEYED, Floats
 from tests.support.effort import effort
+from tests.support.entries import probability
 from tests.support.geometric import clamped_geometric
 
 PROPERTY = settings(max_examples=effort(200))
@@ -56,7 +57,7 @@ COUNTS = GENERATOR.multinomial(20_000, np.full(101, 1 / 101)).tolist()
 def test_the_means_influence_is_that_of_a_lie_from_end_to_end() -> None:
     # A fake report of 100 is worth 100 and what clamping is made up for, r/(1-r). Its device, were
     # it honest, would be worth 0 at least.
-    ratio = PERCENT.probability(0, 1) / PERCENT.probability(1, 1)
+    ratio = probability(PERCENT, 0, 1) / probability(PERCENT, 1, 1)
     beyond = float(ratio / (1 - ratio))
     found = summary(PERCENT, COUNTS)
     assert found.mean.influence == pytest.approx(100 + beyond, rel=1e-9)

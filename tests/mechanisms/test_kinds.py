@@ -37,6 +37,7 @@ from tests.mechanisms.laws import (
     word,
     worst_ratio,
 )
+from tests.support.entries import probability
 from tests.support.kinds import EXAMPLES, THREE, example_survey
 from tests.support.surveys import manifest
 from tests.support.toy_kind import ToyWords, calibrated_toy
@@ -185,7 +186,7 @@ def test_each_response_has_a_label_and_the_users_words_fit(case: Manifest) -> No
     else:
         assert case.responses == case.categories
         assert (f", {case.kind.likeness};" in words) is words.startswith("Up to about")
-        least = min(case.mechanism.probability(x, x) for x in range(len(case.categories)))
+        least = min(probability(case.mechanism, x, x) for x in range(len(case.categories)))
         assert case.mechanism.truth == least
 
 

@@ -11,6 +11,7 @@ from deniable.mechanisms import KINDS, InvalidParameter, Levels, MatrixPrivacy
 from deniable.mechanisms.answering import Answering
 from deniable.mechanisms.levels import node_labels
 from deniable.planning.calibration import CALIBRATIONS
+from tests.support.entries import probability
 
 RR: Answering = ("randomised-response",)
 TREES: list[tuple[int, dict[int, Answering]]] = [
@@ -37,11 +38,11 @@ def test_a_row_is_those_of_the_nodes_side_by_side(
     mechanism, d = levels(categories, tree), len(tree)
     for x in range(categories):
         expected = [
-            part.probability(x // width, y) / d
+            probability(part, x // width, y) / d
             for width, part in zip(tree, mechanism.parts, strict=True)
             for y in range(part.responses)
         ]
-        assert [mechanism.probability(x, y) for y in range(mechanism.responses)] == expected
+        assert [probability(mechanism, x, y) for y in range(mechanism.responses)] == expected
         assert [Fraction(weight, mechanism.grid) for weight in mechanism.row(x)] == expected
         assert sum(expected) == 1
 

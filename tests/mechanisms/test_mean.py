@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from deniable.mechanisms import KINDS, InvalidParameter, MatrixPrivacy, MeanMatrix
 from tests.mechanisms.laws import assert_sound_rows, undrawable, worst_ratio
 from tests.support.effort import effort
+from tests.support.entries import probability
 
 SIXTEENTH = 2**60
 Weights = tuple[tuple[int, ...], ...]
@@ -26,7 +27,7 @@ TWO = of_sixteenths((11, 5), (3, 13))
 
 def mean_response(mechanism: MeanMatrix, category: int) -> Fraction:
     """Return the mean of what the responses to an answer stand for."""
-    chances = (mechanism.probability(category, y) for y in range(mechanism.responses))
+    chances = (probability(mechanism, category, y) for y in range(mechanism.responses))
     return sum((chance * mechanism.stands_for(y) for y, chance in enumerate(chances)), Fraction(0))
 
 

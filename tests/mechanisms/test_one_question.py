@@ -11,6 +11,7 @@ from deniable.mechanisms import KINDS, InvalidParameter, MatrixPrivacy
 from deniable.mechanisms.answering import Answering, Dimensions, combined, separated
 from deniable.mechanisms.one_question import OneQuestion
 from deniable.planning.calibration import CALIBRATIONS
+from tests.support.entries import probability
 
 RR: Answering = ("randomised-response",)
 ANSWERED: list[list[tuple[int, Answering]]] = [
@@ -47,9 +48,9 @@ def test_a_row_is_those_of_the_questions_side_by_side(
         assert tuple(separated(index, sizes)) == answers
         rows = zip(mechanism.parts, answers, strict=True)
         expected = [
-            part.probability(answer, y) / d for part, answer in rows for y in range(part.responses)
+            probability(part, answer, y) / d for part, answer in rows for y in range(part.responses)
         ]
-        assert [mechanism.probability(index, y) for y in range(mechanism.responses)] == expected
+        assert [probability(mechanism, index, y) for y in range(mechanism.responses)] == expected
         assert [Fraction(w, mechanism.grid) for w in mechanism.row(index)] == expected
         # The answer's own responses are the likelier ones of its question.
         hits = Fraction(0)
@@ -83,7 +84,7 @@ def test_more_combinations_than_anybody_could_list() -> None:
     assert many.privacy.odds == many.parts[0].privacy.odds
     yes = many.categories - 1
     assert all(many.randomise(yes) < 400 for _ in range(20))
-    assert many.probability(yes, 1) == many.parts[0].privacy.truth / 200
+    assert probability(many, yes, 1) == many.parts[0].privacy.truth / 200
     with pytest.raises(IndexError):
         many.randomise(2**200)
 

@@ -13,6 +13,7 @@ from deniable.mechanisms.subset import Subset
 from deniable.planning.candidates import greatest_cost
 from tests.mechanisms.laws import FOREIGN, assert_sound_rows, undrawable, worst_ratio
 from tests.mechanisms.taylor import exp_bounds
+from tests.support.entries import probability
 
 SMALL = [
     *(TwoRound(Subset(2, 1), "1", "2"), TwoRound(Subset(3, 1), "0.038", "1.1")),
@@ -117,7 +118,7 @@ def test_mechanisms_with_the_same_rounds_are_equal() -> None:
     assert len({one, same, *others}) == 5
     assert one.fresh == TurnedDesign(Subset(5, 1), one.fresh.outside)
     assert one != repr(one) == "TwoRound(Subset(5, 1), epsilon=1, kept_epsilon=2)"
-    assert one.truth == one.probability(0, 0)
+    assert one.truth == probability(one, 0, 0)
     assert TwoRound(Subset(5, 2), "1", "3").truth is None
     for mechanism in (one, TwoRound(Affine(5, 7, 1, 3), "1", "3")):
         for answer in (*FOREIGN, 6):

@@ -26,6 +26,7 @@ from deniable.planning import (
     lower_bound,
 )
 from tests.support.effort import some
+from tests.support.entries import probability
 
 BEST = [  # categories, epsilon, n sum Var of a good design, bound
     (16, "1", 51.55596957224, 50.97639305798),
@@ -74,7 +75,7 @@ def test_costs_and_compositions_are_those_of_the_mechanism(
     if isinstance(made, DesignMechanism):
         p, q = made.hit, made.miss
     else:
-        p, q = made.probability(0, 0), made.probability(0, 1)
+        p, q = probability(made, 0, 0), probability(made, 0, 1)
     cost = (p * (1 - p) + (k - 1) * q * (1 - q)) / (p - q) ** 2
     assert candidate.cost(0.8, float(delta)) == pytest.approx(float(cost), rel=1e-12)
     loss = PrivacyLoss.of_pair(*(list(made.row(x)) for x in (0, 1))).repeat(5).epsilon_at("0.001")

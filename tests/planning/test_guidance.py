@@ -20,6 +20,7 @@ from deniable.planning.words import (
     too_strong_text,
 )
 from tests.support.effort import some
+from tests.support.entries import probability
 from tests.support.kinds import SURVEYS
 from tests.support.processes import ROOT
 from tests.support.surveys import DAY, START, manifest
@@ -42,7 +43,7 @@ def best_guess(survey: Manifest) -> Fraction:
     """Return how often the likelier of two answers is right, of the two that are told best."""
     mechanism = survey.mechanism
     rows = [
-        [mechanism.probability(x, y) for y in range(mechanism.responses)]
+        [probability(mechanism, x, y) for y in range(mechanism.responses)]
         for x in range(mechanism.categories)
     ]
     return max(

@@ -16,6 +16,7 @@ from deniable.mechanisms import (
 from deniable.mechanisms.affine import Affine
 from deniable.mechanisms.block_design import DesignMechanism
 from tests.support.effort import THOROUGH
+from tests.support.entries import probability
 from tests.support.geometric import clamped
 
 PER_ANSWER = 8_000 if THOROUGH else 5_000
@@ -51,8 +52,8 @@ def strangeness(mechanism: Mechanism, sampled: Mechanism, draw: Draw) -> float:
         counts = Counter(sampled.randomise(answer, draw) for _ in range(PER_ANSWER))
         assert set(counts) <= set(range(mechanism.responses))
         for response in range(mechanism.responses):
-            probability = float(mechanism.probability(answer, response))
-            found = PER_ANSWER * divergence(counts[response] / PER_ANSWER, probability)
+            chance = float(probability(mechanism, answer, response))
+            found = PER_ANSWER * divergence(counts[response] / PER_ANSWER, chance)
             worst = max(worst, found)
     return worst
 

@@ -155,11 +155,6 @@ class SolutionMatrix:
         row = self._rows[self._index(category)]
         return row if isinstance(row, tuple) else memoryview(row).toreadonly()
 
-    def probability(self, category: int, response: int) -> Fraction:
-        """Return one entry, exactly."""
-        column = category_index(response, self.responses, "the index")
-        return Fraction(self.row(category)[column], self.grid)
-
     def randomise(self, answer: int, draw: Draw = os_random_word) -> int:
         """Return a response drawn from the answer's row, exactly, with one 64-bit word.
 

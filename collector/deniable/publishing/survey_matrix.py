@@ -261,7 +261,7 @@ def read_survey_matrix(
     except InvalidMatrixFile as error:
         raise InvalidManifest("matrix", str(error)) from error
     rows = [
-        [named.matrix.probability(x, y) for y in range(named.matrix.responses)]
+        [Fraction(weight, named.matrix.grid) for weight in named.matrix.row(x)]
         for x in range(named.matrix.categories)
     ]
     if named.names_rows:

@@ -189,12 +189,6 @@ class BlockMechanism(ABC):
         category, weights = self._index(category), (self.other, self.supporting)
         return [weights[self.design.supports(y, category)] for y in range(self.responses)]
 
-    def probability(self, category: int, response: int) -> Fraction:
-        """Return the probability of a response given a true category."""
-        category = self._index(category)
-        response = category_index(response, self.responses, "a response")
-        return self._probabilities[not self.design.supports(response, category)]
-
     @abstractmethod
     def randomise(self, answer: int, draw: Draw = os_random_word) -> int:
         """Return a response to the true category ``answer``."""

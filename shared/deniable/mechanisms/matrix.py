@@ -56,12 +56,6 @@ class SurveyMatrix:
         """Return one row's weights over the grid."""
         return self._rows[category_index(category, self.categories)]
 
-    def probability(self, category: int, response: int) -> Fraction:
-        """Return one entry, exactly."""
-        return Fraction(
-            self.row(category)[category_index(response, self.responses, "a response")], _GRID
-        )
-
     def randomise(self, answer: int, draw: Draw = os_random_word) -> int:
         """Return a response drawn from the answer's row, exactly, with one 64-bit word."""
         row, word = self.row(answer), draw()

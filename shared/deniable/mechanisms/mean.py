@@ -92,11 +92,6 @@ class MeanMatrix:
             for low, high in zip(below, above, strict=True)
         ]
 
-    def probability(self, category: int, response: int) -> Fraction:
-        """Return one entry of the matrix, exactly."""
-        weight = self.row(category)[category_index(response, self.responses, "a response")]
-        return Fraction(weight, self.grid)
-
     def randomise(self, answer: int, draw: Draw = os_random_word) -> int:
         """Return a response to the true category ``answer``."""
         place, rest = self.place(answer)

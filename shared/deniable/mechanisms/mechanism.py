@@ -78,9 +78,6 @@ class Mechanism(Rows, Protocol):
     def rounds(self) -> Rounds | None:
         """Return the mechanism's two rounds, if it has two."""
 
-    def probability(self, category: int, response: int) -> Fraction:
-        """Return one entry of the matrix, exactly."""
-
     def randomise(self, answer: int, draw: Draw = os_random_word) -> int:
         """Return a response, drawn from the answer's row."""
 

@@ -121,15 +121,6 @@ class OneQuestion:
             for weight in part.row(answer)
         ]
 
-    def probability(self, category: int, response: int) -> Fraction:
-        """Return the probability of a response given a combination of answers."""
-        answers = self._answers(category)
-        response = category_index(response, self.responses, "a response")
-        at = bisect_right(self._ends, response)
-        part = self.parts[at]
-        own = response - (self._ends[at] - part.responses)
-        return part.probability(answers[at], own) / len(self.parts)
-
     def randomise(self, answer: int, draw: Draw = os_random_word) -> int:
         """Return a response to the combination ``answer``."""
         answers = self._answers(answer)

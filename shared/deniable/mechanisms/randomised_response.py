@@ -102,14 +102,6 @@ class TwoValuedMechanism:
         )
         return weights
 
-    def probability(self, category: int, response: int) -> Fraction:
-        """Return the exact probability of a response given a true category."""
-        category, response = (
-            category_index(category, self.categories),
-            category_index(response, self.categories),
-        )
-        return self.truth if category == response else self.lie
-
     def randomise(self, answer: int, draw: Draw = os_random_word) -> int:
         """Return a response to the true category ``answer``.
 

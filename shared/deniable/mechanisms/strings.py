@@ -87,13 +87,6 @@ class Strings:
             row[self.hashed(text, number)] = weights[0]
         return row
 
-    def probability(self, category: int, response: int) -> Fraction:
-        """Return the probability of a response given a text."""
-        text, m = self._text(category), self.value.categories
-        response = category_index(response, self.responses, "a response")
-        own = self.hashed(text, response // m)
-        return self.value.probability(own % m, response % m) / self._drawn
-
     def randomise(self, answer: int, draw: Draw = os_random_word) -> int:
         """Return a response to the text ``answer``."""
         text, m = self._text(answer), self.value.categories

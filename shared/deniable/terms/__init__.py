@@ -4,7 +4,6 @@ Sentences about them, and plain text, are loaded on request.
 """
 
 from fractions import Fraction
-from itertools import combinations
 from typing import Final
 
 from deniable.budget import NANO
@@ -27,17 +26,6 @@ def pure_odds(manifest: Manifest) -> Fraction:
     odds = manifest.mechanism.privacy.odds
     assert odds is not None, "a survey's mechanism must be pure"
     return odds
-
-
-def change_shows(mechanism: SurveyMechanism) -> Fraction:
-    """Return the probability that kept responses to the two most different answers differ."""
-    # They are drawn independently: 1 - sum_y P_xy P_zy (docs/mathematics.md, section 16).
-    rows = [mechanism.row(category) for category in range(mechanism.categories)]
-    alike = min(
-        sum(one * other for one, other in zip(first, second, strict=True))
-        for first, second in combinations(rows, 2)
-    )
-    return 1 - Fraction(alike, mechanism.grid**2)
 
 
 def guess_of(mechanism: SurveyMechanism) -> Fraction:

@@ -10,7 +10,7 @@ from deniable.client.ledger.allowance import Allowance
 from deniable.client.survey import Survey
 from deniable.mechanisms import odds_ceiling
 from deniable.messages import Manifest
-from deniable.terms import change_shows, guess_of, guess_within, pure_odds
+from deniable.terms import guess_of, guess_within, pure_odds
 from deniable.terms.sentences import (
     Coalitions,
     Mode,
@@ -95,7 +95,6 @@ class Terms(Disclosure):
     epoch_seconds: int
     epochs: int  # at most one report is made in each
     range_epochs: int | None  # for which a response is kept; None if all are fresh
-    change_shows: Fraction | None  # the most likely a changed answer shows in a range
     most: int  # the most that all reports may cost; for kept ones see SurveyExplanation.spent
     most_any: int | None  # the same against any other answers; None if there is no bound
     enrolment: Mode  # who vouches for a device: nobody ("open"), or an issuer
@@ -124,7 +123,6 @@ class Terms(Disclosure):
         devices certainly get the same survey and key, and whether other surveys are not blind.
         """
         mechanism, schedule = manifest.mechanism, manifest.schedule
-        memoised = manifest.repeat.epochs is not None and mechanism.rounds is None
         most_any: int | None = most
         if manifest.repeat.epochs is not None:
             most_any = changing_cost(mechanism, schedule.epochs)
@@ -147,7 +145,6 @@ class Terms(Disclosure):
             epoch_seconds=schedule.epoch_seconds,
             epochs=schedule.epochs,
             range_epochs=manifest.repeat.epochs,
-            change_shows=change_shows(mechanism) if memoised else None,
             most=most,
             most_any=most_any,
             enrolment=mode,

@@ -357,7 +357,7 @@ def _count(counts: _Counts, what: str, chance: float, *, came: bool) -> None:
 
 
 def _law(mechanism: Mechanism, answer: int) -> list[float]:
-    return [float(mechanism.probability(answer, x)) for x in range(mechanism.responses)]
+    return [weight / mechanism.grid for weight in mechanism.row(answer)]
 
 
 for _title, _draws in DRAWS.items():

@@ -7,7 +7,6 @@ alike, that is a left inverse: G P^T = I.
 """
 
 from collections.abc import Iterable, Iterator
-from fractions import Fraction
 from functools import cached_property
 from typing import Final
 
@@ -104,10 +103,6 @@ class ListedTexts:
             return [value.grid] * self.responses
         weights = m * value.lies, m * (value.grid - (m - 1) * value.lies)
         return [weights[supports] for supports in self.supported[category].tolist()]
-
-    def probability(self, category: int, response: int) -> Fraction:
-        """Return one entry of the matrix, exactly."""
-        return Fraction(self.row(category)[response], self.grid)
 
     def randomise(self, answer: int, draw: Draw = os_random_word) -> int:
         """Return a response to a listed text, or to any other."""
