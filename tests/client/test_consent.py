@@ -257,18 +257,3 @@ def test_a_flush_tries_once_to_erase_it(bench: Bench, monkeypatch: pytest.Monkey
     assert tries == [False]
     assert client.flush().pending == 0
     assert bench.rows("SELECT remains FROM device") == [(0,)]
-
-
-def test_a_damaged_state_with_its_reports_and_keys_goes_after_a_week(bench: Bench) -> None:
-    client = bench.reported()
-    envelope = bench.envelope
-    client.close()
-    bench.path.write_bytes(b"not a database at all" + bench.path.read_bytes()[21:])
-    client = bench.client()
-    assert client.consent == "on"
-    bench.clock.time += 7 * DAY - 1
-    client.flush()
-    assert bench.on_disk(envelope) == [f"device.sqlite.damaged-{START}"]
-    bench.clock.time += 1
-    client.flush()
-    assert list(bench.files()) == ["device.sqlite", "device.sqlite-shm", "device.sqlite-wal", MARK]

@@ -242,7 +242,6 @@ class Outbox:
             if self.state.effective_consent(connection) is not Consent.ON:
                 unconsented = self._count_waiting(connection)
         self.state.erase_remains()
-        self.state.erase_damaged(now)
         return Remainder(pending, dict(dropped), unconsented)
 
     def _count_waiting(self, connection: sqlite3.Connection) -> int:

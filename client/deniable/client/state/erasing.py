@@ -1,12 +1,9 @@
-"""Erasing bytes from the state, its file, its log and damaged states.
+"""Erasing bytes from the state, its file and its log, and damaged states.
 
 This module also keeps notes on events of the device other than reports; the oldest are deleted.
 """
 
-import glob
-import re
 import sqlite3
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -14,8 +11,6 @@ from typing import Final
 from deniable.client.survey import DAY
 from deniable.sqlite_files import once_free, truncate_log
 
-_ASIDE: Final = re.compile(r"\.damaged-(-?[0-9]+)(-wal|-shm)?", re.ASCII)
-_ASIDE_SECONDS: Final = 7 * DAY
 _MOST_EVENTS: Final = 300
 
 
@@ -90,18 +85,7 @@ def _rebuild(connection: sqlite3.Connection, remains: int, patience: float) -> N
         connection.execute("PRAGMA busy_timeout=0")  # the state's own setting
 
 
-def set_aside(path: Path, now: int) -> None:
-    """Keep a damaged state under another name, for a week."""
+def delete_damaged(path: Path) -> None:
+    """Delete a damaged state and its log, with any reports and keys in them."""
     for suffix in ("", "-wal", "-shm"):
-        file = path.with_name(path.name + suffix)
-        if file.exists():
-            file.replace(path.with_name(f"{path.name}.damaged-{now}{suffix}"))
-
-
-def erase_damaged(path: Path, now: float | None = None) -> None:
-    """Delete the states that were set aside; with ``now``, only those at least a week old."""
-    for damaged in path.parent.glob(f"{glob.escape(path.name)}.damaged-*"):
-        aside = _ASIDE.fullmatch(damaged.name[len(path.name) :])
-        if now is None or (aside is not None and now - int(aside[1]) >= _ASIDE_SECONDS):
-            with suppress(OSError):
-                damaged.unlink()
+        path.with_name(path.name + suffix).unlink(missing_ok=True)

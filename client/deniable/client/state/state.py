@@ -32,7 +32,7 @@ from deniable.client.consent import (
     refuse,
 )
 from deniable.client.errors import ConsentMissing, NotCovered, StateUnavailable
-from deniable.client.state.erasing import erase_damaged, erase_remains, erase_reports, record_event
+from deniable.client.state.erasing import erase_remains, erase_reports, record_event
 from deniable.client.state.mark import Mark, lived_by, look_at_clock
 from deniable.client.state.transactions import Transactions, kept
 from deniable.sqlite_files import NewerFile, create_private, writing
@@ -238,8 +238,6 @@ class State(Transactions):
         if self._heard is heard:  # otherwise a later refusal waits to be stored
             self._refusal = Consent.ON
         self.erase_remains()
-        if consent is not Consent.ON:
-            self.erase_damaged()
 
     def _decide(
         self,
@@ -301,7 +299,6 @@ class State(Transactions):
         still sent, and the request is not remembered. To stop sending at once, withdraw consent.
         """
         if self._is_absent():
-            self.erase_damaged()
             return
         with self.transaction(now) as connection:
             erase_reports(connection, "purged", now)
@@ -313,7 +310,6 @@ class State(Transactions):
             record_event(connection, now, "purge", "all report bytes erased")
             self.advance(connection, now, erases=True)
         self.erase_remains()
-        self.erase_damaged()
 
     @kept
     def erase_remains(self) -> None:
@@ -324,11 +320,6 @@ class State(Transactions):
         with suppress(sqlite3.Error):
             if self._connection is not None and not self._within:
                 erase_remains(self._connection, self._patience())
-
-    def erase_damaged(self, now: float | None = None) -> None:
-        """Delete damaged states that were set aside; with ``now``, those at least a week old."""
-        if self._path is not None:
-            erase_damaged(self._path, now)
 
     def look_at_clock(self, connection: sqlite3.Connection, now: float) -> int:
         """Count the time since the last reading; return the seconds of use."""

@@ -1,8 +1,7 @@
 """Opening the device's state file: creating it, and distrusting a file that is not the newest.
 
 1. The file is private to its user and durable, as all ``sqlite_files`` are.
-2. A damaged file is set aside and replaced. It is deleted when consent ends, by a purge, or after a
-   week; nothing else erases its reports and memo keys.
+2. A damaged file is deleted, with its reports and memo keys, and replaced.
 3. A file of another program, or with a schema that this version does not know, is not changed. One
    of an earlier version is migrated by ``sqlite_files``.
 
@@ -34,11 +33,10 @@ from typing import Final, NamedTuple
 from deniable.client.clock import Boot
 from deniable.client.consent import CLAIMED, DOUBTED, Declared, claimed, give, names_of, refusals
 from deniable.client.state.erasing import (
-    erase_damaged,
+    delete_damaged,
     erase_remains,
     erase_reports,
     record_event,
-    set_aside,
 )
 from deniable.client.state.mark import NEVER, Mark, new_token, spent_by_day, unknown
 from deniable.client.survey import DAY
@@ -171,7 +169,6 @@ def _renew(
     if erases:
         known = {"on": "purged", "unset": DOUBTED}.get(consent, "consent-withdrawn")
         erase_reports(connection, known, now)
-        erase_damaged(path)
     record_event(connection, now, "new-device", "the state was a copy or a backup")
     Mark.of(connection).write(path)
 
@@ -228,10 +225,10 @@ def open_state(
         if mark is None:  # never a device's state: somebody named the wrong file
             raise UnknownFile("is not a state file of deniable; give a different path") from error
         warn(
-            "the state was damaged and has been set aside; no epoch that has already begun will "
-            "be decided"
+            "the state was damaged and has been replaced; no epoch that has already begun will be "
+            "decided"
         )
-        set_aside(path, beginning.now)
+        delete_damaged(path)
         create_private(path)
         connection, created = _connect(path, patience), False
     try:

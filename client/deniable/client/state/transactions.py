@@ -211,7 +211,7 @@ class Transactions(Forkable):
                 finally:
                     connection.execute("ROLLBACK")
         if isinstance(error, sqlite3.Error) and primary_code(error) in _DAMAGED:
-            self._close()  # the next use checks the file again, and sets it aside
+            self._close()  # the next use checks the file again, and replaces it
 
     def _unusable(self, error: Exception) -> StateUnavailable:
         if isinstance(error, UnknownFile):
