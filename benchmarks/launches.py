@@ -17,7 +17,7 @@ from typing import Final
 from benchmarks.surveys import AUTHORITY, ORIGIN, START, declaration, signed_survey
 from deniable.client import Client, ClientSettings, HttpAnswer
 from deniable.client.client import engine_of
-from deniable.counterparts.bodies import pack_manifests
+from deniable.counterparts.bodies import pack_answer_to_upload, pack_manifests
 from deniable.counterparts.signing import sign_manifest
 from deniable.messages import Schedule, UploadAnswer
 
@@ -161,7 +161,9 @@ class _Collector:
         self._pass(_ANSWERED)
         if method == "GET":
             return HttpAnswer(200, {}, pack_manifests([self.envelope]))
-        return HttpAnswer(200, {"content-type": "application/json"}, UploadAnswer(1, 0).to_json())
+        return HttpAnswer(
+            200, {"content-type": "application/json"}, pack_answer_to_upload(UploadAnswer(1, 0))
+        )
 
     def _pass(self, seconds: float) -> None:
         self.clock.time += seconds

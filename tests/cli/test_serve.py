@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from deniable.counterparts.bodies import pack_answer_to_upload
 from deniable.directory import Config, with_store
 from deniable.messages import UploadAnswer, pack_upload
 from tests.cli.commands import Workplace
@@ -54,7 +55,7 @@ def test_it_says_where_it_listens_takes_reports_and_ends_cleanly_when_told(
         body = pack_upload([envelope(1, 2, survey=place.manifest())])
         # It reads the store at most once a second.
         until(lambda: server.request("GET", "/v1/surveys/tea/manifest")[0] == 200)
-        assert server.exchange(upload(body)).endswith(UploadAnswer(1, 0).to_json())
+        assert server.exchange(upload(body)).endswith(pack_answer_to_upload(UploadAnswer(1, 0)))
         # The command line reads beside the running server, and sees what was acknowledged.
         assert '"n": 1' in place.succeed("hist tea --json")
         files = {file.name: file.stat().st_mode & 0o777 for file in place.directory.glob("store*")}

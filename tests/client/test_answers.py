@@ -18,6 +18,7 @@ from deniable.client.sending.reply import (
     Step,
     next_step,
 )
+from deniable.counterparts.bodies import pack_answer_to_upload
 from deniable.messages import ERROR_TYPE_PREFIX, PROBLEM_JSON, RefusalCode, UploadAnswer
 from tests.support.devices import ACCEPTED, DUPLICATE, PORTAL, judged, problem, refused
 from tests.support.refusal_table import DROPPED, RESENT, TOO_LATE
@@ -88,7 +89,7 @@ NO_ANSWER: Mapping[str, HttpAnswer | None] = {
     "a proxy's 404": HttpAnswer(404, {"content-type": "text/html"}, b"<h1>Not Found</h1>"),
     "a redirect": HttpAnswer(302, {"location": "https://login.example/"}, b""),
     "no content": HttpAnswer(204, {}, b""),
-    "a 201 with the right body": HttpAnswer(201, {}, UploadAnswer(1, 0).to_json()),
+    "a 201 with the right body": HttpAnswer(201, {}, pack_answer_to_upload(UploadAnswer(1, 0))),
     "a bare 400": HttpAnswer(400, {}, b""),
     "a bare 500": HttpAnswer(500, {}, b"oops"),
     "a bare 503 with a time": HttpAnswer(503, {"retry-after": "7"}, b"busy"),

@@ -15,6 +15,7 @@ from hypothesis.stateful import invariant, rule
 
 from deniable.client import Consent
 from deniable.client.sending.reply import MOST_SENDS
+from deniable.counterparts.signing import verify_credential
 from deniable.messages import FRESH, Repeat, SignedReport
 from tests.support import device_machine
 from tests.support.device_machine import FLUSH_SECONDS, NAMES, DeviceMachine
@@ -108,7 +109,7 @@ class Device(DeviceMachine):
             signed, demanded = SignedReport.from_envelope(each.envelope), each.manifest.enrolment
             assert (signed.credential is None) == (demanded.mode == "open")
             if demanded.issuers:
-                signed.verify_credential(demanded.issuers)
+                verify_credential(signed, demanded.issuers)
                 assert self.enrolled[each.manifest.name, each.epoch] == signed.public_key
         if self.memory.consent is not Consent.ON:
             assert self.rows("SELECT 1 FROM credentials WHERE credential NOT NULL") == []

@@ -15,6 +15,7 @@ from deniable.cli.survey_commands import declared_in_python
 from deniable.client import Client, ManifestRefused, Survey, UndeclaredAnswer
 from deniable.client.ledger.admission import check_declaration
 from deniable.fakes import FakeCollector
+from deniable.fakes.capture import text_of
 from deniable.messages import Manifest
 from deniable.messages.bundle import declaration_of, make_bundle
 from deniable.planning.calibration import calibrated
@@ -61,7 +62,7 @@ def test_the_answers_make_the_categories() -> None:
     assert asked("one-question").categories == USAGE.categories
     assert asked("joint").categories[4] == "paid + dark"
     assert USAGE.index_of({"plan": Plan.PAID, "theme": "dark"}) == 4
-    assert USAGE.text_of({"theme": "dark", "plan": "paid"}) == "paid + dark"
+    assert text_of(USAGE, {"theme": "dark", "plan": "paid"}) == "paid + dark"
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -151,4 +152,4 @@ def test_many_questions_have_combinations_beyond_64_bits(collector: FakeCollecto
         assert client.flush().delivered == 1
         assert collector.reports[0].response in many.categories
         assert "Answers" in str(client.explain())
-    assert many.text_of(used).startswith("no + yes + yes + no")
+    assert text_of(many, used).startswith("no + yes + yes + no")

@@ -6,6 +6,7 @@ from itertools import combinations
 import pytest
 
 from deniable.accounting import PrivacyLoss
+from deniable.accounting.lattice import furthest_rows
 from deniable.audit import SolutionMatrix, tight_epsilon
 from deniable.mechanisms import KINDS, InvalidParameter, Levels, MatrixPrivacy
 from deniable.mechanisms.answering import Answering
@@ -63,7 +64,7 @@ def test_it_guarantees_what_its_entries_say(
         assert tight_epsilon(mechanism, slack).odds == tight_epsilon(matrix, slack).odds
     # Also of several reports no two answers are told apart by more than the first and the last.
     worst = PrivacyLoss.of_mechanism(mechanism)
-    assert worst == PrivacyLoss.of_pair(*map(mechanism.row, mechanism.privacy.furthest))
+    assert worst == PrivacyLoss.of_pair(*map(mechanism.row, furthest_rows(mechanism)))
     for one, other in combinations(range(categories), 2):
         loss = PrivacyLoss.of_pair(mechanism.row(one), mechanism.row(other)).repeat(3)
         for odds in (Fraction(1), Fraction(3, 2), Fraction(4)):

@@ -13,6 +13,7 @@ import pytest
 from deniable.accounting import PrivacyLoss
 from deniable.audit import SolutionMatrix
 from deniable.client import Survey, UndeclaredAnswer
+from deniable.fakes.capture import text_of
 from deniable.mechanisms import KINDS, InvalidParameter, RandomisedResponse, Strings
 from deniable.mechanisms.answering import text_index
 from deniable.mechanisms.exact import odds_floor
@@ -151,7 +152,7 @@ def test_any_text_is_taken_folded_and_cut() -> None:
         "x" * 100: "x" * 64,
         "a\u200db": "ab",
     }.items():
-        assert survey.text_of(text) == folded
+        assert text_of(survey, text) == folded
         assert survey.index_of(text) == text_index(text_signs(text, "".join(survey.categories)), 27)
     for other in (None, 5, ["a"], b"a"):
         with pytest.raises(UndeclaredAnswer) as refused:

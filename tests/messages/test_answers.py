@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable.counterparts.bodies import pack_problem
+from deniable.counterparts.bodies import pack_answer_to_upload, pack_problem
 from deniable.messages import PROBLEM_JSON, RefusalCode, UploadAnswer, read_problem
 from tests.support.effort import effort
 from tests.support.refusal_table import TABLE
@@ -43,10 +43,10 @@ def answers(draw: st.DrawFn) -> tuple[UploadAnswer, int]:
 @given(answers())
 def test_a_well_formed_answer_is_read_as_it_was_written(given_: tuple[UploadAnswer, int]) -> None:
     answer, sent = given_
-    assert UploadAnswer.from_json(answer.to_json(), sent) == answer
+    assert UploadAnswer.from_json(pack_answer_to_upload(answer), sent) == answer
     # It adds up to what was sent, so it is no answer to a request of another size.
-    assert UploadAnswer.from_json(answer.to_json(), sent + 1) is None
-    assert UploadAnswer.from_json(answer.to_json(), sent - 1) is None
+    assert UploadAnswer.from_json(pack_answer_to_upload(answer), sent + 1) is None
+    assert UploadAnswer.from_json(pack_answer_to_upload(answer), sent - 1) is None
 
 
 def entry(index: object, code: object = "bad-key") -> dict[str, object]:

@@ -22,8 +22,14 @@ from deniable.client import (
     TransportError,
 )
 from deniable.client.state import state_file
-from deniable.counterparts.bodies import pack_manifests, pack_problem, pack_rotations, split_upload
-from deniable.counterparts.signing import sign_manifest
+from deniable.counterparts.bodies import (
+    pack_answer_to_upload,
+    pack_manifests,
+    pack_problem,
+    pack_rotations,
+    split_upload,
+)
+from deniable.counterparts.signing import sign_manifest, verify_signature
 from deniable.mechanisms import RandomisedResponse, os_random_word
 from deniable.messages import (
     PROBLEM_JSON,
@@ -51,7 +57,7 @@ def judged(
     accepted: int = 0, duplicates: int = 0, *refused: tuple[int, RefusalCode], **headers: str
 ) -> HttpAnswer:
     """Return the answer to an upload that was read; reports are refused by their index."""
-    body = UploadAnswer(accepted, duplicates, refused).to_json()
+    body = pack_answer_to_upload(UploadAnswer(accepted, duplicates, refused))
     return HttpAnswer(200, {"content-type": "application/json", **_named(headers)}, body)
 
 
@@ -207,7 +213,7 @@ def read_upload(body: bytes) -> SignedReport:
     """Return the one report of an upload, verified."""
     (envelope,) = split_upload(body)
     signed = SignedReport.from_envelope(envelope)
-    signed.verify_signature()
+    verify_signature(signed)
     return signed
 
 

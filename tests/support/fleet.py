@@ -15,6 +15,7 @@ from deniable.client import IN_MEMORY, Backoff, Client, ClientSettings, Survey
 from deniable.client.client import engine_of
 from deniable.client.ledger import refreshes
 from deniable.client.sending import outbox, reply
+from deniable.counterparts.signing import verify_signature
 from deniable.messages import SignedReport
 from deniable.stores.values import RECEIPT_KEY_BYTES
 from tests.support.collector import NAME, CollectorProcess
@@ -44,7 +45,7 @@ def held(row: tuple[bytes, str, str]) -> Held:
     """Read a row (envelope, status, verdict) of a state."""
     envelope, status, verdict = row
     signed = SignedReport.from_envelope(envelope)
-    signed.verify_signature()
+    verify_signature(signed)
     return Held(signed.public_key[:RECEIPT_KEY_BYTES], signed.report.response, status, verdict)
 
 

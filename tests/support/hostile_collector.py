@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from deniable.client import HttpAnswer, TransportError
 from deniable.counterparts.bodies import pack_manifests, split_upload
-from deniable.counterparts.signing import sign_manifest
+from deniable.counterparts.signing import sign_manifest, verify_signature
 from deniable.messages import Manifest, RefusalCode, SignedReport, SigningKey
 from tests.support.clock import FakeClock
 from tests.support.devices import PORTAL, dated, judged, problem
@@ -90,7 +90,7 @@ class HostileCollector(TransportDouble):
 
     def _receive(self, envelope: bytes) -> tuple[SignedReport, Told]:
         signed = SignedReport.from_envelope(envelope)
-        signed.verify_signature()
+        verify_signature(signed)
         told = self.told[signed.report.survey_id, signed.report.epoch]
         told.envelopes.add(envelope)
         return signed, told

@@ -7,8 +7,9 @@ import pytest
 
 from deniable import messages
 from deniable.client.optional.credential_rows import chosen_survey
-from deniable.counterparts.bodies import split_upload
+from deniable.counterparts.bodies import pack_answer_to_upload, split_upload
 from deniable.counterparts.gateway import open_request
+from deniable.counterparts.signing import verify_credential, verify_signature
 from deniable.enrolment.issuer import read_enrolment_statement
 from deniable.fakes.behaviour import Receipts
 from deniable.intake import judge_report
@@ -94,7 +95,7 @@ def report_key(test: dict[str, Any]) -> Outcome:
     given = messages.Report(data(test, "survey_id"), *numbers)
     envelope = messages.sign_report(data(test, "device_secret"), given, vouched)
     read = messages.SignedReport.from_envelope(envelope)
-    read.verify_signature()
+    verify_signature(read)
     assert (read.report, read.credential) == (given, vouched)
     return {"envelope": envelope.hex(), "public_key": read.public_key.hex()}
 
@@ -105,17 +106,17 @@ def report(test: dict[str, Any]) -> Outcome:
         judge_report(data(test, "envelope"), test["now"], BY_ID.get)
         return {}
     # What a message alone tells, and the issuers of its survey.
-    signed.verify_signature()
+    verify_signature(signed)
     survey = BY_ID.get(signed.report.survey_id)
     if survey is not None and survey.enrolment.issuers:
-        signed.verify_credential(survey.enrolment.issuers)
+        verify_credential(signed, survey.enrolment.issuers)
     return {}
 
 
 def upload(test: dict[str, Any]) -> Outcome:
     body = data(test, "body")
     split_upload(body)
-    return {"answer": Receipts(BY_ID.get).upload(body, test["now"]).to_json().decode()}
+    return {"answer": pack_answer_to_upload(Receipts(BY_ID.get).upload(body, test["now"])).decode()}
 
 
 def answer(test: dict[str, Any]) -> Outcome:

@@ -40,9 +40,6 @@ if TYPE_CHECKING:
     from deniable.client.optional.credentials import Enrol
     from deniable.client.optional.relay import Relay
 
-_CO_COROUTINE: Final = 0x80
-"""A flag of code objects; the module ``inspect``, which has it, takes 10 ms to import."""
-
 _Given = TypeVar("_Given")
 
 
@@ -149,10 +146,6 @@ def checked_enrol(enrol: "Enrol") -> "Enrol":
     given: object = enrol
     if not callable(given):
         raise TypeError("enrol must be a function that takes an EnrolmentRequest")
-    method = getattr(type(given), "__call__", None)  # noqa: B004 - a function's or an object's
-    for called in (given, method):
-        if getattr(getattr(called, "__code__", None), "co_flags", 0) & _CO_COROUTINE:
-            raise TypeError("enrol must be a plain function, not a coroutine: a thread calls it")
     return enrol
 
 

@@ -27,7 +27,6 @@ from deniable.budget import epsilon_to_nano
 from deniable.client.errors import UndeclaredAnswer
 from deniable.mechanisms import KINDS, InvalidParameter, Number, exact_delta, exact_epsilon
 from deniable.mechanisms.answering import (
-    CombinationLabels,
     Dimensions,
     answer_labels,
     check_dimensions,
@@ -46,7 +45,6 @@ from deniable.messages import (
     value_range,
 )
 from deniable.messages.texts import (
-    OTHER_SIGN,
     alphabet_signs,
     number_value,
     text_signs,
@@ -372,15 +370,6 @@ class Survey:
             "categories; map it to one of them before reporting"
             + (" (a number by Survey.nearest)" if "mean" in self.mechanisms else "")
         )
-
-    def text_of(self, answer: Answer) -> str:
-        """Return the answer's text, for tests; for several questions, ``free + dark``."""
-        if self.texts:
-            return "".join((OTHER_SIGN, *self.categories)[sign] for sign in self._signs(answer))
-        index = self.index_of(answer)
-        if not self.dimensions:
-            return self.categories[index]
-        return CombinationLabels(self.dimensions)[index]
 
     def _signs(self, answer: Answer) -> list[int]:
         text = answer.value if isinstance(answer, Enum) else answer

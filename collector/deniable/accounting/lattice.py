@@ -22,10 +22,18 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
 from itertools import accumulate, chain, combinations, pairwise
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
-from deniable.mechanisms import Mechanism, ceil_div
-from deniable.mechanisms.privacy import Apart
+from deniable.mechanisms import (
+    Levels,
+    Mechanism,
+    OneQuestion,
+    Privacy,
+    TwoValuedPrivacy,
+    ceil_div,
+)
+from deniable.mechanisms.answering import combined
+from deniable.mechanisms.one_question import MeanPrivacy
 
 Atom = tuple[int, int]
 """Masses (p, q) of one likelihood ratio p/q, both positive, over a grid."""
@@ -248,6 +256,43 @@ def merged(grid: int, atoms: Iterable[Atom]) -> Pair:
     return grid // unit, tuple((p // unit, q // unit) for p, q in ordered)
 
 
+class Apart(NamedTuple):
+    """Responses that one row makes more likely than another, all by the same factor.
+
+    Their total probability is ``more`` in the one row, and ``less`` in the other.
+    """
+
+    more: Fraction
+    less: Fraction
+    responses: int
+
+
+def rows_apart(privacy: Privacy) -> tuple[Apart, ...] | None:
+    """Return the largest difference of any two rows; None if they must be compared.
+
+    As many other responses differ in the opposite way; the rest are equal in both rows.
+    """
+    if isinstance(privacy, MeanPrivacy):
+        share = Fraction(1, len(privacy.parts))
+        return tuple(_apart(part, share) for part in privacy.parts)
+    return (_apart(privacy),) if isinstance(privacy, TwoValuedPrivacy) else None
+
+
+def _apart(privacy: TwoValuedPrivacy, share: Fraction = Fraction(1)) -> Apart:
+    c = privacy.separating
+    return Apart(c * privacy.truth * share, c * privacy.lie * share, c)
+
+
+def furthest_rows(mechanism: Mechanism) -> tuple[int, int]:
+    """Return two categories whose rows differ as in :func:`rows_apart`."""
+    if isinstance(mechanism, Levels):
+        return 0, mechanism.categories - 1
+    if isinstance(mechanism, OneQuestion):
+        parts = mechanism.parts
+        return 0, combined([1] * len(parts), [part.categories for part in parts])
+    return 0, 1
+
+
 def pair_apart(apart: Iterable[Apart]) -> Pair:
     """Return the pair for two rows with these differences, in both directions."""
     grid = math.lcm(*(mass.denominator for more, less, _ in apart for mass in (more, less)))
@@ -261,7 +306,7 @@ def dominating_pair(mechanism: Mechanism) -> Pair:
 
     Source: Zhu, Dong and Wang 2022 (dominating pairs); docs/mathematics.md, section 12.
     """
-    if (apart := mechanism.privacy.apart) is not None:
+    if (apart := rows_apart(mechanism.privacy)) is not None:
         return pair_apart(apart)
     # delta(E) = max over sets S of P(S) - E Q(S), so the largest delta of all pairs of rows follows
     # from the upper hull of all points (Q(S), P(S)); sets of the largest ratios suffice (Neyman and

@@ -24,7 +24,14 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Final
 
-from deniable.accounting.lattice import Atom, composed_pairs, dominating_pair, merged, pair_apart
+from deniable.accounting.lattice import (
+    Atom,
+    composed_pairs,
+    dominating_pair,
+    merged,
+    pair_apart,
+    rows_apart,
+)
 from deniable.mechanisms import (
     InvalidPrivacyParameter,
     Mechanism,
@@ -130,7 +137,7 @@ class PrivacyLoss(Privacy):
         one; a response that supports the answer is sent at these odds to one that does not.
         """
         lie = 1 / (supporting * odds + responses - supporting)
-        return cls(*pair_apart(TwoValuedPrivacy(odds * lie, lie, separating).apart))
+        return cls(*pair_apart(rows_apart(TwoValuedPrivacy(odds * lie, lie, separating)) or ()))
 
     @classmethod
     def of_pair(cls, one: Sequence[int], other: Sequence[int]) -> "PrivacyLoss":

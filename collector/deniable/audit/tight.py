@@ -27,6 +27,7 @@ from functools import cached_property
 from math import lcm
 from typing import TYPE_CHECKING, Final, overload
 
+from deniable.accounting.lattice import furthest_rows, rows_apart
 from deniable.accounting.privacy_loss import odds_of_masses
 from deniable.mechanisms import (
     InvalidPrivacyParameter,
@@ -105,11 +106,11 @@ def telling_witness(matrix: Mechanism, odds: Fraction) -> Witness:
 
     It is for mechanisms whose guarantee includes how any two rows differ.
     """
-    apart = matrix.privacy.apart or ()
+    apart = rows_apart(matrix.privacy) or ()
     parts = [part for part in apart if part.more > part.less and part.more >= odds * part.less]
     listed = _FavouredResponses(matrix, odds, sum(part.responses for part in parts))
     mass, mass_other = (sum(part[i] for part in parts) for i in (0, 1))
-    return Witness(*matrix.privacy.furthest, listed, Fraction(mass), Fraction(mass_other))
+    return Witness(*furthest_rows(matrix), listed, Fraction(mass), Fraction(mass_other))
 
 
 class _FavouredResponses(Sequence[int]):
@@ -120,7 +121,7 @@ class _FavouredResponses(Sequence[int]):
 
     @cached_property
     def _listed(self) -> tuple[int, ...]:
-        one, other = map(self._matrix.row, self._matrix.privacy.furthest)
+        one, other = map(self._matrix.row, furthest_rows(self._matrix))
         return _favoured(one, other, self._odds, ties=self._odds > 1)
 
     def __len__(self) -> int:
@@ -162,7 +163,7 @@ def pure_level(matrix: Mechanism) -> Finding:
 
     It needs one pass over the entries, in integers; none if all pairs of rows are alike.
     """
-    if matrix.privacy.apart is not None:
+    if rows_apart(matrix.privacy) is not None:
         return _told_epsilon(matrix, Fraction(0))
     # P(x, S) <= E P(x', S) for all S if and only if it holds for single responses.
     most, least = column_extremes(matrix)
@@ -201,7 +202,7 @@ def tight_delta_at_odds(matrix: Mechanism, odds: Number) -> Finding:
     pure, privacy = pure_level(matrix), matrix.privacy
     if pure.witness is None or (pure.odds is not None and pure.odds <= exact):
         return Finding(exact, Fraction(0), None)
-    if privacy.apart is not None:
+    if rows_apart(privacy) is not None:
         return Finding(exact, privacy.delta_at_odds(exact), telling_witness(matrix, exact))
     bad = pure.witness.category, pure.witness.other
     return _delta_above_zero(matrix, exact, bad)
@@ -217,7 +218,7 @@ def tight_epsilon(matrix: Mechanism, delta: Number) -> Finding:
     pure = pure_level(matrix)
     if slack == 0 or pure.witness is None:
         return Finding(pure.odds, slack, pure.witness)
-    if matrix.privacy.apart is not None:
+    if rows_apart(matrix.privacy) is not None:
         return _told_epsilon(matrix, slack)
     bad = pure.witness.category, pure.witness.other
     if pure.odds is None:
@@ -232,7 +233,7 @@ def tight_epsilon(matrix: Mechanism, delta: Number) -> Finding:
 
 def _told_epsilon(matrix: Mechanism, slack: Fraction) -> Finding:
     """Return the smallest odds if all pairs of rows are alike, from their differing parts."""
-    apart = matrix.privacy.apart or ()
+    apart = rows_apart(matrix.privacy) or ()
     falling = sorted(apart, key=lambda part: part.more / part.less, reverse=True)
     grid = lcm(*(mass.denominator for part in falling for mass in part[:2]))
     masses = ((int(part.more * grid), int(part.less * grid)) for part in falling)

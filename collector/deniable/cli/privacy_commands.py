@@ -12,7 +12,12 @@ from deniable.audit.document import AuditSubject, audit_document
 from deniable.cli.options import Whole, json_option
 from deniable.cli.screen import show
 from deniable.mechanisms import MAX_CATEGORIES, InvalidPrivacyParameter, SurveyMechanism
-from deniable.mechanisms.answering import CombinationLabels
+from deniable.mechanisms.answering import (
+    Dimensions,
+    combinations_of,
+    separated,
+    sizes_of,
+)
 from deniable.planning.facts import composition_document
 from deniable.publishing.survey_matrix import MAX_FILE_BYTES, InvalidMatrixFile, read_matrix
 
@@ -114,7 +119,24 @@ def _rows_of(manifest: "Manifest") -> Sequence[str]:
             f"{manifest.name} has too many combinations of answers to audit; audit each question "
             "as a separate survey"
         )
-    return CombinationLabels(manifest.dimensions)
+    return _CombinationLabels(manifest.dimensions)
+
+
+class _CombinationLabels(Sequence[str]):
+    """The labels of combinations, created on demand."""
+
+    def __init__(self, dimensions: Dimensions) -> None:
+        self._dimensions = dimensions
+
+    def __len__(self) -> int:
+        return combinations_of(self._dimensions)
+
+    def __getitem__(self, index: int) -> str:  # type: ignore[override]
+        if not 0 <= index < combinations_of(self._dimensions):
+            raise IndexError("there is no combination of answers with this index")
+        answers = separated(index, sizes_of(self._dimensions))
+        rows = zip(self._dimensions, answers, strict=True)
+        return " + ".join(row[1 + answer] for row, answer in rows)
 
 
 def _counted(mechanism: SurveyMechanism) -> "Incidences | None":

@@ -11,7 +11,7 @@ from itertools import count
 from typing import Any, Final, NamedTuple
 
 from deniable.conformance.observations import Log, Request, read_upload
-from deniable.counterparts.bodies import pack_manifests, pack_problem
+from deniable.counterparts.bodies import pack_answer_to_upload, pack_manifests, pack_problem
 from deniable.counterparts.signing import sign_manifest
 from deniable.messages import (
     PROBLEM_JSON,
@@ -230,12 +230,12 @@ JSON: Final = (("content-type", "application/json"),)
 
 def accepted(_: int = 1) -> Answer:
     """Return the answer for one counted report."""
-    return Answer(200, UploadAnswer(1, 0).to_json(), JSON)
+    return Answer(200, pack_answer_to_upload(UploadAnswer(1, 0)), JSON)
 
 
 def refused(code: RefusalCode) -> Answer:
     """Return the answer for one refused report."""
-    return Answer(200, UploadAnswer(0, 0, ((0, code),)).to_json(), JSON)
+    return Answer(200, pack_answer_to_upload(UploadAnswer(0, 0, ((0, code),))), JSON)
 
 
 def problem(code: RefusalCode, *headers: tuple[str, str], status: int | None = None) -> Answer:

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from deniable.counterparts.bodies import split_upload
+from deniable.counterparts.signing import verify_signature
 from deniable.messages import Manifest, Refusal, SignedReport, check_token, day_text
 
 UPLOAD_PATH = "/v1/reports"
@@ -191,7 +192,7 @@ def _reports(log: Log, sent: list[Sent]) -> Iterator[Conviction]:
             envelopes = list(split_upload(request.body))
             for envelope in envelopes:
                 signed = SignedReport.from_envelope(envelope)
-                signed.verify_signature()
+                verify_signature(signed)
                 if signed.report.survey_id not in log.manifests:
                     yield Conviction("report", "a survey id that no manifest has")
         except Refusal as refusal:

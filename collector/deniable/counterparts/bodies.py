@@ -12,6 +12,7 @@ from deniable.messages import (
     MAX_UPLOAD_REPORTS,
     Refusal,
     RefusalCode,
+    UploadAnswer,
     codec,
 )
 
@@ -53,6 +54,16 @@ def pack_problem(code: RefusalCode, detail: str, status: int | None = None) -> b
             "status": code.http_status if status is None else status,
             "detail": detail,
         }
+    ).encode()
+
+
+def pack_answer_to_upload(answer: UploadAnswer) -> bytes:
+    """Return the body of the answer to an upload."""
+    refused = [{"index": index, "code": code.value} for index, code in answer.refused]
+    listed = json.dumps(refused) if refused else "[]"
+    # Most answers refuse nothing, and json.dumps would take as long as checking the message.
+    return (
+        f'{{"accepted": {answer.accepted}, "duplicates": {answer.duplicates}, "refused": {listed}}}'
     ).encode()
 
 

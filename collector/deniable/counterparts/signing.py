@@ -1,13 +1,25 @@
-"""Signatures of authorities: on manifests, gateway keys and rotations."""
+"""Signatures of authorities, and the verification of reports."""
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from deniable.messages import Manifest, Rotation, SigningKey, codec
+from deniable.messages import (
+    Manifest,
+    Rotation,
+    SignedReport,
+    SigningKey,
+    check_credential,
+    codec,
+    enrolment_statement,
+)
 from deniable.messages.ed25519 import (
     CONTEXT_AUTHORITY,
     CONTEXT_AUTHORITY_ACCEPT,
     CONTEXT_GATEWAY,
     CONTEXT_MANIFEST,
+    CONTEXT_REPORT,
+    Verify,
+    verify,
 )
 
 if TYPE_CHECKING:  # only for a relay
@@ -32,3 +44,17 @@ def sign_rotation(rotation: Rotation, old: SigningKey, new: SigningKey) -> bytes
 def sign_gateway_keys(keys: "GatewayKeys", authority: SigningKey) -> bytes:
     """Return the signed envelope ``[payload, signature]``."""
     return codec.encode([keys.payload, authority.sign(CONTEXT_GATEWAY, keys.payload)])
+
+
+def verify_signature(signed: SignedReport, verify: Verify = verify) -> None:
+    """Check that a report's key signed its payload."""
+    verify(signed.public_key, CONTEXT_REPORT, signed.payload, signed.signature)
+
+
+def verify_credential(
+    signed: SignedReport, issuers: Iterable[bytes], verify: Verify = verify
+) -> bytes:
+    """Check that one of the issuers vouches for a report's key; return it."""
+    report = signed.report
+    statement = enrolment_statement(report.survey_id, report.epoch, signed.public_key)
+    return check_credential(issuers, statement, signed.credential or b"", verify)

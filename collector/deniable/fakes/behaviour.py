@@ -12,7 +12,12 @@ from enum import StrEnum
 from typing import ClassVar, Final, Literal
 
 from deniable.client import HttpAnswer
-from deniable.counterparts.bodies import pack_logged, pack_problem, split_upload
+from deniable.counterparts.bodies import (
+    pack_answer_to_upload,
+    pack_logged,
+    pack_problem,
+    split_upload,
+)
 from deniable.counterparts.cosigning import cosign, policy_file_text, sign_checkpoint
 from deniable.counterparts.signing import sign_gateway_keys, sign_manifest, sign_rotation
 from deniable.intake.judge import check_report
@@ -244,7 +249,7 @@ def misleading_answer(misbehaviour: AnyMisbehaviour, sent: int) -> HttpAnswer | 
         return _FIXED.get(misbehaviour)
     if isinstance(misbehaviour, Refused):
         refused = tuple((index, misbehaviour.code) for index in range(sent))
-        body = UploadAnswer(0, 0, refused).to_json()
+        body = pack_answer_to_upload(UploadAnswer(0, 0, refused))
         return HttpAnswer(200, {"content-type": "application/json"}, body)
     answer = problem_answer(misbehaviour.code, "try again later")
     if misbehaviour.retry_after is None:

@@ -19,6 +19,7 @@ import threading
 import time
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from weakref import WeakKeyDictionary
 
 from deniable.client import (
@@ -41,6 +42,8 @@ from deniable.client.client_settings import check_slot_seconds
 from deniable.client.clock import SystemClock
 from deniable.client.engine import Engine, substitutes
 from deniable.client.sending.http_transport import barriers
+from deniable.mechanisms.answering import separated, sizes_of
+from deniable.messages.texts import OTHER_SIGN, text_signs
 from deniable.terms.sentences import Translate
 
 
@@ -97,7 +100,7 @@ class Capture:
         reports = self._reports_to(survey)
         survey = survey.name if isinstance(survey, Survey) else survey
         for report in reports:
-            if report.survey.text_of(answer) == report.answer:
+            if text_of(report.survey, answer) == report.answer:
                 return
         if reports:
             reason = f"the answers to {survey!r} are {self.answers(survey)}, not {answer!r}"
@@ -193,7 +196,7 @@ class _CapturedEngine(Engine):
         if slot_seconds is not None:
             check_slot_seconds(slot_seconds)  # each event is selected here
         declared = self.arguments.declared(survey)
-        return self._capture._outcome(declared, declared.text_of(answer), self._decided)
+        return self._capture._outcome(declared, text_of(declared, answer), self._decided)
 
     def follow_up(self, outcome: Outcome) -> None:
         """Send nothing."""
@@ -265,6 +268,19 @@ class _CapturedEngine(Engine):
 
     def start(self) -> None:
         """Start no thread."""
+
+
+def text_of(survey: Survey, answer: Answer) -> str:
+    """Return the answer's text; for several questions, ``free + dark``."""
+    index = survey.index_of(answer)
+    if survey.texts:
+        given = answer.value if isinstance(answer, Enum) else answer
+        signs = text_signs(str(given), "".join(survey.categories))
+        return "".join((OTHER_SIGN, *survey.categories)[sign] for sign in signs)
+    if not survey.dimensions:
+        return survey.categories[index]
+    answers = zip(survey.dimensions, separated(index, sizes_of(survey.dimensions)), strict=True)
+    return " + ".join(row[1 + place] for row, place in answers)
 
 
 def _new_record(consent: Consent) -> ConsentRecord:

@@ -12,7 +12,12 @@ from typing import Final
 from deniable.budget import NANO, epsilon_to_nano
 from deniable.client import DAY, HttpAnswer, Survey
 from deniable.client.clock import Clock, SystemClock
-from deniable.counterparts.bodies import pack_manifests, pack_rotations, split_upload
+from deniable.counterparts.bodies import (
+    pack_answer_to_upload,
+    pack_manifests,
+    pack_rotations,
+    split_upload,
+)
 from deniable.fakes.behaviour import (
     AnyMisbehaviour,
     FakeAuthority,
@@ -248,7 +253,7 @@ class FakeCollector(LoopbackDouble):
         if len(request.body) > MAX_UPLOAD_BYTES:
             raise Refusal(RefusalCode.TOO_LARGE, f"at most {MAX_UPLOAD_BYTES} bytes per request")
         taken = self._receipts.upload(request.body, self._clock.now())
-        return HttpAnswer(200, {"content-type": "application/json"}, taken.to_json())
+        return HttpAnswer(200, {"content-type": "application/json"}, pack_answer_to_upload(taken))
 
     def _manifests(self, name: str) -> HttpAnswer:
         """Return all manifests of a name that have not ended, newest first."""

@@ -7,6 +7,7 @@ before a valid signature. The body's size is checked before it is split.
 
 from collections.abc import Callable
 
+from deniable.counterparts.signing import verify_credential, verify_signature
 from deniable.messages import Manifest, Refusal, RefusalCode, SignedReport
 from deniable.messages.blind import check_token
 from deniable.messages.ed25519 import Verify, verify
@@ -56,11 +57,11 @@ def check_report(
         raise Refusal(RefusalCode.EPOCH_CLOSED, "the epoch and its grace are over")
     if report.response >= manifest.mechanism.responses:
         raise Refusal(RefusalCode.OUT_OF_DOMAIN, "the survey has no such response")
-    signed.verify_signature(verify)
+    verify_signature(signed, verify)
     if manifest.enrolment.mode == "blind":
         return check_token(manifest, report.epoch, signed.public_key, signed.credential)
     if manifest.enrolment.mode == "certificate":
-        return signed.verify_credential(manifest.enrolment.issuers, verify)
+        return verify_credential(signed, manifest.enrolment.issuers, verify)
     if signed.credential is not None:
         # A report has only one form: in an open survey nobody could have signed this.
         raise Refusal(RefusalCode.MALFORMED, "an open survey's report must have no credential")

@@ -8,7 +8,13 @@ from typing import Final
 from deniable import estimates
 from deniable.documents import Fact
 from deniable.estimates.accuracy import Accuracy, checked_largest_share, reports_for_half_width
-from deniable.mechanisms import MAX_CATEGORIES, RandomisedResponse, Strings, SurveyMechanism
+from deniable.mechanisms import (
+    MAX_CATEGORIES,
+    MatrixPrivacy,
+    RandomisedResponse,
+    Strings,
+    SurveyMechanism,
+)
 from deniable.mechanisms.answering import Dimensions, combinations_of, separated, sizes_of
 from deniable.messages import Manifest
 from deniable.planning.plans import best_specification, shares_text, tells_distribution
@@ -51,7 +57,7 @@ def accuracy_facts(manifest: Manifest, largest_share: float | None = None) -> It
         yield Fact("accuracy", _of_questions(manifest, reports, largest_share))
         return
     text = f"each share {_WITHIN} {reports:,} reports"
-    if manifest.mechanism.privacy.apart is None:
+    if isinstance(manifest.mechanism.privacy, MatrixPrivacy):
         plain = RandomisedResponse(len(manifest.categories), manifest.epsilon)
         needed = reports_for_half_width(plain, _POINTS, largest_share)
         text += f", with randomised response {needed:,}"

@@ -9,7 +9,7 @@ from typing import Final, Literal
 from deniable.budget import NANO, constant_cost, format_nano, pure_cost
 from deniable.client import DAY, DEFAULT_LIFETIME_EPSILON
 from deniable.documents import Fact, upper_text
-from deniable.mechanisms import TwoRound, exact_epsilon, odds_floor, percent_text
+from deniable.mechanisms import MatrixPrivacy, TwoRound, exact_epsilon, odds_floor, percent_text
 from deniable.mechanisms.exact import ceil_div
 from deniable.messages import FRESH, Manifest, format_value
 from deniable.planning.accuracy import accuracy_facts, blind_devices_text
@@ -84,7 +84,9 @@ def survey_facts(
     assert odds is not None
     truth = ""
     if mechanism.truth is not None:
-        bound: Literal["least", "most"] = "least" if mechanism.privacy.apart is None else "most"
+        bound: Literal["least", "most"] = (
+            "least" if isinstance(mechanism.privacy, MatrixPrivacy) else "most"
+        )
         sent = percent_text(mechanism.truth, bound)
         truth = f"; the truth is sent with probability at {bound} {sent}"
     yield Fact("id", manifest.survey_id.hex())
@@ -142,7 +144,7 @@ def _mechanism_facts(manifest: Manifest, largest_share: float | None = None) -> 
         gap = float(odds_floor(exact_epsilon(manifest.epsilon)) / privacy.odds - 1)
         if manifest.delta != "0":
             yield Fact("", f"pure epsilon {privacy.epsilon}")
-        elif privacy.apart is not None and gap < _EXACT:
+        elif not isinstance(privacy, MatrixPrivacy) and gap < _EXACT:
             yield Fact("", f"guarantee: epsilon {manifest.epsilon} exactly")
         else:
             yield Fact("", f"tight epsilon below {manifest.epsilon} by {gap:.1g}")

@@ -9,25 +9,16 @@ one response for each answer that it gives. The charge for j reports within one 
 histories of answers that change *at the same times* (s and t have equal answers in the one if and
 only if they do in the other):
 
-Kept responses to different answers are independent, and the reports about one answer depend only on
-its kept response. So the reports form groups, one per distinct answer, with j_1 + … + j_c = j and c
-<= min(j, k). Their costs add up: sum_i f(j_i), where f(t) is the level of t reports about a
-constant answer.
+The reports form groups, one per distinct answer, with j_1 + … + j_c = j and c <= min(j, k). Their
+costs add up: sum_i f(j_i), where f(t) is the level of t reports about a constant answer.
 
 * Memoised: f(t) is the level of the matrix, once; together at most c times it.
-* Two rounds: f(t) = ln :meth:`Rounds.constant_odds`, which rises from the level of one report to
-  that of the kept response; for sets of one category it is ln[(E_inf E_2^t + k - 1)/(E_2^t + E_inf
-  + k - 2)]. Together it is at most c eps_inf, and at most j max_(t <= j) f(t)/t. It may *exceed* j
-  f(1): for k > 2 the noise of the fresh round averages out before the kept response limits the
-  cost, and two reports may cost more than twice one.
+* Two rounds: f(t) = ln :meth:`Rounds.constant_odds`. Together it is at most c eps_inf, and at most
+  j max_(t <= j) f(t)/t. For k > 2 it may *exceed* j f(1).
 * Fresh: every epoch is a range of its own, and costs f(1).
 
-Different ranges share nothing, so their costs add up.
-
-NOT covered are two histories that change at different times. Then the kept responses reveal that an
-answer changed. (0, 0) and (0, 1) differ in the probability that two memoised reports differ, which
-is 0 in the one, so some delta is needed at every epsilon (5/8 for e^eps = 3 and k = 2). With two
-rounds, any two histories of j reports are j ln E_2 apart (:func:`changing_cost`).
+Different ranges share nothing, so their costs add up. NOT covered are two histories that change at
+different times: see :func:`changing_cost`.
 
 Source: docs/mathematics.md, section 16.
 """

@@ -6,13 +6,10 @@ and supports x if <a, x> + b is in S. With all vectors a,
 
     K = q (q^m - 1),    r = s (q^m - 1),    t = q^(m-1) s^2 - s,
 
-since <a, x' - x> is uniform over all a, including 0. Not all vectors are needed. S consists of
-cosets of the group H of h residues, where h is the greatest common divisor of q - 1 and s, or s - 1
-if 0 is in S. Then (a, b) and (ca, cb) support the same categories for each c in H. Also, (-a, b)
-for all b support any two categories together as often as (a, b) for all b. So one in n = lcm(2, h)
-vectors a is used, chosen by its first digit other than 0, that of the highest power of q (n = 1 for
-q = 2). K, r and t are 1/n of those above, and no two blocks are equal. With s = 1, n is q - 1: the
-blocks are the hyperplanes (docs/mathematics.md, section 17).
+S consists of cosets of the group H of h residues, where h is the greatest common divisor of q - 1
+and s, or s - 1 if 0 is in S. So one in n = lcm(2, h) vectors a is enough, chosen by its first digit
+other than 0, that of the highest power of q (n = 1 for q = 2). K, r and t are 1/n of those above,
+and no two blocks are equal (docs/mathematics.md, section 17).
 """
 
 from array import array

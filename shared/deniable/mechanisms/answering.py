@@ -52,23 +52,6 @@ def combination_labels(dimensions: Dimensions) -> tuple[str, ...]:
     return tuple(map(_AND.join, product(*(row[1:] for row in dimensions))))
 
 
-class CombinationLabels(Sequence[str]):
-    """The labels of combinations, created on demand."""
-
-    def __init__(self, dimensions: Dimensions) -> None:
-        self._dimensions = dimensions
-
-    def __len__(self) -> int:
-        return combinations_of(self._dimensions)
-
-    def __getitem__(self, index: int) -> str:  # type: ignore[override]
-        if not 0 <= index < combinations_of(self._dimensions):
-            raise IndexError("there is no combination of answers with this index")
-        answers = separated(index, sizes_of(self._dimensions))
-        rows = zip(self._dimensions, answers, strict=True)
-        return _AND.join(row[1 + answer] for row, answer in rows)
-
-
 def combined(answers: Iterable[int], sizes: Iterable[int]) -> int:
     """Return the number of a combination, given the answers and the questions' sizes."""
     index = 0

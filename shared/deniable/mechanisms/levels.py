@@ -8,10 +8,7 @@ P_j of its own at the full epsilon:
     P(x, (j, y)) = P_j(floor(x/b_j), y) / d.
 
 This is one question of several (:mod:`deniable.mechanisms.one_question`) whose answers all follow
-from one. The first answer and the last are in different nodes of every level, so they attain its
-guarantee, the mean of the levels'. Two answers that share nodes are harder to distinguish.
-
-Shares of ranges are sums of few nodes; sums of single answers would add up all their noise.
+from one. The first answer and the last attain its guarantee, the mean of the levels'.
 """
 
 from collections.abc import Iterable, Sequence
@@ -28,7 +25,6 @@ from deniable.mechanisms.exact import ceil_div
 from deniable.mechanisms.kind import InvalidParameter, Kind, Parameters, at_fault
 from deniable.mechanisms.mechanism import MAX_DENSE, category_index
 from deniable.mechanisms.one_question import (
-    MeanPrivacy,
     OneQuestion,
     ResponseLabels,
     check_responses,
@@ -53,11 +49,6 @@ class Levels(OneQuestion):
         self.widths, self.categories = tuple(widths), categories
         if [part.categories for part in self.parts] != node_counts(self.widths, categories):
             raise ValueError("a level's mechanism must have that level's nodes as its answers")
-
-    @property
-    def privacy(self) -> MeanPrivacy:
-        """Return the tight guarantee of the implemented integers."""
-        return MeanPrivacy(tuple(part.privacy for part in self.parts), self.categories - 1)
 
     def _answers(self, category: int) -> list[int]:
         answer = category_index(category, self.categories)

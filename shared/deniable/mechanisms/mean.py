@@ -10,8 +10,7 @@ so y represents the place (2^64 y - A)/D among the rows. The mean of that is exa
 own place, whatever the answers are.
 
 If k > J, answers between two rows are dithered: an answer at the place j + r/(k - 1) uses row j + 1
-with probability r/(k - 1), and otherwise row j. Its row is a mixture of the two, whose mean is its
-place. A mixture reveals no more than the rows themselves.
+with probability r/(k - 1), and otherwise row j.
 
 Source: docs/mathematics.md, section 10.
 """

@@ -6,9 +6,8 @@ disjoint union of those of all questions, and the row of the combination x = (x_
 
     P(x, (j, y)) = P_j(x_j, y) / d.
 
-Two combinations are distinguished by the questions with different answers, so the guarantee is the
-mean of the questions' guarantees: sup_S P(x, S) - E P(x', S) <= (1/d) sum_j delta_j(E) for E >= 1,
-attained where all answers differ. There is one report, charged as one.
+The guarantee is the mean of the questions' guarantees, attained where all answers differ. There is
+one report, charged as one.
 """
 
 from bisect import bisect_right
@@ -28,25 +27,20 @@ from deniable.mechanisms.answering import (
     answering_mechanism,
     check_answerings,
     check_dimensions,
-    combined,
     separated,
     sizes_of,
 )
 from deniable.mechanisms.block_design import MAX_RESPONSES
 from deniable.mechanisms.kind import InvalidParameter, Parameters, at_fault
 from deniable.mechanisms.mechanism import Draw, category_index, os_random_word, uniform_below
-from deniable.mechanisms.privacy import Apart, Privacy, TwoValuedPrivacy
+from deniable.mechanisms.privacy import Privacy, TwoValuedPrivacy
 
 
 @dataclass(frozen=True, slots=True)
 class MeanPrivacy(Privacy):
-    """The guarantee of drawing one of several mechanisms with equal chances, and revealing which.
-
-    The rows of category 0 and of ``other`` differ in every mechanism.
-    """
+    """The guarantee of drawing one of several mechanisms with equal chances, revealing which."""
 
     parts: tuple[TwoValuedPrivacy, ...]
-    other: int
 
     @property
     def odds(self) -> Fraction:
@@ -54,24 +48,9 @@ class MeanPrivacy(Privacy):
         return max(part.odds for part in self.parts)
 
     @property
-    def apart(self) -> tuple[Apart, ...]:
-        """Return the differences of two rows that differ in every part, the largest possible."""
-        count = len(self.parts)
-        return tuple(
-            Apart(own.more / count, own.less / count, own.responses)
-            for part in self.parts
-            for own in part.apart
-        )
-
-    @property
     def alike(self) -> bool:
         """Return whether there is only one part: with more, rows may differ in only some."""
         return len(self.parts) == 1
-
-    @property
-    def furthest(self) -> tuple[int, int]:
-        """Return two categories with rows that differ in every part."""
-        return 0, self.other
 
     def delta_at_odds(self, odds: Fraction) -> Fraction:
         """Return the smallest delta that holds with e^epsilon = ``odds`` >= 1."""
@@ -103,8 +82,7 @@ class OneQuestion:
     @property
     def privacy(self) -> MeanPrivacy:
         """Return the tight guarantee of the implemented integers."""
-        other = combined([1] * len(self.parts), self._sizes)
-        return MeanPrivacy(tuple(part.privacy for part in self.parts), other)
+        return MeanPrivacy(tuple(part.privacy for part in self.parts))
 
     @property
     def hit(self) -> Fraction:

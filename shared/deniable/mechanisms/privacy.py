@@ -7,22 +7,11 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import permutations
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from deniable.mechanisms.exact import Number, exact_delta, exact_epsilon, log_ceiling, odds_floor
 
 _PLACES = 12
-
-
-class Apart(NamedTuple):
-    """Responses that one row makes more likely than another, all by the same factor.
-
-    Their total probability is ``more`` in the one row, and ``less`` in the other.
-    """
-
-    more: Fraction
-    less: Fraction
-    responses: int
 
 
 class Privacy(ABC):
@@ -45,25 +34,9 @@ class Privacy(ABC):
         """Return the smallest delta that holds with e^epsilon = ``odds`` >= 1."""
 
     @property
-    def apart(self) -> tuple[Apart, ...] | None:
-        """Return the largest difference of any two rows; None if they must be compared.
-
-        As many other responses differ in the opposite way; the rest are equal in both rows.
-        """
-        return None
-
-    @property
     def alike(self) -> bool:
-        """Return whether all pairs of rows differ exactly as in :attr:`apart`; False if unknown.
-
-        If so, a response distinguishes all pairs of answers equally well.
-        """
+        """Return whether a response distinguishes all pairs of answers equally well."""
         return False
-
-    @property
-    def furthest(self) -> tuple[int, int]:
-        """Return two categories whose rows differ as in :attr:`apart`, if such rows are known."""
-        return 0, 1
 
     @property
     def epsilon(self) -> Decimal:
@@ -102,12 +75,6 @@ class TwoValuedPrivacy(Privacy):
         """Return e^epsilon' of the pure guarantee."""
         # d/q = (1 - mq)/q, which at q = (1-delta)/(E+m) is (E + m*delta)/(1-delta).
         return self.truth / self.lie
-
-    @property
-    def apart(self) -> tuple[Apart, ...]:
-        """Return how any two rows differ."""
-        c = self.separating
-        return (Apart(c * self.truth, c * self.lie, c),)
 
     def delta_at_odds(self, odds: Fraction) -> Fraction:
         """Return the smallest delta that holds with e^epsilon = ``odds`` >= 1."""

@@ -7,14 +7,8 @@ Its solution matrix has ``d`` on and ``q`` off the diagonal. Theorem 10: among a
 
 has the smallest probability of a lie, whichever category is true.
 
-In integers over N = 2^bits (docs/mathematics.md, section 2): a = ceil(N q), so that lies are
-rounded *up*, towards privacy. e^epsilon enters as a certified enclosure, refined until both of its
-ends give the same a. So a is the best integer on the grid, and one inequality between integers
-proves it private.
-
-Like all forms of randomised response, the matrix has one value on and one off the diagonal. With d
-on and q off it, P = kappa I + q 11^T, kappa = d - q = 1 - k q: sampling, guarantee and inverse all
-have closed forms. Products of such matrices are such matrices, and their kappas multiply.
+In integers over N = 2^bits, a = ceil(N q): lies are rounded *up*, towards privacy, and one
+inequality between integers proves a private (docs/mathematics.md, section 2).
 """
 
 from fractions import Fraction

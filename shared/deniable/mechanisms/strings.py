@@ -7,8 +7,7 @@ answers with the value of its text's prefix by randomised response over the m va
     P(x, (l, j, y)) = P'(h_lj(x), y) / (L H).
 
 No response is more than e^epsilon times as likely with one text as with another, whatever the hash
-functions are. Their law is in docs/protocol.md; over random a, b and c, the values of two prefixes
-are independent and uniform (Thorup 2015, section 3.4), but for what m leaves of 2^32.
+functions are. Their law is in docs/protocol.md.
 """
 
 from collections.abc import Sequence

@@ -117,15 +117,6 @@ class UploadAnswer:
     duplicates: int
     refused: tuple[tuple[int, RefusalCode], ...] = ()
 
-    def to_json(self) -> bytes:
-        """Return the body."""
-        refused = [{"index": index, "code": code.value} for index, code in self.refused]
-        listed = json.dumps(refused) if refused else "[]"
-        # Most answers refuse nothing, and json.dumps would take as long as checking the message.
-        return (
-            f'{{"accepted": {self.accepted}, "duplicates": {self.duplicates}, "refused": {listed}}}'
-        ).encode()
-
     @classmethod
     def from_json(cls, body: bytes, sent: int) -> "UploadAnswer | None":
         """Read the body of an answer to ``sent`` reports.

@@ -1,6 +1,5 @@
 """The report: one response for one survey and epoch, signed under its own key."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -9,12 +8,10 @@ from deniable.messages.ed25519 import (
     CONTEXT_REPORT,
     KEY_BYTES,
     SIGNATURE_BYTES,
-    Verify,
     check_public_key,
     derive_report_key,
-    verify,
 )
-from deniable.messages.enrolment import TOKEN_BYTES, check_credential, enrolment_statement
+from deniable.messages.enrolment import TOKEN_BYTES
 from deniable.messages.refusals import Refusal, RefusalCode
 
 MAX_UPLOAD_REPORTS: Final = 256
@@ -75,15 +72,6 @@ class SignedReport:
             raise Refusal(RefusalCode.MALFORMED, "the credential has the wrong length")
         check_public_key(signed.public_key)
         return signed
-
-    def verify_signature(self, verify: Verify = verify) -> None:
-        """Check that the key signed the payload."""
-        verify(self.public_key, CONTEXT_REPORT, self.payload, self.signature)
-
-    def verify_credential(self, issuers: Iterable[bytes], verify: Verify = verify) -> bytes:
-        """Check that one of the issuers vouches for the key; return its index."""
-        statement = enrolment_statement(self.report.survey_id, self.report.epoch, self.public_key)
-        return check_credential(issuers, statement, self.credential or b"", verify)
 
 
 def sign_report(device_secret: bytes, report: Report, credential: bytes | None = None) -> bytes:

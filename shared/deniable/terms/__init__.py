@@ -31,24 +31,9 @@ def pure_odds(manifest: Manifest) -> Fraction:
 def guess_of(mechanism: SurveyMechanism) -> Fraction:
     """Return the best chance, with a response, of a guess that is right half the time without.
 
-    A question splits the answers into A and the rest; before a response, A has probability p >= 1/2
-    (A is the more likely part), and the best guess is right with p. Let Q_1, Q_0 be the
-    distributions of the response given A and given the rest, mixtures of the matrix's rows. With
-    the response the best guess is right with
-
-        sum_y max(p Q_1(y), (1-p) Q_0(y))  =  p + sum_y max(0, (1-p) Q_0(y) - p Q_1(y))
-                                          <=  p + (1-p) sum_y max(0, Q_0(y) - Q_1(y))
-                                           =  p + (1-p) TV(Q_0, Q_1)  <=  p + TV/2,
-
-    where TV is the largest total variation distance between two rows. The distance between mixtures
-    of rows never exceeds it (it is convex): it is the tight delta of epsilon 0. So a guess that is
-    right half the time becomes right with at most 1/2 + TV/2, and two rows at that distance,
-    equally likely, attain it.
-
-    If every two rows are (epsilon, delta) apart, E = e^epsilon, let P(S) = a and Q(S) = b for the S
-    where they differ most. Then a <= E b + delta and 1 - b <= E (1 - a) + delta; adding them,
-
-        (E + 1)(a - b) <= E - 1 + 2 delta,   so that   TV <= (E - 1 + 2 delta) / (E + 1).
+    It is 1/2 + TV/2, where TV is the largest total variation distance between two rows: the tight
+    delta of epsilon 0. Two rows at that distance, equally likely, attain it. If every two rows are
+    (epsilon, delta) apart, E = e^epsilon, then TV <= (E - 1 + 2 delta) / (E + 1).
 
     Source: docs/mathematics.md, section 7.
     """

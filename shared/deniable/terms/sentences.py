@@ -14,7 +14,7 @@ from importlib import resources
 from typing import Final, Literal
 
 from deniable.budget import pure_cost
-from deniable.mechanisms import is_vast, odds_text, percent_text
+from deniable.mechanisms import MatrixPrivacy, is_vast, odds_text, percent_text
 from deniable.messages import Manifest, day_text
 from deniable.terms import guess_within, odds_of, pure_odds
 from deniable.terms.text import in_units
@@ -220,7 +220,7 @@ def _dice(manifest: Manifest, _: Translate) -> str:
             "Up to about {lies}, dice send another answer instead of yours, {likeness}; nobody can "
             "tell when."
         )
-        if mechanism.privacy.apart is not None:
+        if not isinstance(mechanism.privacy, MatrixPrivacy):
             text = _(
                 "About {lies}, dice send another answer instead of yours; nobody can tell when."
             )

@@ -193,16 +193,11 @@ class State(Transactions):
     def set_consent(
         self, consent: Consent, origin: str, now: float, names: Collection[str] | None = None
     ) -> None:
-        """Store a decision of the user; any decision except ON erases all report bytes.
+        """Store a decision of the user, as ``Client.set_consent`` documents.
 
-        ON covers the declared surveys except names that the user refused, or only the given names.
-        This consent is added to earlier consent. OFF for some names erases only their reports.
-
-        No decision of an epoch is undone (D4). A decision below ON
-        takes effect in this process at once. If it cannot be stored, it remains until another
-        is. Refusals of names that could not be stored are stored with the next decision,
-        except for names that it agrees to. If a newer version wrote the state, OFF is kept beside
-        it, and erases nothing before that version runs again.
+        A decision below ON takes effect in this process at once, and remains until another is
+        stored. Refusals of names that could not be stored are stored with the next decision, except
+        for names that it agrees to.
         """
         heard = object()
         if names is not None and consent is Consent.OFF:

@@ -10,7 +10,7 @@ from aiohttp import web
 from nacl.bindings import crypto_sign_open
 from nacl.exceptions import CryptoError
 
-from deniable.counterparts.bodies import split_upload
+from deniable.counterparts.bodies import pack_answer_to_upload, split_upload
 from deniable.directory import Config
 from deniable.intake import judge_report
 from deniable.messages import (
@@ -128,7 +128,9 @@ class Uploads:
             answer = await self._take(envelopes)
         finally:
             self._take_in_hand(-len(envelopes))
-        return web.Response(body=answer.to_json(), headers={"Content-Type": "application/json"})
+        return web.Response(
+            body=pack_answer_to_upload(answer), headers={"Content-Type": "application/json"}
+        )
 
     def _take_in_hand(self, reports: int) -> None:
         self._in_hand += reports
