@@ -17,7 +17,7 @@ from benchmarks.servers import Server, collector, run_command
 from benchmarks.surveys import ORIGIN
 from benchmarks.table import Row, show
 from benchmarks.uploads import SURVEY_NAME, make_collector
-from deniable.counterparts.gateway import open_request
+from deniable.counterparts.gateway import decode_request, open_request
 from deniable.directory.gateway_file import read_gateway_file
 from deniable.messages import (
     ENCAPSULATED_REQUEST_BYTES,
@@ -149,7 +149,7 @@ def _steps(
         "seal": lambda: seal_request(newest, message),
         "agree": lambda: key.agree(newest.public_key),
         "open": lambda: open_request(keys, sealed),
-        "decode": lambda: BinaryRequest.decode(message),
+        "decode": lambda: decode_request(message),
         "answer": lambda: sealer.seal(answer.encode(size)),
         "read": lambda: BinaryResponse.decode(opener.open(came)),
     }

@@ -80,8 +80,8 @@ def test_the_golden_credential_follows_from_the_issuers_key() -> None:
     assert (statement.hex(), pack(vouched).hex()) == (vector["request"], vector["answer"])
     (report,) = [v for v in vectors_of("report_keys") if v["credential"] == vector["credential"]]
     assert report["public_key"] == vector["public_key"]
-    signed = SignedReport.from_envelope(bytes.fromhex(report["envelope"]))
-    verify_credential(signed, [bytes.fromhex(vector["issuer"])])
+    read = SignedReport.from_envelope(bytes.fromhex(report["envelope"]))
+    verify_credential(read, [bytes.fromhex(vector["issuer"])])
 
 
 @pytest.mark.parametrize("vector", vectors_of("blind_tokens", result="valid"), ids=name_of)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable.counterparts.gateway import open_request
+from deniable.counterparts.gateway import decode_request, open_request
 from deniable.oblivious_http import (
     REQUEST_OVERHEAD_BYTES,
     RESPONSE_OVERHEAD_BYTES,
@@ -43,7 +43,7 @@ def test_the_example_of_the_standard_is_met() -> None:
     assert sealed == ENCAPSULATED_REQUEST
     request, sealer = open_request({1: KEY}, sealed)
     assert request == REQUEST
-    assert BinaryRequest.decode(request) == BinaryRequest("GET", "https", "example.com", "/")
+    assert decode_request(request) == BinaryRequest("GET", "https", "example.com", "/")
     assert sealer.seal(h("0140c8"), nonce=RESPONSE_NONCE) == ENCAPSULATED_RESPONSE
     assert BinaryResponse.decode(opener.open(ENCAPSULATED_RESPONSE)) == BinaryResponse(200)
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from deniable.client import HttpAnswer, TransportError
 from deniable.counterparts.bodies import pack_logged, pack_problem
-from deniable.counterparts.gateway import open_request
+from deniable.counterparts.gateway import decode_request, open_request
 from deniable.counterparts.signing import sign_gateway_keys
 from deniable.messages import PROBLEM_JSON, RefusalCode, SigningKey
 from deniable.messages.gateway import (
@@ -72,7 +72,7 @@ class Gateway:
         except ObliviousHttpError:
             problem = json.dumps({"type": KEY_PROBLEM}).encode()
             return HttpAnswer(400, {"content-type": PROBLEM_JSON}, problem)
-        request = BinaryRequest.decode(message)
+        request = decode_request(message)
         assert f"{request.scheme}://{request.authority}" == ORIGIN
         self.opened.append(request)
         if request.path == GATEWAY_KEYS_PATH:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from deniable.counterparts.bodies import split_upload
-from deniable.counterparts.gateway import open_request
+from deniable.counterparts.gateway import decode_request, open_request
 from deniable.messages import SignedReport
-from deniable.oblivious_http import BinaryRequest, PrivateKey
+from deniable.oblivious_http import PrivateKey
 
 UNANSWERED: Final = b"HTTP/1.1 503 Unavailable\r\nContent-Length: 0\r\n\r\n"
 """No answer that a device recognises: as from a network that is down."""
@@ -28,7 +28,7 @@ class Active:
 
         def chosen(request: bytes) -> bool:
             message, _ = open_request(keys, request.partition(_HEAD)[2])
-            opened = BinaryRequest.decode(message)
+            opened = decode_request(message)
             if opened.method != "POST":
                 return False
             return self.reports(SignedReport.from_envelope(next(iter(split_upload(opened.body)))))

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from deniable.counterparts.gateway import open_request
+from deniable.counterparts.gateway import decode_request, open_request
 from deniable.messages import GATEWAY_PATH
 from deniable.oblivious_http import (
     REQUEST_TYPE,
@@ -85,10 +85,10 @@ def opened_by(keys: Mapping[int, PrivateKey]) -> Callable[[bytes, bytes], Opened
     def opened(request: bytes, answer: bytes) -> Opened:
         message, exchange = open_request(keys, request.partition(_HEAD)[2])
         if answer == UNANSWERED:
-            return BinaryRequest.decode(message), BinaryResponse(503)
+            return decode_request(message), BinaryResponse(503)
         opener = ResponseOpener.__new__(ResponseOpener)  # both sides have the same secrets
         opener._secret, opener._encapsulated = exchange._secret, exchange._encapsulated
         content = opener.open(answer.partition(_HEAD)[2])
-        return BinaryRequest.decode(message), BinaryResponse.decode(content)
+        return decode_request(message), BinaryResponse.decode(content)
 
     return opened

@@ -1,9 +1,12 @@
 """A gateway's half of Oblivious HTTP: requests opened, and answers sealed (RFC 9458, RFC 9180)."""
 
 import os
+import re
 from collections.abc import Mapping
+from typing import Final
 
-from deniable.oblivious_http import ObliviousHttpError, PrivateKey
+from deniable.oblivious_http import BinaryRequest, ObliviousHttpError, PrivateKey
+from deniable.oblivious_http.binary_http import REQUEST, Reader
 from deniable.oblivious_http.encapsulation import (
     ALGORITHMS,
     HEADER_BYTES,
@@ -13,6 +16,19 @@ from deniable.oblivious_http.encapsulation import (
     Exchange,
 )
 from deniable.oblivious_http.hpke import KEY_BYTES, Context, derive_shared_secret, open_sealed
+
+_CONTROL: Final = re.compile(rb"[!-~]*")
+
+
+def decode_request(encoded: bytes) -> BinaryRequest:
+    """Read a binary request; ObliviousHttpError if it is invalid."""
+    reader = Reader(encoded)
+    if reader.integer() != REQUEST:
+        raise ObliviousHttpError("not a request of known length")
+    method, scheme, authority, path = (reader.text(_CONTROL) for _ in range(4))
+    if not (method and scheme and path):
+        raise ObliviousHttpError("a request must have a method, a scheme and a path")
+    return BinaryRequest(method, scheme, authority, path, *reader.sections())
 
 
 class Receiver(Context):

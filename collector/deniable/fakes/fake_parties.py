@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
 from deniable.client import Enrol, EnrolmentRequest, HttpAnswer
 from deniable.client.sending.transport import REQUEST_SECONDS
 from deniable.counterparts.bodies import read_token_request
-from deniable.counterparts.gateway import open_request
+from deniable.counterparts.gateway import decode_request, open_request
 from deniable.fakes.loopback import LoopbackDouble, ReceivedRequest, pack_answer
 from deniable.messages import PROBLEM_JSON, Enrolment, SigningKey
 from deniable.messages.ed25519 import CONTEXT_ENROL
@@ -28,7 +28,6 @@ from deniable.oblivious_http import (
     REQUEST_TYPE,
     RESPONSE_OVERHEAD_BYTES,
     RESPONSE_TYPE,
-    BinaryRequest,
     BinaryResponse,
     KeyConfiguration,
     ObliviousHttpError,
@@ -159,7 +158,7 @@ class FakeGateway:
             return request, lambda answer: answer
         try:
             message, sealer = open_request({1: self._key}, request.body)
-            inner = BinaryRequest.decode(message)
+            inner = decode_request(message)
         except ObliviousHttpError:
             return request, lambda _: _NOT_OPENED
 

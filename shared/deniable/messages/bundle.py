@@ -89,13 +89,6 @@ def make_bundle(
 ) -> Bundle:
     """Return the bundle of signed manifests, newest first, after verifying them.
 
-    Args:
-        envelopes: The manifests.
-        authority: The public key that signed them.
-        gateway: The collector's signed gateway keys, for an app that sends through a relay.
-        proofs: Proofs that each of the manifests is in the public log; or none.
-        gateway_proof: Proof that the gateway keys are in the log.
-
     Raises:
         InvalidBundle: if the manifests are invalid, do not belong together, or have another signer.
     """

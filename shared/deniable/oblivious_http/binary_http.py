@@ -16,12 +16,11 @@ Headers = tuple[tuple[str, str], ...]
 MAX_FIELDS: Final = 64
 """The most fields of a section."""
 
-_REQUEST: Final = 0
+REQUEST: Final = 0
 _RESPONSE: Final = 1
 _NAME: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9a-z-]+")
 # RFC 9113, section 8.2.1; non-ASCII values are not needed here.
 _VALUE: Final = re.compile(rb"(?:[!-~](?:[\t -~]*[!-~])?)?")
-_CONTROL: Final = re.compile(rb"[!-~]*")
 
 
 class ObliviousHttpError(ValueError):
@@ -43,18 +42,7 @@ class BinaryRequest:
         """Return the message, padded with zeros to this many bytes; ValueError if it is longer."""
         control = (self.method, self.scheme, self.authority, self.path)
         head = b"".join(_prefixed(part.encode("ascii")) for part in control)
-        return _padded(_integer(_REQUEST) + head + _sections(self.headers, self.body), padded_to)
-
-    @classmethod
-    def decode(cls, encoded: bytes) -> "BinaryRequest":
-        """Read a message; ObliviousHttpError if it is invalid."""
-        reader = _Reader(encoded)
-        if reader.integer() != _REQUEST:
-            raise ObliviousHttpError("not a request of known length")
-        method, scheme, authority, path = (reader.text(_CONTROL) for _ in range(4))
-        if not (method and scheme and path):
-            raise ObliviousHttpError("a request must have a method, a scheme and a path")
-        return cls(method, scheme, authority, path, *reader.sections())
+        return _padded(_integer(REQUEST) + head + _sections(self.headers, self.body), padded_to)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +61,7 @@ class BinaryResponse:
     @classmethod
     def decode(cls, encoded: bytes) -> "BinaryResponse":
         """Read a message; ObliviousHttpError if it is invalid."""
-        reader = _Reader(encoded)
+        reader = Reader(encoded)
         if reader.integer() != _RESPONSE:
             raise ObliviousHttpError("not a response of known length")
         for _ in range(MAX_FIELDS):
@@ -86,7 +74,7 @@ class BinaryResponse:
         return cls(status, *reader.sections())
 
 
-class _Reader:
+class Reader:
     """The unread rest of a message."""
 
     def __init__(self, encoded: bytes) -> None:
@@ -116,7 +104,7 @@ class _Reader:
         """Return the fields of a section, which may be missing at the message's end."""
         if self._at == len(self._encoded):
             return ()
-        section = _Reader(self.prefixed())
+        section = Reader(self.prefixed())
         fields: list[tuple[str, str]] = []
         while section._at < len(section._encoded):
             if len(fields) == MAX_FIELDS:

@@ -18,11 +18,10 @@ the same after a restart, in every process, and whatever the answers. In the fir
 a token is requested; in the second its report leaves, or never. So the fate of a report cannot move
 a request, and they never come together.
 
-5. A token's time is uniform in the epoch's first hour, or quarter if that is shorter; a time in the
-   whole half would leave many without a token. It is requested then, or when the app next runs
-   within the half, and kept if it arrives in that half.
-6. A report's time is uniform in the third quarter, so that a later start can send it within the
-   epoch. If the user answers later, it waits for a uniform time in half of the rest.
+5. A token's time is uniform in the epoch's first hour, or quarter if that is shorter. It is
+   requested then, or when the app next runs within the half, and kept if it arrives in that half.
+6. A report's time is uniform in the third quarter. If the user answers later, it waits for a
+   uniform time in half of the rest.
 7. Two reports that bear tokens would leave in one session of the app, and so reveal that they come
    from one device. So one of all blind surveys is drawn, and answered.
 """

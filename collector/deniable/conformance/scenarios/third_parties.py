@@ -25,7 +25,7 @@ from deniable.conformance.observations import Conviction
 from deniable.conformance.scenarios.noise import FALSE_ALARM, binomial_tail
 from deniable.conformance.stage import Stage, Unjudgeable, scenario
 from deniable.counterparts.bodies import read_token_request
-from deniable.counterparts.gateway import open_request
+from deniable.counterparts.gateway import decode_request, open_request
 from deniable.counterparts.signing import sign_gateway_keys
 from deniable.messages import (
     ENCAPSULATED_REQUEST_BYTES,
@@ -39,7 +39,6 @@ from deniable.oblivious_http import (
     REQUEST_TYPE,
     RESPONSE_OVERHEAD_BYTES,
     RESPONSE_TYPE,
-    BinaryRequest,
     BinaryResponse,
     KeyConfiguration,
     ObliviousHttpError,
@@ -80,7 +79,7 @@ class _Relay:
         self.bodies.append(body)
         try:
             message, sealer = open_request({1: self._key}, body)
-            inner = BinaryRequest.decode(message)
+            inner = decode_request(message)
         except ObliviousHttpError as error:
             self.faults.add(f"a sealed request cannot be opened: {error}")
             return Answer(400)

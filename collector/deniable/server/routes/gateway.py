@@ -17,7 +17,7 @@ from typing import Final
 
 from aiohttp import web
 
-from deniable.counterparts.gateway import ResponseSealer, open_request
+from deniable.counterparts.gateway import ResponseSealer, decode_request, open_request
 from deniable.directory import Config
 from deniable.directory.gateway_file import read_gateway_file
 from deniable.key_files import KeyFileError
@@ -36,7 +36,6 @@ from deniable.oblivious_http import (
     REQUEST_TYPE,
     RESPONSE_OVERHEAD_BYTES,
     RESPONSE_TYPE,
-    BinaryRequest,
     BinaryResponse,
     ObliviousHttpError,
     PrivateKey,
@@ -162,7 +161,7 @@ class Gateway:
         try:
             self._limits.charge(outer, 1)
             self._limits.check_relayed(outer, self._clock())
-            request = BinaryRequest.decode(message)
+            request = decode_request(message)
             if f"{request.scheme}://{request.authority}" != self._origin:
                 return plain_problem(421, "Misdirected Request")
             if any(name == "expect" for name, _ in request.headers):  # RFC 9458, section 5.1
