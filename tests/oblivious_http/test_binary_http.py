@@ -31,6 +31,13 @@ TOKENS = st.text("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz", min_size
 VISIBLE = st.text([chr(code) for code in range(0x21, 0x7F)], min_size=1, max_size=80)
 VALUES = st.text([chr(code) for code in range(0x20, 0x7F)], max_size=80).map(str.strip)
 HEADERS = st.lists(st.tuples(TOKENS, VALUES), max_size=4).map(tuple)
+Message = BinaryRequest | BinaryResponse
+
+
+def read_as(kind: type[Message], encoded: bytes) -> Message:
+    return decode_request(encoded) if kind is BinaryRequest else BinaryResponse.decode(encoded)
+
+
 REQUESTS = st.builds(BinaryRequest, VISIBLE, VISIBLE, VISIBLE, VISIBLE, HEADERS, st.binary())
 RESPONSES = st.builds(BinaryResponse, st.integers(200, 599), HEADERS, st.binary(max_size=20_000))
 
@@ -46,15 +53,13 @@ def test_the_examples_of_the_standard_are_met() -> None:
 
 
 @given(st.one_of(REQUESTS, RESPONSES), st.integers(0, 2_000))
-def test_what_was_encoded_is_read_with_any_padding(
-    message: BinaryRequest | BinaryResponse, padding: int
-) -> None:
+def test_what_was_encoded_is_read_with_any_padding(message: Message, padding: int) -> None:
     encoded = message.encode()
     padded = message.encode(len(encoded) + padding)
     assert padded == encoded + bytes(padding)
-    assert type(message).decode(padded) == message
+    assert read_as(type(message), padded) == message
     with pytest.raises(ObliviousHttpError):
-        type(message).decode(padded + b"\1")
+        read_as(type(message), padded + b"\1")
     with pytest.raises(ValueError, match="does not fit"):
         message.encode(len(encoded) - 1)
 
@@ -64,10 +69,10 @@ def test_what_was_encoded_is_read_with_any_padding(
 def test_other_bytes_are_refused_or_read_alike_again(noise: bytes, start: int) -> None:
     for kind, figure in ((BinaryRequest, FIGURE_8), (BinaryResponse, FIGURE_13)):
         try:
-            message = kind.decode(figure[:start] + noise)
+            message = read_as(kind, figure[:start] + noise)
         except ObliviousHttpError:
             continue
-        assert kind.decode(message.encode()) == message
+        assert read_as(kind, message.encode()) == message
 
 
 def test_integers_of_any_width_are_read_and_informational_responses_passed_over() -> None:

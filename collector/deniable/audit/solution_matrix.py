@@ -206,7 +206,7 @@ class SolutionMatrix:
         )
 
     def _index(self, category: int) -> int:
-        return category_index(category, self.categories, "the index")
+        return category_index(category, self.categories)
 
     def __eq__(self, other: object) -> bool:
         """Return whether all entries are the same numbers."""

@@ -1,12 +1,11 @@
 """Block designs: each response supports a set of categories, its block.
 
-Of the K blocks of a 2-design, r support a given category and t support any given two. A mechanism
-that sends the blocks of the answer e^epsilon times as often as the others,
+Of the K blocks of a 2-design, r support a given category and t support any given two. The blocks of
+the answer are sent e^epsilon times as often as the others (docs/mathematics.md, section 17),
 
-    P(x, y) = e^epsilon / Z  if y supports x,    1 / Z  if not,    Z = r e^epsilon + K - r,
+    P(x, y) = e^epsilon / Z  if y supports x,    1 / Z  if not,    Z = r e^epsilon + K - r.
 
-estimates frequencies as well as any mechanism can, if each block has the best share of categories
-(Ye and Barg 2018). Randomised response is the design of single points.
+Randomised response is the design of single points.
 
 The designs here are *turned*: the categories are placed on the positions of a group, usually a
 circle, of which a base block supports s. The device draws one of all blocks as the base,

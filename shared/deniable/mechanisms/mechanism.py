@@ -38,12 +38,12 @@ def uniform_below(bound: int, draw: Draw = os_random_word) -> int:
             return value
 
 
-def category_index(value: int, size: int, name: str = "a category index") -> int:
-    """Return the index of a category, or of a response, as an int."""
+def category_index(value: int, size: int) -> int:
+    """Return the index of a category as an int."""
     index = operator.index(value)
     if not 0 <= index < size:
         # Never the value itself, which may be an answer.
-        raise IndexError(f"{name} must be in [0, {size})")
+        raise IndexError(f"a category index must be in [0, {size})")
     return index
 
 

@@ -11,8 +11,7 @@ blocks*,
     P(x, y) = ((N - v a1) W(x, y) + a1 v N) / (K N^2),
 
 and estimates as well as any mechanism at its level: for one report the kept round costs nothing.
-(Everything is exact in integers except the draw of a base block, which uses 128 bits, as in every
-design.) With sets of one category, both rounds are randomised response.
+With sets of one category, both rounds are randomised response.
 
 Source: Erlingsson, Pihur and Korolova 2014 (k = 2); docs/mathematics.md, section 16.
 """

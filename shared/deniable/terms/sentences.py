@@ -79,19 +79,9 @@ def catalogue(language: str) -> Translate:
 class Coalitions:
     """The table of who would have to combine their records to learn what about a device.
 
-    Each sees part of a report's path:
-
-    - the collector: the response, its key, and the network address unless the report was relayed;
-    - the issuer: the account, the address that asks it, and a certificate's key. With a token
-      (``blind``) it sees nothing that the collector sees, unless the survey or the gateway's key
-      was made only for this device; then its reports in many epochs can be linked;
-    - the relay: the address and the time, but not the content;
-    - an access log of the app's backend: accounts, their addresses, and when the app is open.
-      Surveys that are not blind, in the same app, are such a log: their requests show the issuer
-      and the collector when the app is open.
-
     A coalition can attribute a response if its members see the same key or address. If they only
-    see the same moment, it may be from anybody whose app was open then.
+    see the same moment, it may be from anybody whose app was open then. Surveys that are not blind,
+    in the same app, show that moment like an access log.
     """
 
     title: str
