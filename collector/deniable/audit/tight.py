@@ -16,7 +16,7 @@ some 10^-12 of itself, and is marked as such. Of equally bad pairs the first is 
 
 If all pairs are alike, as in randomised response and block designs, none is compared.
 
-Source: Holohan, Leith and Mason (2016), Theorem 2; docs/mathematics.md, section 7.
+Source: Holohan, Leith and Mason (2016), Theorem 2; docs/mathematics.md, sections 7 and 13.
 """
 
 from collections.abc import Sequence

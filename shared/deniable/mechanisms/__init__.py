@@ -9,39 +9,49 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from deniable.mechanisms.exact import MAX_EPSILON as MAX_EPSILON
-from deniable.mechanisms.exact import GridTooCoarse as GridTooCoarse
-from deniable.mechanisms.exact import InvalidPrivacyParameter as InvalidPrivacyParameter
-from deniable.mechanisms.exact import Number as Number
-from deniable.mechanisms.exact import ceil_div as ceil_div
-from deniable.mechanisms.exact import exact_delta as exact_delta
-from deniable.mechanisms.exact import exact_epsilon as exact_epsilon
-from deniable.mechanisms.exact import exact_number as exact_number
-from deniable.mechanisms.exact import exp_enclosure as exp_enclosure
-from deniable.mechanisms.exact import is_vast as is_vast
-from deniable.mechanisms.exact import log_ceiling as log_ceiling
-from deniable.mechanisms.exact import odds_ceiling as odds_ceiling
-from deniable.mechanisms.exact import odds_floor as odds_floor
-from deniable.mechanisms.exact import odds_text as odds_text
-from deniable.mechanisms.exact import percent_text as percent_text
-from deniable.mechanisms.kind import KINDS as KINDS
-from deniable.mechanisms.kind import InvalidParameter as InvalidParameter
-from deniable.mechanisms.kind import Kind as Kind
-from deniable.mechanisms.kind import Parameters as Parameters
-from deniable.mechanisms.mechanism import MAX_DENSE as MAX_DENSE
-from deniable.mechanisms.mechanism import Draw as Draw
-from deniable.mechanisms.mechanism import Mechanism as Mechanism
-from deniable.mechanisms.mechanism import Rounds as Rounds
-from deniable.mechanisms.mechanism import SurveyMechanism as SurveyMechanism
-from deniable.mechanisms.mechanism import os_random_word as os_random_word
-from deniable.mechanisms.privacy import MatrixPrivacy as MatrixPrivacy
-from deniable.mechanisms.privacy import Privacy as Privacy
-from deniable.mechanisms.privacy import Rows as Rows
-from deniable.mechanisms.privacy import TwoValuedPrivacy as TwoValuedPrivacy
-from deniable.mechanisms.privacy import column_extremes as column_extremes
-from deniable.mechanisms.privacy import epsilon_of_odds as epsilon_of_odds
-from deniable.mechanisms.randomised_response import MAX_CATEGORIES as MAX_CATEGORIES
-from deniable.mechanisms.randomised_response import TwoValuedMechanism as TwoValuedMechanism
+from deniable.mechanisms.exact import (
+    MAX_EPSILON as MAX_EPSILON,
+    GridTooCoarse as GridTooCoarse,
+    InvalidPrivacyParameter as InvalidPrivacyParameter,
+    Number as Number,
+    ceil_div as ceil_div,
+    exact_delta as exact_delta,
+    exact_epsilon as exact_epsilon,
+    exact_number as exact_number,
+    exp_enclosure as exp_enclosure,
+    is_vast as is_vast,
+    log_ceiling as log_ceiling,
+    odds_ceiling as odds_ceiling,
+    odds_floor as odds_floor,
+    odds_text as odds_text,
+    percent_text as percent_text,
+)
+from deniable.mechanisms.kind import (
+    KINDS as KINDS,
+    InvalidParameter as InvalidParameter,
+    Kind as Kind,
+    Parameters as Parameters,
+)
+from deniable.mechanisms.mechanism import (
+    MAX_DENSE as MAX_DENSE,
+    Draw as Draw,
+    Mechanism as Mechanism,
+    Rounds as Rounds,
+    SurveyMechanism as SurveyMechanism,
+    os_random_word as os_random_word,
+)
+from deniable.mechanisms.privacy import (
+    MatrixPrivacy as MatrixPrivacy,
+    Privacy as Privacy,
+    Rows as Rows,
+    TwoValuedPrivacy as TwoValuedPrivacy,
+    column_extremes as column_extremes,
+    epsilon_of_odds as epsilon_of_odds,
+)
+from deniable.mechanisms.randomised_response import (
+    MAX_CATEGORIES as MAX_CATEGORIES,
+    TwoValuedMechanism as TwoValuedMechanism,
+)
 
 
 def on_demand(package: str, modules: Mapping[str, str]) -> Callable[[str], object]:

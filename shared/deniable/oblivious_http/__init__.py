@@ -4,16 +4,20 @@ RFC 9458 in its mandatory form: HPKE base mode (RFC 9180) with X25519, HKDF-SHA2
 over known-length binary messages (RFC 9292). It knows nothing about surveys.
 """
 
-from deniable.oblivious_http.binary_http import BinaryRequest as BinaryRequest
-from deniable.oblivious_http.binary_http import BinaryResponse as BinaryResponse
-from deniable.oblivious_http.binary_http import ObliviousHttpError as ObliviousHttpError
-from deniable.oblivious_http.encapsulation import KEY_PROBLEM as KEY_PROBLEM
-from deniable.oblivious_http.encapsulation import KEYS_TYPE as KEYS_TYPE
-from deniable.oblivious_http.encapsulation import REQUEST_OVERHEAD_BYTES as REQUEST_OVERHEAD_BYTES
-from deniable.oblivious_http.encapsulation import REQUEST_TYPE as REQUEST_TYPE
-from deniable.oblivious_http.encapsulation import RESPONSE_OVERHEAD_BYTES as RESPONSE_OVERHEAD_BYTES
-from deniable.oblivious_http.encapsulation import RESPONSE_TYPE as RESPONSE_TYPE
-from deniable.oblivious_http.encapsulation import KeyConfiguration as KeyConfiguration
-from deniable.oblivious_http.encapsulation import ResponseOpener as ResponseOpener
-from deniable.oblivious_http.encapsulation import seal_request as seal_request
+from deniable.oblivious_http.binary_http import (
+    BinaryRequest as BinaryRequest,
+    BinaryResponse as BinaryResponse,
+    ObliviousHttpError as ObliviousHttpError,
+)
+from deniable.oblivious_http.encapsulation import (
+    KEY_PROBLEM as KEY_PROBLEM,
+    KEYS_TYPE as KEYS_TYPE,
+    REQUEST_OVERHEAD_BYTES as REQUEST_OVERHEAD_BYTES,
+    REQUEST_TYPE as REQUEST_TYPE,
+    RESPONSE_OVERHEAD_BYTES as RESPONSE_OVERHEAD_BYTES,
+    RESPONSE_TYPE as RESPONSE_TYPE,
+    KeyConfiguration as KeyConfiguration,
+    ResponseOpener as ResponseOpener,
+    seal_request as seal_request,
+)
 from deniable.oblivious_http.hpke import PrivateKey as PrivateKey
