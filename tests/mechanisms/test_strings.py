@@ -151,6 +151,8 @@ def test_any_text_is_taken_folded_and_cut() -> None:
         "": "\ufffd",
         "x" * 100: "x" * 64,
         "a\u200db": "ab",
+        " " * 1_023 + "ab": "a",
+        "a" + "\u0323\u0301" * 100_000: "\ufffd" * 64,  # its whole would take minutes
     }.items():
         assert text_of(survey, text) == folded
         assert survey.index_of(text) == text_index(text_signs(text, "".join(survey.categories)), 27)

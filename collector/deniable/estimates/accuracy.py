@@ -196,9 +196,10 @@ def least_share(
     """Return the least share that stands of so many reports, and the weight of each.
 
     A report supports a text that does not stand at this rate, and by ``chances`` p and q, of H hash
-    functions. Texts too rare to be found, of shares r in all and each up to t, collide with it, and
-    add the variance kappa^2 r t q (1 - q)/H at most to the q (1 - q)/n of its support's rate: as if
-    there were so many fewer reports.
+    functions. Texts too rare to be found, of shares r in all and each up to t, collide with it. A
+    report of one supports it with p or w, and p - w = kappa/(1 - q). So they add the variance
+    (p - w)^2 r t q (1 - q)/H at most to the q (1 - q)/n of its support's rate: as if there were so
+    many fewer reports.
     """
     hit, miss, hashes = chances
     kappa, share, weight = hit - miss, 1.0, 1.0
@@ -206,7 +207,7 @@ def least_share(
         n = max(1, int(reports * weight))
         share = (least_standing(n, rate, alpha) / n - miss) / kappa
         squares = min(share, 1.0) * min(max(rest, 0.0), 1.0)
-        weight = 1 / (1 + kappa**2 * squares * reports / hashes)
+        weight = 1 / (1 + (kappa / (1 - miss)) ** 2 * squares * reports / hashes)
     return share, weight
 
 

@@ -64,6 +64,7 @@ _INVISIBLE: Final = re.compile(
 )
 _BLANK_BRAILLE: Final = "\u2800"
 _NAMED: Final = 40  # characters of a text that a refusal repeats
+_MOST_READ: Final = 1024  # characters of an answer that is any text
 _SPACE: Final = "␣"
 _PREFIX: Final = "simulated-"
 _PLACES: Final = 6
@@ -139,9 +140,10 @@ def folded(text: str) -> str:
 def text_signs(text: str, alphabet: str) -> list[int]:
     """Return the numbers of a text's signs from 1, 0 for each outside the alphabet; cut to 64.
 
-    An empty text is one sign outside the alphabet.
+    An empty text is one sign outside the alphabet. Only the text's beginning is read: normalising
+    takes a time that grows with the square of a run of combining marks.
     """
-    return [alphabet.find(sign) + 1 for sign in folded(text)[:MAX_LENGTH]] or [0]
+    return [alphabet.find(sign) + 1 for sign in folded(text[:_MOST_READ])[:MAX_LENGTH]] or [0]
 
 
 def check_categories(categories: tuple[str, ...]) -> None:

@@ -157,6 +157,17 @@ class TextsDecoder(DenseDecoder):
         supports = [int(tally.counts[row].sum()) for row in self._supported]
         return np.array([*supports, tally.n])
 
+    def standard_errors(self, tally: Tally, model: Model) -> Floats:
+        """Return the errors, with what collisions with texts that are not listed add."""
+        # They move the counts of a hash function's values by b, apart from noise, where b^2 adds up
+        # to b^2 in the mean over squared residuals less counts. A support, of one value of each, is
+        # moved by a sum with the variance sum b^2/m, over random hash functions.
+        left = tally.counts - tally.n * self.response_shares(self.frequencies(tally))
+        moved = (self._truth - self._kappa) * max(0.0, float(left @ left) - tally.n)
+        texts = self.categories - 1
+        times = np.append(np.ones(texts), texts) / (tally.n * self._kappa) ** 2
+        return np.sqrt(super().standard_errors(tally, model) ** 2 + moved * times)
+
     def intervals(
         self, tally: Tally, level: float, *, possible: bool = False
     ) -> tuple[Floats, Floats, tuple[IntervalMethod, ...]]:
