@@ -4,6 +4,7 @@ import json
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -73,6 +74,8 @@ def test_a_file_is_published_shown_and_declared(place: Workplace) -> None:
     [
         ({"alphabet": ""}, "alphabet"),
         ({"alphabet": '"A-Z"'}, "alphabet"),
+        ({"alphabet": '"a-z_-."'}, "alphabet"),
+        ({"alphabet": '"' + "!-\U0010ffff" * 10_000 + '"'}, "alphabet"),
         ({"lengths": ""}, "lengths"),
         ({"lengths": "[4, 2]"}, "lengths"),
         ({"lengths": "[2, 70]"}, "lengths"),
@@ -103,10 +106,34 @@ def test_what_stands_out_is_shown_and_nothing_else(engine: Workplace) -> None:
 
 def test_a_list_is_looked_for(engine: Workplace, tmp_path: Path) -> None:
     file = tmp_path / "names.txt"
-    file.write_text("bing\nkagi\nGOOGLE\n", "utf-8")
+    file.write_text("bing\n\nkagi\nGOOGLE\n", "utf-8")
     shown = flat(engine.succeed("hist engine --candidates", file))
     assert "Of 3 listed texts 2 stand out" in shown
     assert "kagi" not in shown
+
+
+def test_the_operator_hides_texts(engine: Workplace, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = {row["category"]: row for row in rows_of(engine)}
+    monkeypatch.setenv("DENIABLE_HIDDEN_TEXTS", "Bing,google…")
+    shown = engine.succeed("hist engine")
+    assert "Hidden by the operator: 2 texts." in flat(shown)
+    after = {row["category"]: row for row in rows_of(engine)}
+    for told in (shown, str(after), engine.succeed("hist engine --csv")):
+        assert "bing" not in told
+        assert "google" not in told
+    # What is left is estimated as before, and all others have the rest.
+    hidden = before["bing"]["estimate"] + before["google…"]["estimate"]
+    assert after["�cmd"]["estimate"] == pytest.approx(before["�cmd"]["estimate"])
+    rest = before["(any other text)"]["estimate"] + hidden
+    assert after["(any other text)"]["estimate"] == pytest.approx(rest)
+    assert "the operator hides" in engine.fail("ask share engine BING")
+    monkeypatch.setenv("DENIABLE_HIDDEN_TEXTS", "bing,google,�cmd")
+    assert "All texts that stand out are hidden" in flat(engine.succeed("hist engine"))
+
+
+def rows_of(engine: Workplace) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = json.loads(engine.succeed("hist engine --json"))["categories"]
+    return rows
 
 
 def test_a_text_is_asked_for_by_name(engine: Workplace) -> None:

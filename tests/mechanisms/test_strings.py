@@ -1,5 +1,6 @@
 """Texts that nobody listed: hashing, the matrix and its guarantee, and what becomes of a text."""
 
+import sys
 from collections import Counter
 from fractions import Fraction
 from functools import partial
@@ -130,6 +131,13 @@ def test_other_parameters_are_refused(changed: dict[str, Any]) -> None:
     KINDS["strings"].check(GOOD)
     with pytest.raises(InvalidParameter):
         KINDS["strings"].check(GOOD | changed)
+
+
+def test_labels_are_made_when_asked_for() -> None:
+    labels = KINDS["strings"].responses(GOOD | {"lengths": (2, 4)}, ())
+    assert len(labels) == 2 * 1_024 * 8
+    assert labels[(1_024 + 6) * 8 + 2] == "first 4, hash 7: value 3"
+    assert sys.getsizeof(labels) < 1_000
 
 
 def test_alphabets_are_ranges_and_signs() -> None:

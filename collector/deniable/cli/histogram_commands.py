@@ -81,7 +81,9 @@ def hist(
     chosen = View(view or VIEWS[0])
     if chosen is not View.UNBIASED and survey.manifest.values is not None:
         raise ValueError("a numeric survey has only the unbiased view")
-    listed = None if candidates is None else candidates.read_text("utf-8-sig").splitlines()
+    listed = None
+    if candidates is not None:
+        listed = [*filter(str.strip, candidates.read_text("utf-8-sig").splitlines())]
     epochs = asked_epochs(survey.manifest, epoch)
     histogram = survey.histogram(epochs, level=level, candidates=listed)
     show_figures(

@@ -121,6 +121,12 @@ def _texts(value: list[str]) -> list[str]:
     return value
 
 
+def _hidden(value: list[Any]) -> frozenset[str]:
+    if not all(isinstance(text, str) and text.strip() for text in value):
+        raise ValueError('must be a list of texts, such as "a-text"')
+    return frozenset(value)
+
+
 def _names(value: list[str]) -> frozenset[str]:
     return frozenset(_texts(value))
 
@@ -236,6 +242,9 @@ class Config:
         "surveys that the first page shows, in this order, with all others collapsed below; "
         "empty for all",
         lambda value: tuple(dict.fromkeys(_texts(value))),
+    )
+    hidden_texts: frozenset[str] = _setting(
+        [], "texts that pages and commands do not show, of surveys whose answers are texts", _hidden
     )
     cross_origins: frozenset[str] = _setting(
         [],

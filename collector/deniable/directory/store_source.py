@@ -4,7 +4,7 @@ import asyncio
 import math
 import time
 from asyncio import to_thread
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Collection, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
@@ -68,6 +68,7 @@ async def shown_counts(
     epochs: range | None,
     now: float,
     relayed_from: float = math.inf,
+    hidden: Collection[str] = (),
 ) -> list[EpochCounts]:
     """Return the counts of the given epochs with figures; by default, of the newest.
 
@@ -99,9 +100,8 @@ async def shown_counts(
             None if seal is None else seal.digest if whole else b"",
         )
         relayed = relayed_from <= manifest.schedule.opens(epoch)
-        figures.append(
-            EpochCounts(manifest.survey_id, epoch, counts, doubtful, standing, whole, relayed)
-        )
+        about = manifest.survey_id, epoch, counts, doubtful, standing, whole, relayed, hidden
+        figures.append(EpochCounts(*about))
     return figures
 
 
@@ -187,8 +187,8 @@ class StoreSource(Source):
 
     def counts(self, manifest: Manifest, epochs: range | None = None) -> tuple[EpochCounts, ...]:
         """Return the counts that figures may show."""
-        since = self._config.relayed_from
-        return tuple(self._done(shown_counts(self._store, manifest, epochs, time.time(), since)))
+        given = time.time(), self._config.relayed_from, self._config.hidden_texts
+        return tuple(self._done(shown_counts(self._store, manifest, epochs, *given)))
 
     def counted(self, manifest: Manifest, epoch: int) -> int:
         """Return the reports of an epoch; the holder of the store may know them."""

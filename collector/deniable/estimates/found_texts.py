@@ -12,7 +12,7 @@ has more, but for a chance of alpha/(levels x candidates), than if ``least`` dev
 """
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -41,7 +41,7 @@ from deniable.messages.texts import OTHER_SIGN, text_signs
 OTHER_TEXTS: Final = "(any other text)"
 _MOST_CELLS: Final = 1 << 24
 """The most entries of the matrix of texts that stand."""
-_BLOCK: Final = 1 << 14
+_BLOCK: Final = 1 << 16
 _NEAR: Final = 1024
 """So many of the prefixes with the largest support are tested beside those that stand."""
 _ROUNDS: Final = 32
@@ -258,6 +258,7 @@ class FoundTexts:
         level: whose prefixes are listed: the last at which any stand.
         texts: those, the most frequent first, and what somebody lists.
         of_list: whether only the texts of a list were tested.
+        hides: the texts that the operator hides.
     """
 
     mechanism: Strings
@@ -268,18 +269,25 @@ class FoundTexts:
     level: int
     texts: tuple[bytes, ...]
     of_list: bool
+    hides: frozenset[bytes] = frozenset()
 
     @classmethod
     def of(
-        cls, manifest: Manifest, tally: Tally, candidates: Iterable[str] | None = None
+        cls,
+        manifest: Manifest,
+        tally: Tally,
+        candidates: Iterable[str] | None = None,
+        hidden: Collection[str] = (),
     ) -> "FoundTexts":
         """Return the texts that counts of a survey tell; of a list, those of its texts."""
         mechanism, signs = manifest.mechanism, manifest.categories
         assert isinstance(mechanism, Strings)
-        least = manifest.specification.parameters["least"]
+        least, alphabet = manifest.specification.parameters["least"], "".join(signs)
         listed = None
         if candidates is not None:
-            listed = [bytes(text_signs(text, "".join(signs))) for text in candidates]
+            listed = [bytes(text_signs(text, alphabet)) for text in candidates]
+        unseen = (text_signs(text.removesuffix("…"), alphabet) for text in hidden)
+        hides = frozenset(bytes(text[: mechanism.lengths[-1]]) for text in unseen)
         key = mechanism, least, tally.epochs, sha256(tally.counts.tobytes()).digest()
         stages = _KEPT.get(key) if listed is None else None
         if stages is None:
@@ -292,14 +300,20 @@ class FoundTexts:
         telling = [at for at, stage in enumerate(stages) if stage.texts]
         at = telling[-1] if telling else len(stages) - 1
         level = mechanism.lengths.index(stages[at].length)
-        texts = stages[at].texts
-        return cls(mechanism, signs, least, tally.n, stages, level, texts, listed is not None)
+        texts = tuple(text for text in stages[at].texts if text not in hides)
+        of_list = listed is not None
+        return cls(mechanism, signs, least, tally.n, stages, level, texts, of_list, hides)
 
     @property
     def stage(self) -> Stage:
         """Return the outcome of the level that is listed."""
         length = self.mechanism.lengths[self.level]
         return next((one for one in self.stages if one.length == length), self.stages[-1])
+
+    @property
+    def hidden(self) -> tuple[bytes, ...]:
+        """Return the texts that stand but that the operator hides."""
+        return tuple(text for text in self.stage.texts if text in self.hides)
 
     @property
     def fakes(self) -> int:
@@ -336,22 +350,23 @@ class FoundTexts:
         return bytes(text_signs(name.removesuffix("…"), "".join(self.signs))[:length])
 
     def listing(self, names: Iterable[str]) -> "FoundTexts":
-        """Return the same with further texts listed."""
-        wanted = (self.named(name) for name in names if name != OTHER_TEXTS)
-        texts = dict.fromkeys((*self.texts, *wanted))
-        return replace(self, texts=tuple(texts))
+        """Return the same with further texts listed; ValueError for one that is hidden."""
+        wanted = [self.named(name) for name in names if name != OTHER_TEXTS]
+        if self.hides.intersection(wanted):
+            raise ValueError("the operator hides this text: see hidden_texts in the settings")
+        return replace(self, texts=tuple(dict.fromkeys((*self.texts, *wanted))))
 
     def beside(self, other: "FoundTexts") -> "FoundTexts":
         """Return the same with the texts of another listed, by prefixes that both have."""
         level = min(self.level, other.level)
         length = self.mechanism.lengths[level]
         texts = dict.fromkeys(text[:length] for text in (*self.texts, *other.texts))
-        return replace(self, level=level, texts=tuple(texts))
+        return replace(self, level=level, texts=tuple(t for t in texts if t not in self.hides))
 
     @property
     def listed(self) -> ListedTexts:
         """Return the matrix of what is listed."""
-        return ListedTexts(self.mechanism, self.level, self.texts)
+        return ListedTexts(self.mechanism, self.level, self.texts, self.hidden)
 
     def tally(self, tally: Tally) -> Tally:
         """Return the counts of the level that is listed, without their places among all."""

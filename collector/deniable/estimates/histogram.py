@@ -1,6 +1,6 @@
 """The debiased histogram: the data for analysts, and its queries."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -354,12 +354,14 @@ def estimate_histogram(
     *,
     relayed: bool = False,
     texts: FoundTexts | Iterable[str] | None = None,
+    hidden: Collection[str] = (),
 ) -> Histogram:
     """Debias the counts of one survey and epoch; or of several epochs, added up.
 
     Epochs are weighted by their reports, and errors allow for devices that are in all epochs.
 
     Of a survey of texts the categories are those that are found; with ``texts``, those of a list.
+    Texts that the operator hides, ``hidden``, are among all others.
 
     Raises:
         ValueError: also for epochs in which devices may keep their responses.
@@ -379,7 +381,8 @@ def estimate_histogram(
     tally = checked_tally(counts, mechanism.responses, len(epochs))
     whole, categories, labels = tally, manifest.categories, manifest.responses
     if manifest.kind.texts:
-        texts = texts if isinstance(texts, FoundTexts) else FoundTexts.of(manifest, tally, texts)
+        if not isinstance(texts, FoundTexts):
+            texts = FoundTexts.of(manifest, tally, texts, hidden)
         mechanism, whole, tally = texts.listed, tally, texts.tally(tally)
         categories = labels = texts.labels
     sample = Sample(

@@ -169,6 +169,9 @@ _TEXTS: Final = (
     ),
     Field("whole", {**BOOLEAN, "description": "whether categories are texts, not prefixes"}),
     Field("of_list", {**BOOLEAN, "description": "whether a list was tested"}),
+    Field(
+        "hidden", {**COUNT, "description": "texts that the operator hides"}, lambda t: len(t.hidden)
+    ),
     Field("stages", array_of(object_of(*_STAGE)), lambda t: [plain(s, _STAGE) for s in t.stages]),
 )
 

@@ -311,7 +311,8 @@ def supporting_text(mechanism: Any) -> str:
 
 
 def _none_found(texts: FoundTexts) -> str:
-    return f"No text stands out: with this many reports, {_rare_text(texts)}."
+    which = "All texts that stand out are hidden" if texts.hidden else "No text stands out"
+    return f"{which}: with this many reports, {_rare_text(texts)}."
 
 
 def _rare_text(texts: FoundTexts) -> str:
@@ -336,6 +337,8 @@ def _text_notes(texts: FoundTexts) -> Iterator[str]:
             f"Texts are found by their first signs. Texts that stand out, by length: {steps}. "
             f"With this many reports, {_rare_text(texts)}."
         )
+    if texts.hidden:
+        yield f"Hidden by the operator: {(n := len(texts.hidden)):,} text{'s' * (n != 1)}."
     if not texts.whole:
         yield f"Only the first {stage.length} signs are shown; longer texts may share them."
     yield (

@@ -309,6 +309,7 @@ def histogram_of(
         standing=_standing([counted.standing for counted in read]),
         groups=[_group(manifest, counted) for counted in read],
         relayed=all(counted.relayed for counted in read),
+        hidden=read[0].hidden,
         texts=texts,
     )
 

@@ -95,6 +95,8 @@ class EpochCounts:
     """The same by issuer if they are all that the seal covers."""
     relayed: bool = False
     """Whether the collector accepted them only through its relays."""
+    hidden: Collection[str] = ()
+    """Texts that the operator hides, where answers are texts."""
 
     @property
     def reports(self) -> int:

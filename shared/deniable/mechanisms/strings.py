@@ -26,7 +26,6 @@ from deniable.mechanisms.kind import (
     at_fault,
 )
 from deniable.mechanisms.mechanism import Draw, category_index, os_random_word, uniform_below
-from deniable.mechanisms.one_question import ResponseLabels
 from deniable.mechanisms.privacy import TwoValuedPrivacy
 from deniable.mechanisms.randomised_response import RandomisedResponse
 
@@ -130,6 +129,23 @@ def multipliers(number: int) -> tuple[int, int, int]:
     return int.from_bytes(digest[:8]), int.from_bytes(digest[8:16]), int.from_bytes(digest[16:24])
 
 
+class _Labels(Sequence[str]):
+    """The labels of the responses, made when asked for: there may be half a million hashes."""
+
+    def __init__(self, parameters: Parameters) -> None:
+        self._lengths: tuple[int, ...] = parameters["lengths"]
+        self._hashes: int = parameters["hashes"]
+        self._values: int = parameters["values"]
+
+    def __len__(self) -> int:
+        return len(self._lengths) * self._hashes * self._values
+
+    def __getitem__(self, response: int) -> str:  # type: ignore[override]
+        number, value = divmod(range(len(self))[response], self._values)
+        level, number = divmod(number, self._hashes)
+        return f"first {self._lengths[level]}, hash {number + 1:,}: value {value + 1}"
+
+
 class _Kind(Kind):
     name = "strings"
     fields = ("lengths", "hashes", "values", "least")
@@ -166,12 +182,7 @@ class _Kind(Kind):
         return Strings(categories, parameters["lengths"], parameters["hashes"], value)
 
     def responses(self, parameters: Parameters, categories: tuple[str, ...]) -> Sequence[str]:
-        values = tuple(f"value {value + 1}" for value in range(parameters["values"]))
-        return ResponseLabels(
-            (f"first {length}, hash {number + 1:,}", values)
-            for length in parameters["lengths"]
-            for number in range(parameters["hashes"])
-        )
+        return _Labels(parameters)
 
 
 KIND: Final = _Kind()

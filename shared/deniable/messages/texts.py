@@ -118,7 +118,12 @@ def alphabet_signs(alphabet: str) -> tuple[str, ...]:
     """Return the signs of an alphabet such as "a-z0-9-", of single signs and ranges."""
     signs: list[str] = []
     for first, last in re.findall("(.)(?:-(.))?", ALPHABETS.get(alphabet, alphabet), re.DOTALL):
+        if first > (last or first):
+            reason = f"has a range that falls, {first}-{last}; write a hyphen at the end"
+            raise InvalidManifest("alphabet", reason)
         signs += map(chr, range(ord(first), ord(last or first) + 1))
+        if len(signs) > MAX_SIGNS:  # refused, however many more there are
+            break
     return tuple(signs)
 
 

@@ -66,6 +66,7 @@ class ListedTexts:
     """The matrix of one level for some prefixes, and for all other texts together.
 
     The row of the others is what they are on average over the hash functions: all responses alike.
+    Among them are hidden texts, which have no row; collisions with them are corrected all the same.
     """
 
     rounds: Final = None
@@ -73,8 +74,15 @@ class ListedTexts:
     hit: Final = None
     miss: Final = None
 
-    def __init__(self, mechanism: Strings, level: int, texts: Iterable[bytes]) -> None:
+    def __init__(
+        self,
+        mechanism: Strings,
+        level: int,
+        texts: Iterable[bytes],
+        hidden: tuple[bytes, ...] = (),
+    ) -> None:
         self.mechanism, self.level, self.texts = mechanism, level, tuple(texts)
+        self.hidden = hidden
         self.categories = len(self.texts) + 1
         self.responses = mechanism.hashes * mechanism.value.categories
         self.grid = self.responses * mechanism.value.grid
@@ -87,14 +95,14 @@ class ListedTexts:
 
     @cached_property
     def supported(self) -> NDArray[np.bool_]:
-        """Return which responses each prefix supports, (prefixes, responses)."""
+        """Return which responses each prefix supports, (prefixes, responses); hidden ones last."""
+        texts = (*self.texts, *self.hidden)
         m, hashes = self.mechanism.value.categories, self.mechanism.hashes
         numbers = level_multipliers(self.mechanism, self.level)
-        supported = np.zeros((len(self.texts), hashes, m), dtype=np.bool_)
-        halves = halves_of(self.texts, self.level)
-        for number, values in enumerate(hash_values(halves, numbers, m)):
-            supported[np.arange(len(self.texts)), number, values] = True
-        return supported.reshape(len(self.texts), self.responses)
+        supported = np.zeros((len(texts), hashes, m), dtype=np.bool_)
+        for number, values in enumerate(hash_values(halves_of(texts, self.level), numbers, m)):
+            supported[np.arange(len(texts)), number, values] = True
+        return supported.reshape(len(texts), self.responses)
 
     def row(self, category: int) -> list[int]:
         """Return one row's weights over the grid."""
@@ -115,11 +123,14 @@ class ListedTexts:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ListedTexts):
             return NotImplemented
-        ours, theirs = ((one.mechanism, one.level, one.texts) for one in (self, other))
-        return ours == theirs
+        return self._identity == other._identity
 
     def __hash__(self) -> int:
-        return hash((self.mechanism, self.level, self.texts))
+        return hash(self._identity)
+
+    @property
+    def _identity(self) -> tuple[object, ...]:
+        return self.mechanism, self.level, self.texts, self.hidden
 
 
 class TextsDecoder(DenseDecoder):
@@ -131,15 +142,21 @@ class TextsDecoder(DenseDecoder):
         Decoder.__init__(self, mechanism.categories, mechanism.responses)
         value, hashes = mechanism.mechanism.value, mechanism.mechanism.hashes
         p, w, q = float(value.truth), float(value.lie), 1 / value.categories
-        self._supported = mechanism.supported
+        supported, texts = mechanism.supported, len(mechanism.texts)
+        self._supported = supported[:texts]
         self._truth, self._lie, self._kappa = p, w, p - q
-        self._matrix = np.full((self.categories, self.responses), 1 / self.responses)
-        self._matrix[:-1] = np.where(self._supported, p, w) / hashes
+        matrix = np.full((len(supported) + 1, self.responses), 1 / self.responses)
+        matrix[:-1] = np.where(supported, p, w) / hashes
         # B P^T is M: a support is the sum of a row's weights on its responses.
-        supporting = self._matrix[:-1] @ self._supported.T - q
-        self._inverse = np.empty_like(self._matrix)
-        self._inverse[:-1] = np.linalg.solve(supporting.T, self._supported - q)
-        self._inverse[-1] = 1 - self._inverse[:-1].sum(axis=0)
+        inverse = np.empty_like(matrix)
+        supporting = matrix[:-1] @ supported.T - q
+        inverse[:-1] = np.linalg.solve(supporting.T, supported - q)
+        inverse[-1] = 1 - inverse[:-1].sum(axis=0)
+        self._whole, self._matrix, self._inverse = (matrix, inverse), matrix, inverse
+        if mechanism.hidden:  # the others' share is all that the rows leave
+            self._matrix = np.delete(matrix, np.s_[texts:-1], axis=0)
+            self._inverse = np.delete(inverse, np.s_[texts:-1], axis=0)
+            self._inverse[-1] += inverse[texts:-1].sum(axis=0)
         self._matrix.flags.writeable = self._inverse.flags.writeable = False
 
     @cached_property
@@ -159,10 +176,11 @@ class TextsDecoder(DenseDecoder):
 
     def standard_errors(self, tally: Tally, model: Model) -> Floats:
         """Return the errors, with what collisions with texts that are not listed add."""
-        # They move the counts of a hash function's values by b, apart from noise, where b^2 adds up
-        # to b^2 in the mean over squared residuals less counts. A support, of one value of each, is
-        # moved by a sum with the variance sum b^2/m, over random hash functions.
-        left = tally.counts - tally.n * self.response_shares(self.frequencies(tally))
+        # They shift each count by some b, beyond its noise. The squared residuals exceed the counts
+        # by the sum of b^2, on average. A support has one count in m, of each hash function: over
+        # random hash functions, it is shifted by a sum with the variance sum b^2/m.
+        matrix, inverse = self._whole
+        left = tally.counts - matrix.T @ (inverse @ tally.counts)
         moved = (self._truth - self._kappa) * max(0.0, float(left @ left) - tally.n)
         texts = self.categories - 1
         times = np.append(np.ones(texts), texts) / (tally.n * self._kappa) ** 2

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from aiohttp import web
 
-from deniable.directory.store_source import older_epochs, shown_counts, shown_epochs
+from deniable.directory.store_source import older_epochs, shown_epochs
 from deniable.documents import Document, Fact
 from deniable.messages import Manifest, Refusal, RefusalCode
 from deniable.reading import LINE_EPOCHS, VIEWS, EpochCounts, Pace, asked_alike
@@ -138,7 +138,7 @@ async def line(visit: Visit) -> web.Response:
         newest = await site.store.newest_epoch(subject.newest.survey_id)
         end = 0 if newest is None else newest + 1
         epochs = range(max(0, end - LINE_EPOCHS), end)
-        return await shown_counts(site.store, subject.newest, epochs, site.clock())
+        return await site.figures.read_counts(subject.newest, epochs)
 
     def values(counts: Sequence[EpochCounts]) -> dict[str, Any]:
         from deniable.presenting import histogram_of, series_of

@@ -133,7 +133,7 @@ async def build_server(
     catalogue = catalogue or Catalogue(store, config.authority, clock, config.public)
     gauges = gauges or Gauges(config, store, catalogue, clock)
     await catalogue.read()
-    figures, throttle = FigureService(store, catalogue, clock, config.relayed_from), LogThrottle()
+    figures, throttle = FigureService(store, catalogue, clock, config), LogThrottle()
     limits, keyring = SenderLimits(config), GatewayKeyring(config, catalogue)
     with suppress(Refusal):  # faulty keys are logged at the start
         keyring.read()

@@ -1,12 +1,14 @@
 """Figures of a survey for analysts: its epochs, counts, histograms and comparisons."""
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from aiohttp import web
 
+from deniable.directory import Config
 from deniable.directory.store_source import shown_counts, shown_epochs
 from deniable.messages import Manifest, Refusal, RefusalCode
 from deniable.reading import (
@@ -82,10 +84,10 @@ class FigureService:
     """A source of figures from surveys' counts, for authorised readers."""
 
     def __init__(
-        self, store: Store, catalogue: Catalogue, clock: Callable[[], float], relayed_from: int
+        self, store: Store, catalogue: Catalogue, clock: Callable[[], float], config: Config
     ) -> None:
         self.store = store
-        self._relayed_from = relayed_from
+        self._relayed_from, self._hidden = config.relayed_from, config.hidden_texts
         self.catalogue = catalogue
         self.clock = clock
         # Separate, so that the public does not keep analysts waiting. The public gets at most a
@@ -315,8 +317,14 @@ class FigureService:
 
     async def epoch_counts(self, subject: Subject) -> Sequence[EpochCounts]:
         """Return counts of the requested epochs; of the newest by default."""
-        now, since = self.clock(), self._relayed_from
-        return await shown_counts(self.store, subject.newest, subject.epochs, now, since)
+        return await self.read_counts(subject.newest, subject.epochs, self._relayed_from)
+
+    async def read_counts(
+        self, survey: Manifest, epochs: range | None, relayed_from: float = math.inf
+    ) -> list[EpochCounts]:
+        """Return the counts of a survey's epochs, for figures."""
+        now = self.clock()
+        return await shown_counts(self.store, survey, epochs, now, relayed_from, self._hidden)
 
     async def across(self, subject: Subject) -> Sequence[EpochCounts]:
         """Return counts of all surveys with the same question: of as many newest epochs as fit.
@@ -331,7 +339,7 @@ class FigureService:
                 newest = await self.store.newest_epoch(manifest.survey_id)
                 end = 0 if newest is None else newest + 1
                 epochs = range(max(0, end - max(0, left)), end)
-            counts += await shown_counts(self.store, manifest, epochs, self.clock())
+            counts += await self.read_counts(manifest, epochs)
         return counts
 
     async def queue(self, request: web.BaseRequest, name: str) -> Estimating:
@@ -411,9 +419,8 @@ class Sides:
                     raise nothing_before(ours, figured)
         if not epochs:
             return ()
-        store, now = figures.store, figures.clock()
-        before = await shown_counts(store, other, others, now) if others else []
-        counts = await shown_counts(store, ours, epochs, now)
+        before = await figures.read_counts(other, others) if others else []
+        counts = await figures.read_counts(ours, epochs)
         if not (before and counts):
             raise TooFewReports("one of the two sides has no figures")
         self.before = len(before)
