@@ -176,6 +176,14 @@ def test_lengths_that_nobody_can_extend_end_the_search() -> None:
     assert listed.categories == ("duckduckgo", OTHER_TEXTS)
 
 
+def test_a_length_that_nobody_can_list_waits_for_a_list() -> None:
+    asked = survey("4", (6,))
+    drawn = estimate_histogram(asked, 0, counts(asked))
+    assert drawn.categories == (OTHER_TEXTS,)
+    assert "list some with --candidates" in str(drawn)
+    assert drawn.share("google").low > 0.4
+
+
 def test_thresholds_are_exact_binomial_tails() -> None:
     mechanism = survey().mechanism
     assert isinstance(mechanism, Strings)

@@ -217,9 +217,10 @@ def find(
     before: tuple[bytes, ...] = (b"",)
     for level, length in enumerate(mechanism.lengths):
         prefixes = _extended(before, at, length, mechanism.signs)
-        if prefixes is None:
+        if prefixes is None and stages:
             break
-        stage = standing(Level(mechanism, level, tally), prefixes, alpha / (last + 1), share)
+        # If there are too many of the first length, none is tested: a list must name them.
+        stage = standing(Level(mechanism, level, tally), prefixes or (), alpha / (last + 1), share)
         stages.append(stage)
         if not stage.texts:
             break

@@ -311,6 +311,8 @@ def supporting_text(mechanism: Any) -> str:
 
 
 def _none_found(texts: FoundTexts) -> str:
+    if not texts.stage.tested:
+        return "No text was looked for: list some with --candidates."
     which = "All texts that stand out are hidden" if texts.hidden else "No text stands out"
     return f"{which}: with this many reports, {_rare_text(texts)}."
 
@@ -331,7 +333,7 @@ def _text_notes(texts: FoundTexts) -> Iterator[str]:
             f"Of {stage.tested:,} listed texts, {len(stage.texts):,} stand out: with this many "
             f"reports, {_rare_text(texts)}."
         )
-    else:
+    elif stage.tested:
         steps = ", ".join(f"{one.length}: {len(one.texts):,}" for one in texts.stages)
         yield (
             f"Texts are found by their first signs. Texts that stand out, by length: {steps}. "
