@@ -95,7 +95,7 @@ def test_what_stands_out_is_shown_and_nothing_else(engine: Workplace) -> None:
     rows = re.findall(r"(google…|bing|�cmd|\(any other text\)) .*?%", shown)
     assert {"google…", "bing", "�cmd", "(any other text)"} <= set(rows)
     assert f"{DEVICES:,} devices answered" in shown
-    assert re.search(r"About \d+ fake reports put any text here", shown)
+    assert re.search(r"About \d+ fake reports are enough to put any text here", shown)
     told = json.loads(engine.succeed("hist engine --json"))
     assert [row["category"] for row in told["categories"]][-1] == "(any other text)"
     assert told["texts"]["reports"] == DEVICES
@@ -108,7 +108,7 @@ def test_a_list_is_looked_for(engine: Workplace, tmp_path: Path) -> None:
     file = tmp_path / "names.txt"
     file.write_text("bing\n\nkagi\nGOOGLE\n", "utf-8")
     shown = flat(engine.succeed("hist engine --candidates", file))
-    assert "Of 3 listed texts 2 stand out" in shown
+    assert "Of 3 listed texts, 2 stand out" in shown
     assert "kagi" not in shown
 
 
