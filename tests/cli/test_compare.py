@@ -17,7 +17,7 @@ from deniable.directory.store_source import StoreSource
 from deniable.estimates import Model
 from deniable.messages import Repeat, Schedule
 from deniable.presenting import Surveys
-from deniable.reading import EpochState, ListedEpoch, TooFewReports, newest_closed_of, sides_across
+from deniable.reading import EpochState, ListedEpoch, TooFewReports, newest_over, sides_across
 from deniable.stores import Note
 from tests.cli.commands import Workplace
 from tests.support.surveys import manifest
@@ -27,7 +27,7 @@ EPOCHS = {
     0: (600, 480, 500, 420),
     1: (600, 480, 500, 420),
     2: (450, 420, 630, 500),
-    3: (25, 25, 25, 25),  # not closed: late reports are taken
+    3: (25, 25, 25, 25),  # not over
 }
 ANDROID = (590, 490, 500, 420)
 
@@ -36,7 +36,7 @@ ANDROID = (590, 490, 500, 420)
 def place(tmp_path_factory: pytest.TempPathFactory) -> Workplace:
     """Return a collector with four epochs of a survey, its older version, and others."""
     made = Workplace.made(tmp_path_factory.mktemp("compared") / "collector")
-    start = datetime.fromtimestamp(time.time() - 4.5 * DAY, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    start = datetime.fromtimestamp(time.time() - 3.5 * DAY, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def asked(name: str, epochs: Mapping[int, Sequence[int]], **changes: str) -> None:
         made.publish(start=start, name=f'"{name}"', **changes)
@@ -78,7 +78,7 @@ def _printed(place: Workplace, *options: str) -> str:
     return result.stdout
 
 
-def test_the_newest_closed_epoch_is_compared_with_the_one_before(place: Workplace) -> None:
+def test_the_newest_epoch_that_is_over_is_compared_with_the_one_before(place: Workplace) -> None:
     told = compared(place)
     assert (told["epochs"], told["against_epochs"]) == ([2], [1])
     changed = (
@@ -175,18 +175,18 @@ def test_means_are_compared_in_their_unit_and_drawn(place: Workplace) -> None:
     assert "median" in survey.compare(quantile=0.5).plot().svg
 
 
-def test_by_default_the_newest_closed_epoch_with_one_before_it_is_compared() -> None:
+def test_by_default_the_newest_over_with_one_before_it_is_compared() -> None:
     for states, expected in (
         ("sealed", 0),
         ("open open", 1),
-        ("sealed open", 1),  # the only closed one has none before it
+        ("sealed open", 1),  # the only one that is over has none before it
         ("sealed closed open", 1),
-        ("sealed closed grace open", 1),
+        ("sealed closed grace open", 2),
     ):
         named = enumerate(states.split())
         listed = [ListedEpoch(at, 9, EpochState(state), None) for at, state in named]
-        assert newest_closed_of(listed, with_before=True) == expected
-    assert newest_closed_of([ListedEpoch(9, 0, EpochState.OPEN, None)], with_before=True) is None
+        assert newest_over(listed, with_before=True) == expected
+    assert newest_over([ListedEpoch(9, 0, EpochState.OPEN, None)], with_before=True) is None
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ def test_epochs_after_a_note_are_compared_with_as_many_before_it(
     ]
     note = Note(3_600 * hour, "out")
     if isinstance(sides, str):
-        with pytest.raises(TooFewReports, match=f"no closed epoch {sides} has figures"):
+        with pytest.raises(TooFewReports, match=f"no epoch that is over, {sides}, has figures"):
             sides_across(note, [(survey, listed)])
         return
     since, _, before = sides_across(note, [(survey, listed)])

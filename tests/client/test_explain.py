@@ -604,7 +604,10 @@ def test_a_refusal_is_told_with_its_reason_by_the_next_process_too(bench: Bench)
     bench.transport.publish(manifest(epsilon="2", sequence=1))
     client = bench.client()
     assert client.refresh(force=True).errors
-    standing = "There is no survey on this device: too-high-epsilon: epsilon 2 exceeds the app's 1."
+    standing = (
+        "There is no survey on this device: too-high-epsilon: epsilon 2 exceeds the app's maximum "
+        "of 1."
+    )
     survey = only(client.explain())
     assert (survey.terms, survey.standing) == (None, standing)
     bench.close()

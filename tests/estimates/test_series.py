@@ -157,8 +157,8 @@ def test_a_trend_has_one_epoch_of_those_that_share_noise_and_three_at_least() ->
     kept = manifest(schedule=_SCHEDULE, repeat=Repeat("memoised", 4), epsilon="2")
     trend = falling(kept, [0, 1, 4, 8, 9]).trend("good")
     assert [point.epoch for point in trend.points] == [1, 4, 9]
-    for told in (falling(kept, [0, 1, 4, 5, 6, 7]), falling(_NEWER, [0, 1, 2], EpochState.GRACE)):
-        with pytest.raises(ValueError, match="a trend needs 3 closed epochs"):
+    for told in (falling(kept, [0, 1, 4, 5, 6, 7]), falling(_NEWER, [0, 1, 2], EpochState.OPEN)):
+        with pytest.raises(ValueError, match="a trend needs 3 epochs that are over"):
             told.trend("good")
         assert "is falling" not in told.sentence("good")
 

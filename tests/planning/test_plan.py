@@ -202,9 +202,11 @@ _WORDS = {
     "PACE": "About 1,500 reports arrive a day. So far,",
     "SUM": "all closed days together reach ± 3.12 percentage points.",
     "FIRST": "1,500 reports reach ± 4.04 percentage points.",
-    "NOT": "Figures will not show",
+    "NOT": "will not be reached",
     "#": "percentage points is reached",
-    "END": "before the counts are final, on 25 December 2023:",
+    "BEST": "the best is",
+    "POINTS": "percentage points.",
+    "END": "by the end, on 25 December 2023: the best is",
     "ALL": "To see this, choose all days together and one answer in Figures.",
     "ALONE": "One day alone (1,500 reports) reaches ± 4.04 percentage points",
 }
@@ -214,16 +216,16 @@ _OUTLOOKS = """
     needs 2,717 reports.
 .035 40 1 PACE FIRST ± 3.5 # on about 17 November 2023. ALL ALONE; for ± 3.5 percentage points, a
     day needs 1,997 reports.
-.02 40 3 PACE SUM NOT ± 2 percentage points END only ± 2.58 #. ALL ALONE; for ± 2 percentage
+.02 40 3 PACE SUM ± 2 percentage points NOT END ± 2.58 POINTS ALL ALONE; for ± 2 percentage
     points, a day needs 6,113 reports.
-.01 3 3 The survey is over, with 4,500 reports. NOT ± 1 percentage point: only ± 3.12 #. ALL ALONE;
-    for ± 1 percentage point, a day needs 24,452 reports.
-.01 1 1 The survey is over, with 1,500 reports. NOT ± 1 percentage point: only ± 4.04 #.
+.01 3 3 The survey is over, with 4,500 reports. ± 1 percentage point NOT: BEST ± 3.12 POINTS ALL
+    ALONE; for ± 1 percentage point, a day needs 24,452 reports.
+.01 1 1 The survey is over, with 1,500 reports. ± 1 percentage point NOT: BEST ± 4.04 POINTS
 .01 3 0e The survey is over, and no epoch has figures.
-.03 40 3e The survey is over, with 4,500 reports. NOT ± 3 percentage points: only ± 3.12 #. ALL
+.03 40 3e The survey is over, with 4,500 reports. ± 3 percentage points NOT: BEST ± 3.12 POINTS ALL
     ALONE; for ± 3 percentage points, a day needs 2,717 reports.
-.02 40 3s No figures since 17 November 2023, so no date can be given. NOT ± 2 percentage points:
-    only ± 3.12 #. ALL
+.02 40 3s No figures since 17 November 2023, so no date can be given. ± 2 percentage points NOT:
+    BEST ± 3.12 POINTS ALL
 .01 3 0 Once a closed epoch has figures, this line shows when the goal is reached.
 """
 

@@ -28,6 +28,7 @@ from deniable.publishing.numbering import draft, next_manifest
 from deniable.publishing.survey_file import SurveyFile
 from deniable.reading import source
 from deniable.reading.source import most_epochs
+from deniable.server.pages import handlers
 from deniable.server.pages.page_table import OF_SURVEY, PAGES
 from deniable.server.pages.rendering import GLOSSARY
 from deniable.server.routes.routing import HTML, SVG
@@ -620,6 +621,7 @@ async def test_a_page_that_leaves_older_epochs_out_says_so_and_how_to_get_them(
     assert most_epochs(larger) == 1
     large = manifest(name="large")
     monkeypatch.setattr(source, "_MOST_COUNTS", 2 * large.mechanism.responses - 1)
+    monkeypatch.setattr(handlers, "MOST_LISTED", 1)
     await analyst.publish(large)
     await analyst.store.add([report(5, 0, survey=large)])
     analyst.clock.time += 2

@@ -50,9 +50,9 @@ class Point:
 
     @property
     def over(self) -> bool:
-        """Return whether the epoch has figures and accepts no more reports."""
+        """Return whether the epoch has figures and has ended."""
         standing = None if self.histogram is None else self.histogram.standing
-        return self.n > 0 and (standing is None or standing.state not in {"open", "grace"})
+        return self.n > 0 and (standing is None or standing.state != "open")
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,9 @@ class Series(Tabular):
             if len(apart) >= LEAST_EPOCHS:
                 points = tuple(apart.values())
                 return _trend(points, [one for point in points if (one := estimates[point])])
-        raise ValueError(f"a trend needs {LEAST_EPOCHS} closed epochs with independent noise")
+        raise ValueError(
+            f"a trend needs {LEAST_EPOCHS} epochs that are over, with independent noise"
+        )
 
     def _means(self) -> tuple[Estimate | None, ...]:
         histograms = (point.histogram for point in self.points)

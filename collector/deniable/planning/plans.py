@@ -323,14 +323,16 @@ class Plan:
             lead = f"No figures since {since}, so no date can be given. "
         elif first != last:
             lead = f"About {pace.rate:,.0f} reports arrive {pace.period}. So far, {so_far}. "
-            end = f" before the counts are final, on {date_text(last.at)}"
+            end = f" by the end, on {date_text(last.at)}"
         if reached == first.at:
             text = f"This has already been reached: {so_far}."
         elif reached is not None:
             text = f"{lead}{goal[0].upper()}{goal[1:]} is reached on about {date_text(reached)}."
         else:
             best = amount(min(pace.steps, key=self._size))
-            text = f"{lead}Figures will not show {goal}{end}: only {best} is reached."
+            text = (
+                f"{lead}{goal[0].upper()}{goal[1:]} will not be reached{end}: the best is {best}."
+            )
         if last.epochs > 1 and self.manifest.repeat.epochs is None:
             own = " and one answer" * (self.manifest.values is None)
             text += f" To see this, choose all {nouns} together{own} in Figures."

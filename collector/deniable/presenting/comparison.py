@@ -207,7 +207,8 @@ def news_sentence(comparison: Comparison) -> str:
     rows = [row for row in comparison.leading if row.distinguishable]
     if rows:
         return _statement(comparison) or estimate_statement(rows[0].estimate)
-    return f"No clear change from {_other(comparison)}."
+    period = comparison.histogram.sample.period
+    return f"{period}{': n' if period else 'N'}o clear change from {_other(comparison)}."
 
 
 def _one_change(comparison: Comparison) -> str:

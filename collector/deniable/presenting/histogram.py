@@ -418,6 +418,9 @@ def turnout_sentence(histogram: Histogram) -> str:
     if (epochs := sample.tally.epochs) > 1:
         to = f" to {sample.place}" * bool(sample.place)
         text = f"{n:,} answers were sent{to}, up to {epochs} from each device"
+    if histogram.texts is not None:
+        stage = histogram.texts.stage
+        text += f"; {stage.reports:,} of these reports, drawn by chance, are of the length shown"
     if histogram.margins and not histogram.crossed:
         text += (
             f"; each device answers one of the {len(histogram.margins)} questions, drawn at random"

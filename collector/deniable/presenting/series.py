@@ -34,6 +34,7 @@ from deniable.estimates.answers import Answers
 from deniable.estimates.comparison import compare
 from deniable.estimates.estimate import Estimate
 from deniable.estimates.forms import Unit
+from deniable.estimates.histogram import Histogram
 from deniable.estimates.results import Values, presents
 from deniable.estimates.series import Point, Series, SeriesFigures, Trend
 from deniable.presenting.cautions import CAUTIONS_SCHEMA, DisplayedFigures, furthest
@@ -237,9 +238,10 @@ def _change(
 ) -> tuple[str, Point, Point] | None:
     """Return the change in words, with its first and last epoch; None if nothing changed."""
     pairs = [
-        (known[0], known[-1])
+        (known[0], (over or known)[-1])
         for line in series.lines
         if len(known := [point for point in line if point.histogram]) > 1
+        for over in [[point for point in known[1:] if point.over]]
     ]
     if not pairs:
         return None
@@ -353,7 +355,7 @@ def headline(series: Series) -> Document:
     if not series.numeric:
         label = largest_shares(histograms, everywhere=False)[0]
     newest = next(estimate for estimate in reversed(figures[label]) if estimate is not None)
-    reports = sum(histogram.n for histogram in histograms)
+    reports = sum(one.n if one.texts is None else one.texts.reports for one in histograms)
     known = [point for point in series.points if point.histogram]
     since, when = (
         when_text(period_text(first.start, last.end - first.start, [0]))
@@ -361,7 +363,8 @@ def headline(series: Series) -> Document:
     )
 
     newest_epoch = known[-1].histogram
-    standing = newest_epoch and newest_epoch.standing
+    assert newest_epoch is not None
+    standing = newest_epoch.standing
 
     def drawing(width: float) -> str:
         panels = series_panels(series, figures=[(label, figures[label])])
@@ -370,10 +373,16 @@ def headline(series: Series) -> Document:
     return Document(
         facts=[Fact("reports", f"{reports:,} {since}", "reports", reports)],
         sentence=so_far(estimate_statement(newest, when=when), standing),
-        notes=[*_news(series)],
+        notes=[*_news(series), *_leading(newest_epoch, label)],
         cautions=[caution for caution in estimate_cautions(newest) if caution.brief],
         chart=drawing,
     )
+
+
+def _leading(newest: Histogram, label: str) -> Iterator[str]:
+    """Yield that an answer is the most frequent, unless the newest epoch shows the same one."""
+    if newest.numeric is None and largest_shares([newest], everywhere=False)[0] != label:
+        yield f"Over all dates shown, {label} is the most frequent."
 
 
 def _news(series: Series) -> Iterator[str]:

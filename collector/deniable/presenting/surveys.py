@@ -36,7 +36,7 @@ from deniable.reading import (
     find_note,
     find_version,
     named_epochs,
-    newest_closed_of,
+    newest_over,
     nothing_before,
     sides_across,
     without_figures,
@@ -185,7 +185,7 @@ class SurveyFigures:
         level: float = 0.95,
         model: Model = Model.SAMPLED,
     ) -> "Comparison":
-        """Return the changes in the newest closed epoch, from the previous one with figures.
+        """Return the changes in the newest epoch that is over, from the previous one with figures.
 
         Args:
             epoch: a different epoch, or several together.
@@ -227,7 +227,7 @@ class SurveyFigures:
             epochs, others = epochs_beside(epochs, (self.manifest, self.epochs()), beside)
         elif epochs is None:
             own = others if other.manifest == self.manifest else None
-            epochs = _range(newest_closed_of(listed, with_before=previous, but=own))
+            epochs = _range(newest_over(listed, with_before=previous, but=own))
         now = histogram_of(self.manifest, self.counts(epochs), level, model)
         if previous:
             others = _range(epoch_before(listed, now.epochs[0], self.manifest))

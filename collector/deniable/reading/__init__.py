@@ -48,7 +48,7 @@ from deniable.reading.source import find_against as find_against
 from deniable.reading.source import find_note as find_note
 from deniable.reading.source import find_version as find_version
 from deniable.reading.source import named_epochs as named_epochs
-from deniable.reading.source import newest_closed_of as newest_closed_of
+from deniable.reading.source import newest_over as newest_over
 from deniable.reading.source import nothing_before as nothing_before
 from deniable.reading.source import sides_across as sides_across
 from deniable.reading.source import without_figures as without_figures

@@ -72,6 +72,11 @@ class EpochState(StrEnum):
         """Return whether no more reports are accepted."""
         return self in {EpochState.CLOSED, EpochState.SEALED}
 
+    @property
+    def over(self) -> bool:
+        """Return whether the epoch has ended, even if late reports are still accepted."""
+        return self is not EpochState.OPEN
+
 
 _WORDS: Final = {
     EpochState.OPEN: "open",

@@ -206,7 +206,8 @@ MOST_ROWS: Final = 50
 
 PREVIOUS: Final = "previous"
 """In a comparison, instead of epochs: the newest one with figures before those compared."""
-_MOST_EPOCHS: Final = 366
+MOST_LISTED: Final = 366
+"""The number of newest epochs that a page offers, and the most that it adds up."""
 _MOST_NAMED: Final = 5
 _SECOND: Final = "%Y-%m-%d %H:%M:%S UTC"
 _MOST_COUNTS: Final = 1 << 20
@@ -219,7 +220,7 @@ ACROSS: Final = "across "
 
 def most_epochs(manifest: Manifest) -> int:
     """Return the number of epochs in one answer of a collector, given the size of each."""
-    return max(1, min(_MOST_EPOCHS, _MOST_COUNTS // manifest.mechanism.responses))
+    return max(1, min(MOST_LISTED, _MOST_COUNTS // manifest.mechanism.responses))
 
 
 def find_version(name: str, named: Sequence[Manifest], prefix: str | None = None) -> Manifest:
@@ -386,10 +387,10 @@ def find_against(
     return find_version(survey, others), epochs or None
 
 
-def newest_closed_of(
+def newest_over(
     epochs: Sequence[ListedEpoch], *, with_before: bool = False, but: range | None = None
 ) -> int | None:
-    """Return the newest closed epoch with figures; if none is closed, the newest with figures.
+    """Return the newest epoch with figures that is over; if none is over, the newest with figures.
 
     The result is None if there are no figures. The epochs are in order. ``with_before`` omits the
     first of several, since no epoch is before it. Epochs in ``but`` are skipped if others exist.
@@ -398,8 +399,8 @@ def newest_closed_of(
     known = [epoch for epoch in known if epoch.number not in (but or ())] or known
     if with_before:
         known = known[1:] or known
-    closed = [epoch for epoch in known if epoch.state.closed]
-    return max((epoch.number for epoch in closed or known), default=None)
+    over = [epoch for epoch in known if epoch.state.over]
+    return max((epoch.number for epoch in over or known), default=None)
 
 
 def epochs_beside(
@@ -409,19 +410,19 @@ def epochs_beside(
 ) -> tuple[range | None, range | None]:
     """Return epochs of two surveys to compare: with the same dates, if both have figures.
 
-    The newest closed epochs are preferred. Otherwise each side has its newest closed epoch,
+    The newest epochs that are over are preferred. Otherwise each side has its newest such epoch,
     unless the first survey's ``epochs`` are given.
     """
     (own, listed), (survey, others) = ours, other
     length, apart = own.schedule.epoch_seconds, own.schedule.start - survey.schedule.start
-    newest = sorted((epoch.state.closed, epoch.number) for epoch in listed if epoch.n)[::-1]
+    newest = sorted((epoch.state.over, epoch.number) for epoch in listed if epoch.n)[::-1]
     if survey.schedule.epoch_seconds == length and apart % length == 0:
         shift = apart // length
         for span in [epochs] if epochs else [range(n, n + 1) for _, n in newest]:
             same = range(span.start + shift, span.stop + shift)
             if any(epoch.n and epoch.number in same for epoch in others):
                 return span, same
-    return epochs or alone(newest_closed_of(listed)), alone(newest_closed_of(others))
+    return epochs or alone(newest_over(listed)), alone(newest_over(others))
 
 
 def alone(epoch: int | None) -> range | None:
@@ -498,7 +499,7 @@ def sides_across(
 
     def over(survey: Manifest, epochs: Sequence[ListedEpoch]) -> list[tuple[int, int, int]]:
         start = survey.schedule.epoch_start
-        known = (epoch.number for epoch in epochs if epoch.n and epoch.state.closed)
+        known = (epoch.number for epoch in epochs if epoch.n and epoch.state.over)
         return [(number, start(number), start(number + 1)) for number in known]
 
     since = [number for number, begins, _ in over(ours, listed) if begins >= note.at]
@@ -510,7 +511,7 @@ def sides_across(
         since = [number for number in since if number not in kept]
     if not before or not since:
         side = "before" if not before else "after"
-        raise TooFewReports(f"no closed epoch {side} {note.text!r} has figures")
+        raise TooFewReports(f"no epoch that is over, {side} {note.text!r}, has figures")
     keeps = ours.repeat.epochs is not None or survey.repeat.epochs is not None
     most = 1 if keeps else min(len(before), len(since))
     before, since = before[-most:], since[:most]

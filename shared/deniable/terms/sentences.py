@@ -389,8 +389,8 @@ def learnt(manifest: Manifest, _: Translate) -> Iterator[str]:
     mechanism, epochs = manifest.mechanism, manifest.schedule.epochs
     if manifest.kind.texts:
         text = _(
-            "A text is shown to others only if more than about {count} devices gave it as "
-            "their answer."
+            "Others see a text only if more than about {count} devices gave it, or if they ask "
+            "about that text."
         )
         yield text.format(count=f"{manifest.specification.parameters['least']:,}")
     if manifest.repeat.epochs is not None:

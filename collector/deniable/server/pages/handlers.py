@@ -30,7 +30,7 @@ from deniable.reading.epochs import (
     version_text,
     when_text,
 )
-from deniable.reading.source import most_epochs, note_names
+from deniable.reading.source import MOST_LISTED, note_names
 from deniable.server.metrics import Meters
 from deniable.server.pages.page_table import PAGES, Page
 from deniable.server.pages.rendering import (
@@ -312,8 +312,7 @@ class Visit:
             controls = await to_thread(Controls.of, request, subject.surveys, view)
             if script or not view.of_epochs:
                 return controls, [], older
-            most = most_epochs(manifest)
-            epochs = await shown_epochs(site.store, manifest, site.clock(), most)
+            epochs = await shown_epochs(site.store, manifest, site.clock(), MOST_LISTED)
             first = epochs[0].number if epochs else None
             return controls, epochs, [await older_epochs(site.store, manifest, first)]
 

@@ -18,6 +18,7 @@ from deniable.messages import Manifest, Schedule
 from deniable.planning.words import promise_text
 from deniable.reading import CANNOT_BE_ASKED, ListedEpoch, instant_text
 from deniable.reading.epochs import UNITS, asked_text, dates_text, epoch_range, unit_text
+from deniable.reading.source import most_epochs
 from deniable.server.pages.page_table import PAGES, Page
 from deniable.server.routes.requests import asked_groups
 from deniable.server.routes.routing import FORMATS, HTML, ROUTES
@@ -298,7 +299,8 @@ def epoch_choices(
         )
     if together and can_be_pooled(manifest) and len(known) > 1:
         span = range(known[-1].number, known[0].number + 1)
-        yield asked_text(schedule, span), f"{dates_text(schedule, span)} together"
+        if len(span) <= most_epochs(manifest):
+            yield asked_text(schedule, span), f"{dates_text(schedule, span)} together"
 
 
 def can_be_pooled(manifest: Manifest) -> bool:
@@ -329,7 +331,9 @@ _CARRIED: Final = ("survey", "epoch", "level", "group")
 
 def carried(query: "MultiMapping[str]", view: Page) -> list[tuple[str, str]]:
     """Return the choices that are kept when another view is opened."""
-    dated = "epoch" in view.takes and not view.across  # a series shows all epochs
+    # A series shows all epochs; a comparison of all epochs together has none before them.
+    several = ".." in query.get("epoch", "") and "against" in view.takes
+    dated = "epoch" in view.takes and not view.across and not several
     return [(k, v) for k, v in query.items() if k in _CARRIED and (dated or k != "epoch")]
 
 

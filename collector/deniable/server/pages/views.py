@@ -303,7 +303,7 @@ async def compare(visit: Visit) -> web.Response:
         last, epoch = comparison.histogram.epochs[-1], schedule.epoch_at(visit.site.clock()) or 0
         document = comparison.document(notes)
         if against is not None and "epoch" not in visit.request.query and last < epoch:
-            later = f"{dates_text(schedule, range(last + 1, epoch + 1))}: not final yet"
+            later = f"{dates_text(schedule, range(last + 1, epoch + 1))}: not over yet"
             document = replace(document, facts=[*document.facts, Fact("not compared", later)])
         return {
             "document": document,

@@ -28,11 +28,11 @@ from deniable.reading import (
     epochs_beside,
     find_against,
     find_note,
-    newest_closed_of,
+    newest_over,
     nothing_before,
     sides_across,
 )
-from deniable.reading.source import most_epochs
+from deniable.reading.source import MOST_LISTED, most_epochs
 from deniable.reading.wire import counts_map, epochs_map, note_maps
 from deniable.server.routes.catalogue import Catalogue
 from deniable.server.routes.estimating import Estimating, packed_json, to_the_end
@@ -406,7 +406,7 @@ class Sides:
         elif epochs is None or self.previous:
             listed = await self._listed(figures, ours)
             own = others if other == ours else None
-            epochs = epochs or alone(newest_closed_of(listed, with_before=self.previous, but=own))
+            epochs = epochs or alone(newest_over(listed, with_before=self.previous, but=own))
             if self.previous and epochs:
                 others = alone(epoch_before(listed, epochs[0], ours))
                 if others is None:
@@ -427,7 +427,7 @@ class Sides:
         return [*before, *counts]
 
     async def _listed(self, figures: FigureService, manifest: Manifest) -> Sequence[ListedEpoch]:
-        return await shown_epochs(figures.store, manifest, figures.clock(), most_epochs(manifest))
+        return await shown_epochs(figures.store, manifest, figures.clock(), MOST_LISTED)
 
     def histograms(
         self, counts: Sequence[EpochCounts], level: float
