@@ -59,7 +59,7 @@ def test_a_file_is_published_shown_and_declared(place: Workplace) -> None:
     assert parameters["least"] == 50
     assert 3 * parameters["hashes"] * parameters["values"] <= 1 << 20
     shown = flat(place.succeed("survey show engine"))
-    assert "any text, in lower case and shortened; every sign other than abc" in shown
+    assert "any text, in lower case and shortened; every character other than abc" in shown
     assert "texts of more than 50 devices are shown" in shown
     called = place.succeed("survey show engine").partition("\nSurvey.strings(")[2]
     survey = eval(f"Survey.strings({called}", {"Survey": Survey})
@@ -146,7 +146,7 @@ def test_a_list_is_for_texts_alone(place: Workplace, tmp_path: Path) -> None:
     place.publish(start="2026-01-05T00:00:00Z")
     place.count([0, 1, 2])
     (tmp_path / "names.txt").write_text("never\n", "utf-8")
-    assert "a list is for texts" in place.fail("hist tea --candidates", tmp_path / "names.txt")
+    assert "a list is only for texts" in place.fail("hist tea --candidates", tmp_path / "names.txt")
 
 
 def test_plans_and_simulations_are_of_texts(tmp_path: Path) -> None:

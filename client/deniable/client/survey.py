@@ -138,8 +138,8 @@ class Survey:
             to certificates, which the issuer would see. By default any mode is accepted.
         dimensions: for several questions, a tuple of each question's name and answers; see
             ``Survey.several``, which creates the categories from them.
-        texts: whether the answer is any text, and the categories are the signs of its alphabet;
-            see ``Survey.strings``.
+        texts: whether the answer is any text, and the categories are the characters of its
+            alphabet; see ``Survey.strings``.
         bundle: the bundle that ``Survey.bundled`` read, whose manifests the client uses; None for a
             survey that was declared in code. ``dataclasses.replace(survey, bundle=None)`` is the
             same survey for a different collector, such as a test's.
@@ -261,9 +261,9 @@ class Survey:
     ) -> "Survey":
         """Declare a survey whose answer is any text: "Which search engine?", without a list.
 
-        A text is folded to lower case and cut; spaces become one ␣ each, and all signs outside the
-        alphabet the same sign. So any text is taken: whether to report never depends on it. The
-        alphabet is signs and ranges, or "text", with spaces and punctuation.
+        A text is folded to lower case and cut; spaces become one ␣ each, and all characters outside
+        the alphabet the same one. So any text is taken: whether to report never depends on it. The
+        alphabet is characters and ranges, or "text", with spaces and punctuation.
         """
         signs = alphabet_signs(alphabet) if isinstance(alphabet, str) else tuple(alphabet)
         _check_names(ceilings, "{} cannot be set for texts")

@@ -183,11 +183,11 @@ class _Levels(KindWords):
 class _Strings(KindWords):
     summary = "for texts that nobody listed"
     keys: ClassVar = {
-        "alphabet": "of a strings survey, instead of categories: the signs of its texts, such as "
-        '"a-z0-9-", or "text", with spaces and punctuation; all other signs become one',
-        "lengths": "how many signs of a text a report may be about, such as [2, 4, 6, 8, 10, 12]; "
-        "texts are cut at the last number; use a single number, such as [12], if you "
-        "will have a list of texts",
+        "alphabet": "of a strings survey, instead of categories: the characters of its texts, "
+        'such as "a-z0-9-", or "text", with spaces and punctuation; all others become one',
+        "lengths": "how many characters of a text a report may be about, such as "
+        "[2, 4, 6, 8, 10, 12]; texts are cut at the last number; use a single number, such as "
+        "[12], if you will have a list of texts",
         "least": "number of devices; a text is shown only if it is on more devices; default: 50",
     }
     wanted = ("alphabet", "lengths")
@@ -198,8 +198,8 @@ class _Strings(KindWords):
     def terms(self, parameters: Parameters, categories: int) -> str:
         lengths, hashes, values, least = parameters.values()
         return (
-            f"the first {' or '.join(map(str, lengths))} signs of a text, by one of {hashes:,} "
-            f"hashes to {values} values; texts of more than {least:,} devices are shown"
+            f"the first {' or '.join(map(str, lengths))} characters of a text, by one of "
+            f"{hashes:,} hashes to {values} values; texts of more than {least:,} devices are shown"
         )
 
 

@@ -148,7 +148,7 @@ def numeric_map(summary: object) -> Json:
 
 
 _STAGE: Final = (
-    Field("length", {**COUNT, "description": "length of the prefixes, in signs"}),
+    Field("length", {**COUNT, "description": "length of the prefixes, in characters"}),
     Field("reports", COUNT),
     Field("tested", COUNT),
     Field(

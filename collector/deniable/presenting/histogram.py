@@ -336,20 +336,20 @@ def _text_notes(texts: FoundTexts) -> Iterator[str]:
     elif stage.tested:
         steps = ", ".join(f"{one.length}: {len(one.texts):,}" for one in texts.stages)
         yield (
-            f"Texts are found by their first signs. Texts that stand out, by length: {steps}. "
+            f"Texts are found by their first characters. Texts that stand out, by length: {steps}. "
             f"With this many reports, {_rare_text(texts)}."
         )
     if texts.hidden:
         yield f"Hidden by the operator: {(n := len(texts.hidden)):,} text{'s' * (n != 1)}."
     if not texts.whole:
-        yield f"Only the first {stage.length} signs are shown; longer texts may share them."
+        yield f"Only the first {stage.length} characters are shown; longer texts may share them."
     yield (
         f"A text on {texts.least:,} devices or fewer is not shown, and a text on no device is "
         f"shown in fewer than {level_text(FALSE_ALARM)} of histograms."
     )
     yield (
         f"Of {texts.reports:,} reports, {stage.reports:,} are about texts of this length, which "
-        f"was drawn at random; {OTHER_SIGN} is any sign outside the alphabet."
+        f"was drawn at random; {OTHER_SIGN} is any character outside the alphabet."
     )
 
 

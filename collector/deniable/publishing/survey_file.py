@@ -223,7 +223,7 @@ class SurveyFile:
 
 
 def _categories(table: dict[str, object], kind: str) -> tuple[str, ...]:
-    """Return the answers; of texts, the signs of which they are made."""
+    """Return the answers; of texts, the characters of which they are made."""
     if _is_numeric(kind, table):
         return _values(table)
     if kind == "strings":

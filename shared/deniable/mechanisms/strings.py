@@ -1,6 +1,6 @@
 """Texts that nobody listed: a text is hashed to one of m values, and that is randomised.
 
-The signs of an alphabet are numbered from 1; 0 is any other. There are L lengths of prefixes, and H
+An alphabet's characters are numbered from 1; 0 is any other. There are L lengths of prefixes, and H
 public hash functions for each. The device draws one of the L H at random, whatever its text is, and
 answers with the value of its text's prefix by randomised response over the m values:
 
@@ -37,7 +37,7 @@ _MASK: Final = (1 << 64) - 1
 class Strings:
     """Hash the text's prefix of a length that is drawn, and answer with the hash's value.
 
-    The categories are the texts of at most ``lengths[-1]`` signs, the shorter ones first.
+    The categories are the texts of at most ``lengths[-1]`` characters, the shorter ones first.
 
     Source: Bassily, Nissim, Stemmer and Thakurta 2017; docs/mathematics.md, section 22.
     """
@@ -92,7 +92,7 @@ class Strings:
         return number * m + self.value.randomise(self.hashed(text, number) % m, draw)
 
     def _text(self, category: int) -> bytes:
-        """Return the signs of a text, as :func:`deniable.mechanisms.answering.text_index` does."""
+        """Return a text's characters, as :func:`deniable.mechanisms.answering.text_index` does."""
         index = category_index(category, _texts_of(self.signs, MAX_LENGTH))
         text = bytearray()
         while index:
@@ -175,7 +175,7 @@ class _Kind(Kind):
         self.check_pure(delta)
         if categories > MAX_SIGNS:
             raise InvalidParameter(
-                "categories", f"of a texts survey must be at most {MAX_SIGNS} signs"
+                "categories", f"of a texts survey must be at most {MAX_SIGNS} characters"
             )
         with at_fault("epsilon"):
             value = RandomisedResponse(parameters["values"], epsilon, delta)

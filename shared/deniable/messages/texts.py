@@ -75,7 +75,7 @@ _BEYOND_PLACES: Final = 30
 ALPHABETS: Final = {"text": "a-z0-9␣_.,:;/@#&+'()-"}
 """Alphabets that have a name."""
 OTHER_SIGN: Final = "\ufffd"
-"""The sign that stands for all outside an alphabet."""
+"""The character that stands for all outside an alphabet."""
 
 VALUE_PATTERN: Final = re.compile(r"(?!-0\Z)-?(0|[1-9][0-9]{0,14})(\.[0-9]{0,5}[1-9])?", re.ASCII)
 """The only form of a value: no exponent or outer zeros, 15 digits before and 6 after the point."""
@@ -115,7 +115,7 @@ def look_of(label: str) -> str:
 
 
 def alphabet_signs(alphabet: str) -> tuple[str, ...]:
-    """Return the signs of an alphabet such as "a-z0-9-", of single signs and ranges."""
+    """Return the characters of an alphabet such as "a-z0-9-", single ones and ranges."""
     signs: list[str] = []
     for first, last in re.findall("(.)(?:-(.))?", ALPHABETS.get(alphabet, alphabet), re.DOTALL):
         if first > (last or first):
@@ -128,25 +128,25 @@ def alphabet_signs(alphabet: str) -> tuple[str, ...]:
 
 
 def check_alphabet(signs: tuple[str, ...], field: str = "categories") -> None:
-    """Check the signs of which texts are made: each must be one that folding a text leaves."""
+    """Check the characters of which texts are made: each must be one that folding a text leaves."""
     if not 2 <= len(signs) <= MAX_SIGNS:
-        raise InvalidManifest(field, f"must have 2 to {MAX_SIGNS} signs")
+        raise InvalidManifest(field, f"must have 2 to {MAX_SIGNS} characters")
     for sign in signs:
         if len(sign) != 1 or folded(sign) != sign or sign == OTHER_SIGN:
-            reason = "must be single signs in lower case, with ␣ for a space"
+            reason = "must be single characters in lower case, with ␣ for a space"
             raise InvalidManifest(field, f"{reason}: {sign[:_NAMED]!r}")
 
 
 def folded(text: str) -> str:
-    """Return a text as it is compared: without case, width and invisible signs; ␣ for a space."""
+    """Return a text without case, width and invisible characters, and with ␣ for a space."""
     return _SPACE.join(look_of(text).split())
 
 
 def text_signs(text: str, alphabet: str) -> list[int]:
-    """Return the numbers of a text's signs from 1, 0 for each outside the alphabet; cut to 64.
+    """Return the numbers of a text's characters from 1, 0 for one outside the alphabet; cut to 64.
 
-    An empty text is one sign outside the alphabet. Only the text's beginning is read: normalising
-    takes a time that grows with the square of a run of combining marks.
+    An empty text is one character outside the alphabet. Only the text's beginning is read:
+    normalising takes a time that grows with the square of a run of combining marks.
     """
     return [alphabet.find(sign) + 1 for sign in folded(text[:_MOST_READ])[:MAX_LENGTH]] or [0]
 

@@ -239,13 +239,13 @@ def _dice(manifest: Manifest, _: Translate) -> str:
 def possible_answers(answers: Sequence[str], _: Translate, *, texts: bool) -> tuple[str, ...]:
     """Return the answers for people; where any text is one, the sentence that says so.
 
-    Then the answers are the signs of its alphabet.
+    Then the answers are the characters of its alphabet.
     """
     if not texts:
         return tuple(answers)
     text = _(
-        "any text, in lower case and shortened; every sign other than {signs} is replaced by the "
-        "same placeholder"
+        "any text, in lower case and shortened; every character other than {signs} is replaced by "
+        "the same placeholder"
     )
     return (text.format(signs="".join(answers)),)
 
