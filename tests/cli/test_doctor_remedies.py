@@ -227,7 +227,7 @@ RESTORE = ("stop the server", "its file and the -wal and -shm files", "deniable 
 STATES = {
     "a misspelt variable": doubtful(
         "environment", lambda it: it.monkeypatch.setenv("DENIABLE_PROT", "1"),
-        ("check its spelling",), lambda it: it.monkeypatch.delenv("DENIABLE_PROT"),
+        ("check the spelling",), lambda it: it.monkeypatch.delenv("DENIABLE_PROT"),
     ),
     "files that others may read": doubtful("file modes", open_to_others, (), Broken.do),
     "a key in the directory": State(
@@ -246,7 +246,7 @@ STATES = {
         setting(trusted_proxies='["127.0.0.1"]'),
     ),
     "a certificate that is over": State(
-        "certificate", certified("collector.example", -1), ("renew it",), another_certificate
+        "certificate", certified("collector.example", -1), ("renew the cert",), another_certificate
     ),
     "a certificate that is none": State(
         "certificate", certified("collector.example", 90, "no PEM"), ("give the PEM files",),
@@ -291,7 +291,7 @@ STATES = {
     ),
     "files that nobody may write": State("store", all_read_only, (), Broken.do),
     "clocks that differ": State(
-        "store's clock", in_another_time, ("correct the wrong one",),
+        "store's clock", in_another_time, ("correct the wrong clock",),
         lambda it: it.monkeypatch.undo(),
     ),
     "settings of another user": State(
@@ -314,7 +314,7 @@ STATES = {
         ("check that `authority` is the key that apps pin",), right_authority,
     ),
     "an origin that was changed": State(
-        "signed origin", setting(origin='"http://127.0.0.1:1"'), ("publish their files again",),
+        "signed origin", setting(origin='"http://127.0.0.1:1"'), ("files again",),
         lambda it: it.place.publish(),
     ),
     "more than a device spends": doubtful(
