@@ -90,7 +90,7 @@ async def test_a_store_that_another_process_keeps_from_writing_is_not_ready(
             await asyncio.sleep(0)
             ready = await collector.client.get("/readyz")
             assert await problem(ready) == (503, "store-failed")
-            assert "another program blocks" in await ready.text()
+            assert "another program locks" in await ready.text()
             assert (await collector.client.get("/healthz")).status == 200
             frozen.execute("ROLLBACK")
             assert (await waiting).status == 200
