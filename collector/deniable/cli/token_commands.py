@@ -62,7 +62,7 @@ def new(directory: Path, role: str, label: str) -> None:
 @directory_option
 @json_option
 def list_tokens(directory: Path, *, as_json: bool) -> None:
-    """List the tokens, oldest first, with the first digits of their hashes."""
+    """List the tokens and their ids, oldest first."""
     tokens = with_store(Config.load(directory), lambda store: store.tokens())
     rows = [
         {
