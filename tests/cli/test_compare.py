@@ -254,6 +254,6 @@ def test_an_update_with_another_answer_is_compared_by_the_answers_of_both(place:
         .startswith("2 of 4 answers clearly differ")
     )
     assert "newest notes: '2.0 released'" in place.fail("ask compare snack --across 3.0")
-    assert "omit other epochs" in place.run("ask compare snack older", *words).stderr
+    assert "omit WHAT and --epoch" in place.run("ask compare snack older", *words).stderr
     with pytest.raises(ValueError, match="the note determines which epochs are compared"):
         survey.compare(2, "across 2.0 released")

@@ -46,7 +46,7 @@ def token() -> None:
 )
 @click.option("--label", default="", help="Name of the token's holder, for your own records.")
 def new(directory: Path, role: str, label: str) -> None:
-    """Create a token and print it once; the store keeps only its SHA-256 hash."""
+    """Create a token and print it once; the store keeps only its hash."""
     if not label.isprintable():
         raise click.BadParameter("must not contain control characters", param_hint="--label")
     secret = new_token()
