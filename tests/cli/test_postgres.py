@@ -91,8 +91,8 @@ def test_the_remedy_fits_what_keeps_the_database_away(
 ) -> None:
     nobody = server.url("none").replace("deniable@", "stranger@")
     for url, remedy in (
-        ("postgresql://somebody:secret-word@127.0.0.1:1/none", "check that it runs"),
-        ("postgres://somebody:secret-word@127.0.0.1:1/none", "check that it runs"),
+        ("postgresql://somebody:secret-word@127.0.0.1:1/none", "check the database server"),
+        ("postgres://somebody:secret-word@127.0.0.1:1/none", "check the database server"),
         (nobody, "role, password"),
         (server.url("none"), "database name"),
     ):
@@ -101,7 +101,7 @@ def test_the_remedy_fits_what_keeps_the_database_away(
         assert finding["status"] == "fail"
         assert remedy in finding["remedy"]
         assert "secret-word" not in str(finding)
-        if remedy == "check that it runs":
+        if remedy == "check the database server":
             said = shared.fail("serve")
             assert ("cannot be reached" in said, "secret-word" in said) == (True, False)
 
