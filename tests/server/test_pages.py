@@ -181,7 +181,7 @@ async def test_one_rule_decides_which_view_every_surface_shows_first(
         named = "estimate" if first is View.UNBIASED else str(first)
         for surface, text in surfaces.items():
             seen = " ".join(unescape(re.sub(r"<[^>]*>", " ", text)).split())
-            assert ("The projected view has" in seen) == (first is View.PROJECTED), surface
+            assert ("The projected view shows" in seen) == (first is View.PROJECTED), surface
             if "<svg" in text:
                 assert f"{named} [{100 * level:.0f}% " in seen, surface
         # Programs get what they always got, and both views' figures by name.
