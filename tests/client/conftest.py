@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from deniable.client import engine
 from deniable.client.state import mark, state_file
 from deniable.fakes import FakeCollector
 from tests.support.devices import Bench, connect_carelessly
-from tests.support.watched import WatchedTransport
+from tests.support.watched import SECONDS, WatchedTransport
 from tests.support.witnessed import ShownLog
 
 
@@ -16,6 +17,13 @@ from tests.support.witnessed import ShownLog
 def _slow_copies(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let copied files pass for those that a crash left, however slow the machine is."""
     monkeypatch.setattr(mark, "_COPY_SECONDS", 60)
+
+
+@pytest.fixture(autouse=True)
+def _patient_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let devices wait for their other threads and processes, however slow the machine is."""
+    monkeypatch.setattr(engine, "REPORT_PATIENCE", SECONDS)
+    monkeypatch.setattr(state_file, "BUSY_SECONDS", SECONDS)
 
 
 @pytest.fixture(autouse=True)

@@ -17,6 +17,7 @@ from deniable.client import (
     NotRecorded,
     StateUnavailable,
     TransportError,
+    engine,
 )
 from deniable.client.client import engine_of
 from deniable.client.clock import SystemClock
@@ -225,6 +226,7 @@ def held(bench: Bench) -> Iterator[None]:
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let who has no time of its own wait for others: longer than a test."""
+    monkeypatch.setattr(engine, "REPORT_PATIENCE", 0.1)
     monkeypatch.setattr(state_file, "BUSY_SECONDS", 6 * SECONDS)
 
 
