@@ -46,7 +46,7 @@ def test_epochs_keys_and_costs_of_a_successor_add_up() -> None:
     facts = published_facts(survey, [], [survey], 0, START + DAY)
     told = {fact.label: fact.text for fact in facts}
     assert told["epochs"].startswith("4 of 1 day")
-    assert told["keys"].startswith("one per epoch, for 2 to 3, none for the 2 before")
+    assert told["keys"].startswith("one per epoch, for epochs 2 to 3, none for the first 2")
     assert told["costs"].endswith("(3 epochs of 1.000; 1 of 4 epochs are over)")
 
 

@@ -106,7 +106,7 @@ def test_d5_an_unstored_no_holds(bench: Bench, monkeypatch: pytest.MonkeyPatch, 
     assert client.report(NAME, "good").status is not RECORDED
     missing = client.refresh().errors[NAME]
     assert isinstance(missing, ConsentMissing)
-    assert "but not stored yet" in str(missing)
+    assert "is not stored yet" in str(missing)
     engine_of(client).uploader.send_due()
     assert client.flush().delivered == 0
     assert len(bench.transport.requests) == requests

@@ -256,7 +256,7 @@ def test_d5_damage_while_open_is_said_once(bench: Bench, caplog: pytest.LogCaptu
     client.refresh(force=True)
     assert isinstance(client.report(NAME, "good").error, EpochUndecidable)
     assert bench.rows("SELECT kind FROM events") == [("state-replaced",)]
-    aside = [record for record in caplog.records if "was replaced" in record.getMessage()]
+    aside = [record for record in caplog.records if "has been replaced" in record.getMessage()]
     assert len(aside) == 1
     assert bench.draw.count == 1
     bench.clock.time = START + DAY

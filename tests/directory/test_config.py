@@ -57,6 +57,7 @@ EVERY: dict[str, tuple[str, object]] = {
     "public": ('["one-survey", "another"]', frozenset({"one-survey", "another"})),
     "board": ('["mood", "theme", "mood"]', ("mood", "theme")),
     "cross_origins": ('["https://example.org"]', frozenset({"https://example.org"})),
+    "hidden_texts": ('["some words"]', frozenset({"some words"})),
     "upload_origins": ('["https://example.org"]', frozenset({"https://example.org"})),
     "workers": ("4", 4),
     "address_rate": ("12.5", 12.5),

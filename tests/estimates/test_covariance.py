@@ -159,7 +159,7 @@ _REFUSED: list[tuple[Callable[[Any], object], str]] = [
     (lambda m: linear_query(m, _FOUR, [1] * m.categories, 1.0), "level must be"),
     (lambda m: linear_query(m, _FOUR, [1] * m.categories, math.nan), "level must be"),
     (lambda m: linear_query(m, (1, 2, 3), [1] * m.categories), "counts are expected"),
-    (lambda m: linear_query(m, (0, 0, 0, 0), [1] * m.categories), "nothing to estimate"),
+    (lambda m: linear_query(m, (0, 0, 0, 0), [1] * m.categories), "no reports to estimate from"),
     (lambda m: mean(m, (1, 2, 3, -4), [Fraction(1)] * m.categories), "not be negative"),
 ]
 

@@ -401,7 +401,7 @@ def test_decoders_are_shared_by_equal_mechanisms_and_so_are_checked_counts() -> 
 _WRONG = [
     *[((), "counts are"), ((1, 2, 3), "counts are"), ((1, 2, 3, 4, 5), "counts are")],
     *[
-        ((0, 0, 0, 0), "nothing"),
+        ((0, 0, 0, 0), "no reports"),
         ((5, -1, 0, 0), "not be negative"),
         ((-1, 0, 0, 0), "not be negative"),
     ],

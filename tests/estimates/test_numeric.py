@@ -255,6 +255,9 @@ def test_what_allows_no_estimate_is_refused() -> None:
     for call, problem in _REFUSED:
         with pytest.raises(ValueError, match=problem):
             call(mechanism, [5] * 7)
-    for counts, problem in (([5] * 6, "counts are expected"), ([0] * 7, "nothing to estimate")):
+    for counts, problem in (
+        ([5] * 6, "counts are expected"),
+        ([0] * 7, "no reports to estimate from"),
+    ):
         with pytest.raises(ValueError, match=problem):
             quantiles(mechanism, counts, TENS)

@@ -163,7 +163,7 @@ def test_prefixes_stand_where_whole_texts_do_not() -> None:
     assert drawn.categories == ("ab…", OTHER_TEXTS)
     assert drawn.texts is not None
     assert not drawn.texts.whole
-    assert "Only the first 2 signs are shown" in str(drawn)
+    assert "Only the first 2 characters are shown" in str(drawn)
 
 
 def test_lengths_that_nobody_can_extend_end_the_search() -> None:

@@ -444,7 +444,7 @@ async def test_collectors_of_one_key_have_each_its_log_and_record(site: Site) ->
     await other.publish("theirs")
     assert (recorded_size(site), recorded_size(other)) == (1, 1)
     shutil.copy(site.record, other.record)
-    with pytest.raises(PublicLogError, match=r"it is of the log 127.0.0.1:8377/log"):
+    with pytest.raises(PublicLogError, match=r"it is the record of the log 127.0.0.1:8377/log"):
         await other.publish("more")
 
 
@@ -454,7 +454,7 @@ async def test_a_replacement_of_the_key_that_was_broken_off_is_done_again(
     await site.publish("first")
     file = log_key_file(site.key_file)
     async with site.store() as store:
-        with pytest.raises(KeyFileError, match=r"not lost\. If it was stolen, move it away"):
+        with pytest.raises(KeyFileError, match=r"not lost\. If the key was stolen, move the file"):
             await replace_key(store, site.key_file, witnesses_of(site.config))
         file.rename(file.with_suffix(".stolen"))
 

@@ -118,7 +118,7 @@ async def test_a_survey_that_is_not_there_is_named(collector: Collector) -> None
         for name in ("nobody-asks", "../authority", "x?y", ""):
             with pytest.raises(NoSuchSurvey):
                 surveys[name]
-        with pytest.raises(NoSuchSurvey, match="beginning with this"):
+        with pytest.raises(NoSuchSurvey, match="beginning with these"):
             surveys.find(MANIFEST.name, "0" * 64)
         with pytest.raises(AmbiguousSurvey, match="at least 4"):
             surveys.find(MANIFEST.name, ID[:2])

@@ -70,7 +70,7 @@ async def test_an_older_survey_is_named_by_a_beginning_of_its_id(collector: Coll
     begins = older.survey_id.hex()[:4]
     ambiguous = await collector.client.get(f"/v1/surveys/{NAME}?survey={begins}")
     assert await problem(ambiguous) == (400, "bad-query")
-    assert "2 ids of this name begin with this" in await ambiguous.text()
+    assert "2 ids of this name begin with these" in await ambiguous.text()
 
 
 async def test_what_is_read_is_what_the_object_says_of_every_kind(collector: Collector) -> None:

@@ -94,7 +94,7 @@ def test_an_honest_collector_has_status_0_and_its_history_whole(pins: Sequence[s
     # Without pins it says what it had to believe.
     status, printed = verified({})
     assert status == 0
-    assert "NOT checked: the log's signature, whose" in printed
+    assert "NOT checked: the log's signature, which" in printed
     for words in (
         "Only the collector itself states this authority",
         "No key of the log",
