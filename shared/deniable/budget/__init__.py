@@ -4,13 +4,9 @@ A report costs its pure level, in billionths of epsilon, always rounded up. Pure
 exactly (basic composition), whatever the answers were and however they changed from epoch to epoch.
 A ledger of integers does not drift, and rounds only in the user's favour.
 
-Several reports may share kept responses. A range is a run of epochs through which a device keeps
-one response for each answer that it gives. The charge for j reports within one range covers two
-histories of answers that change *at the same times* (s and t have equal answers in the one if and
-only if they do in the other):
-
-The reports form groups, one per distinct answer, with j_1 + … + j_c = j and c <= min(j, k). Their
-costs add up: sum_i f(j_i), where f(t) is the level of t reports about a constant answer.
+The reports of a range, a run of epochs, may share kept responses. The charge for j of them covers
+two histories whose answers change *at the same times*: groups of j_1 + … + j_c = j, one for each of
+c <= min(j, k) answers, cost sum_i f(j_i), where f(t) is the level of t reports about one answer.
 
 * Memoised: f(t) is the level of the matrix, once; together at most c times it.
 * Two rounds: f(t) = ln :meth:`Rounds.constant_odds`. Together it is at most c eps_inf, and at most

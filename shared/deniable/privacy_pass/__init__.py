@@ -1,8 +1,6 @@
 """Privacy Pass tokens that anybody can verify and nobody can link: RFC 9474, RFC 9577, RFC 9578.
 
 This is type 2 of its tokens, RSABSSA-SHA384-PSS-Deterministic with 2,048 bits and exponent 65537.
-It has the device's and the verifier's half of the blind signatures, a token's challenge, its signed
-message, and the request for one.
 
 Given a message m, encoded as an integer below the modulus n, and a factor r, the signer sees only z
 = m·r^e mod n. Its answer y becomes the signature s = y/r, if s^e = m.

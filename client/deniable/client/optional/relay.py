@@ -6,11 +6,9 @@
 3. An answer that does not open counts as none: the relay's statuses, known problem types,
    Retry-After and Date are ignored (D8).
 
-This device seals for gateway keys that came with the app, or for newer ones.
-
-4. A key counts if it came with the app, signed by the authority that the app pins, or if the newest
-   key of the authority's chain signed it. A signature by a former key of the chain is not enough: a
-   thief of that key must not choose the device's gateway key.
+4. A gateway key counts if it came with the app, signed by the authority that the app pins, or if
+   the newest key of the authority's chain signed it. A former key's signature is not enough: its
+   thief must not choose the device's key.
 5. The sequence never decreases. If two lists have the same sequence, the second is refused.
 6. The newest key of the newest list is used; requests that it cannot open wait for the next.
 7. An app that pins all its surveys keeps the keys that it came with, whatever an older version

@@ -13,9 +13,8 @@
    that nothing left the device.
 7. A report is sent at most ``MOST_SENDS`` times. From the third send on, a day must pass since the
    previous one, across all threads, flushes and processes: ``begin`` counts and sets that time in
-   one transaction. The day is measured by the device's clock. If the clock is set back, the wait
-   restarts as soon as that is noticed. If it jumps forward, the wait ends early, without additional
-   sends.
+   one transaction. The day is by the device's clock: set back, it restarts the wait; set forward,
+   it ends the wait, without more sends.
 8. If several processes share a state, their threads send a report one at a time. The thread that
    picks a report claims it for as long as a request may take.
 9. A report that bears a token leaves in the second half of its own epoch, or never.
