@@ -138,14 +138,17 @@ def _statement(comparison: Comparison) -> str:
         return _one_change(comparison)
     rows = comparison.leading
     known = [row for row in rows if row.distinguishable]
-    # If there are two answers, one rises as the other falls: a yes goes first.
+    # Of two answers, a yes goes first.
     row = max(
         known or rows, key=lambda row: (round(abs(row.estimate.value), 9), not denies(row.label))
     )
     one = comparison.in_time
     noun, changed = ("change", "changed") if one else ("difference", "differ")
     test, nothing = comparison.test, f"no clear {noun}"
-    if known:
+    pair = len(comparison.histogram.categories) == 2  # one rises as the other falls
+    if known and pair:
+        nothing = f"a clear {noun}"
+    elif known:
         nothing = f"{len(known):,} of {len(rows):,} answers clearly {changed}"
         nothing += "s" * (len(known) == 1 and not one)
     elif test is not None and test.p_value < 1 - comparison.histogram.level:
@@ -157,8 +160,10 @@ def _statement(comparison: Comparison) -> str:
         nothing = f"{place}: {nothing} from {other}"
     if not (one and place):
         nothing = nothing[0].upper() + nothing[1:]
-    largest = f"The largest {noun if known else 'difference'} is {row.label}"
-    return f"{nothing}. {largest}, {_moved(comparison, row.estimate)}."
+    moved = _moved(comparison, row.estimate)
+    if pair:
+        return f"{nothing}; {row.label} is {moved}."
+    return f"{nothing}. The largest {noun if known else 'difference'} is {row.label}, {moved}."
 
 
 def _added(comparison: Comparison) -> Iterator[str]:
@@ -167,8 +172,7 @@ def _added(comparison: Comparison) -> Iterator[str]:
     if before is not None and comparison.versions_apart:
         yield (
             "The two sides are different devices: devices that answer the older version have not "
-            "updated. "
-            "Compare with weeks before the update instead."
+            "updated. Compare with weeks before the update instead."
         )
     if before is None or now.survey != before.survey or now.dimensions or not comparison.of_shares:
         return
