@@ -123,7 +123,7 @@ def test_what_cannot_be_planned_is_refused(
 def test_a_distribution_is_planned_by_its_shares_up_to_an_answer(tmp_path: Path) -> None:
     file = written(tmp_path, tells='"distribution"', **NUMBERS)
     told = json.loads(succeed("plan", file, "--width", "5%", "--largest-share", "50%", "--json"))
-    assert told["figure"] == "the share of all answers up to any one"
+    assert told["figure"] == "the share of all answers up to a chosen one"
     own, plain, without = told["ways"]
     assert own["mechanism"].endswith("(the best for shares up to 50 %)")
     assert own["reports"] < plain["reports"] / 3

@@ -99,7 +99,7 @@ _STATUSES: Final = {False: 0, None: 1, True: 2}
 
 
 @click.command(
-    cls=FindingCommand, short_help="Report whether a figure is beyond a limit, as an exit status."
+    cls=FindingCommand, short_help="Report by exit status whether a figure is beyond a limit."
 )
 @click.argument("name")
 @reading_options

@@ -140,7 +140,7 @@ def verify(
     if remember is not None and result.to_be_remembered:
         Visit(trust.log_key, trusted, checkpoint, trust.visits).again(now).save(remember)
         if visit is None:
-            click.echo(f"{remember} records this visit, to compare with the next one.", err=True)
+            click.echo(f"{remember} records this visit, to be compared with the next.", err=True)
     elif remember is not None:
         click.echo(f"{remember} does not record this visit: see the findings.", err=True)
     raise click.exceptions.Exit(STATUSES[result.worst])

@@ -137,7 +137,7 @@ COMMANDS: Final[Mapping[str, Table]] = {
         "ask": ("root:ask", "Ask about a survey's figures; the answers are sentences."),
         "watch": (
             "histogram_commands:watch",
-            "Report whether a figure is beyond a limit, as an exit status.",
+            "Report by exit status whether a figure is beyond a limit.",
         ),
     },
     "Answer (devices and apps)": {

@@ -243,7 +243,7 @@ RULES: Final = {
     "D4": "refusals and changes of consent never make an epoch undecided",
     "D5": "decisions survive a kill; copies, backups and lost states never decide an epoch again",
     "D6": "calling report never makes a request",
-    "D7": "requests do not distinguish devices, and are never sent at a launch",
+    "D7": "requests do not distinguish devices, and are never sent at launch",
     "D8": "only recognised replies count; a report is sent at most six times",
     "D9": "delivered reports past their grace are erased from disk",
     "D10": "no reply makes a device fetch more often",

@@ -79,7 +79,7 @@ def open_request(
     header = encapsulated[:HEADER_BYTES]
     enc = encapsulated[HEADER_BYTES : HEADER_BYTES + KEY_BYTES]
     if len(encapsulated) < REQUEST_OVERHEAD_BYTES or header[1:] != ALGORITHMS:
-        raise ObliviousHttpError("not an encapsulated request with these algorithms")
+        raise ObliviousHttpError("not an encapsulated request with this gateway's algorithms")
     key = keys.get(header[0])
     if key is None:
         raise ObliviousHttpError("sealed for a key that this gateway does not have")

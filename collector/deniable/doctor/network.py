@@ -88,7 +88,7 @@ def check_origin_answers(config: Config, authority: bytes, now: float) -> Diagno
         if error.verify_code == _EXPIRED:
             return bad(
                 f"the certificate at {config.origin} has expired: no device can report",
-                "renew the certificate where TLS ends, at the proxy or here, and reload its server",
+                "renew the certificate where TLS ends (a proxy, or here), then reload that server",
             )
         return bad(
             f"the certificate at {config.origin} is not trusted: {error.verify_message}",

@@ -140,7 +140,7 @@ class PublicKeys:
             raise KeyFileError(f"{file} was not written by `deniable issuer keys`") from error
         sizes = {len(modulus) for modulus in moduli}
         if type(first) is not int or first < 0 or sizes != {MODULUS_BYTES}:
-            raise KeyFileError(f"{file} does not list keys of 2,048 bits by their epochs")
+            raise KeyFileError(f"{file} does not list 2,048-bit keys by epoch")
         return cls(first, moduli)
 
     def text(self) -> str:

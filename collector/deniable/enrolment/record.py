@@ -149,7 +149,8 @@ class SqliteIssuanceRecord:
         with self._lock, self._failing():
             if self._place != sqlite_files.file_identity(self._path):
                 # Other processes use the file that is there now.
-                raise RecordError(f"{self._path} was deleted or replaced while open; restart")
+                text = "was deleted or replaced while open; restart this process"
+                raise RecordError(f"{self._path} {text}")
             yield self._connection
 
     @contextmanager

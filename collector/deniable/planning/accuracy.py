@@ -76,8 +76,8 @@ def _distribution(manifest: Manifest) -> Iterator[Fact]:
     other = Accuracy.half_width(_POINTS).reports(estimates.cumulative_variance(design))
     yield Fact(
         "accuracy",
-        f"the share of all answers up to any one, by itself, within ± {points:g} percentage "
-        f"points needs at most {reports:,} reports; with the mechanism for shares {other:,}",
+        f"the share of all answers up to a chosen one, by itself, within ± {points:g} percentage "
+        f"points needs at most {reports:,} reports; the mechanism for shares needs {other:,}",
     )
     if manifest.values is None or len(manifest.values) == 2:
         return

@@ -225,7 +225,7 @@ class Figure:
             return cls("the mean", 1.0, float(values[-1] - values[0]))
         name = "each share"
         if tells_distribution(manifest):
-            name = "the share of all answers up to any one"
+            name = "the share of all answers up to a chosen one"
         if manifest.kind.texts:
             name = "the share of each text that is found"
         if manifest.dimensions:
@@ -336,6 +336,8 @@ class Plan:
         if last.epochs > 1 and self.manifest.repeat.epochs is None:
             own = " and one answer" * (self.manifest.values is None)
             text += f" To see this, choose all {nouns} together{own} in Figures."
+        if reached != first.at and first.reports >= (self.reports(self.ways[0]) or inf):
+            text += f" Reports that the same devices send in several {nouns} count for less."
         if last.epochs == 1 or not pace.rate:
             return text
         alone = Step(first.at, 1, pace.rate)

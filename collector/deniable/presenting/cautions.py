@@ -17,7 +17,7 @@ from deniable.estimates.histogram import Histogram
 from deniable.estimates.poisoning import FALSE_ALARM
 from deniable.presenting.rows import ShownRows, crossed_rows
 
-CAUTIONS_SCHEMA: Final = array_of(CAUTION, description="what to know before using them")
+CAUTIONS_SCHEMA: Final = array_of(CAUTION, description="what to know before using the figures")
 
 _MANY: Final = 10**9
 """More reports than any survey gets."""

@@ -47,6 +47,7 @@ from deniable.presenting.estimate import (
     estimate_sentence,
     estimate_statement,
     estimate_text,
+    so_far,
     wider_than_noise,
 )
 from deniable.presenting.pictures import WIDTH, difference_dots, notebook_html, plot_differences
@@ -126,10 +127,12 @@ def comparison_picture(comparison: Comparison, width: float = WIDTH) -> Picture:
 
 def comparison_sentence(comparison: Comparison) -> str:
     """Return the largest change, if any, according to intervals that hold for all rows at once."""
-    if text := _statement(comparison):
-        text = " ".join(filter(None, (text, *_added(comparison))))
-        return with_cautions(text, comparison_cautions(comparison))
-    return estimate_sentence(comparison.rows[0].estimate)
+    text = estimate_sentence(comparison.rows[0].estimate)
+    if statement := _statement(comparison):
+        cause = "The note is a date, not a cause." * bool(comparison.across)
+        text = " ".join(filter(None, (statement, *_added(comparison), cause)))
+        text = with_cautions(text, comparison_cautions(comparison))
+    return so_far(text, comparison.histogram.standing)
 
 
 def _statement(comparison: Comparison) -> str:

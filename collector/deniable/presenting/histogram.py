@@ -312,7 +312,7 @@ def supporting_text(mechanism: Any) -> str:
 
 def _none_found(texts: FoundTexts) -> str:
     if not texts.stage.tested:
-        return "No text was looked for: list some with --candidates."
+        return "No texts were searched for: give a list of them with --candidates."
     which = "All texts that stand out are hidden" if texts.hidden else "No text stands out"
     return f"{which}: with this many reports, {_rare_text(texts)}."
 
@@ -362,7 +362,7 @@ def _notes(histogram: Histogram, chosen: ShownRows) -> Iterator[str]:
         yield from _text_notes(histogram.texts)
     yield f"{cut}{HELD[chosen.simultaneous]}"
     if any(row.get("impossible") for row in chosen.rows):
-        yield "Rows marked as impossible have counts that honest devices do not cause."
+        yield "Rows marked as impossible have counts that honest devices would not produce."
     if histogram.crossed:
         yield "Devices answer all questions at once; the shares for single questions are sums."
     elif histogram.margins:
@@ -397,7 +397,7 @@ def _numeric_notes(histogram: Histogram) -> Iterator[str]:
     if impossible := histogram.impossible:
         more = ", …" if len(impossible) > _NAMED else ""
         yield (
-            "These values have counts that honest devices do not cause: "
+            "These values have counts that honest devices would not produce: "
             f"{', '.join(impossible[:_NAMED])}{more}."
         )
 

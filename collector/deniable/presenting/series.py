@@ -355,7 +355,8 @@ def headline(series: Series) -> Document:
     if not series.numeric:
         label = largest_shares(histograms, everywhere=False)[0]
     newest = next(estimate for estimate in reversed(figures[label]) if estimate is not None)
-    reports = sum(one.n if one.texts is None else one.texts.reports for one in histograms)
+    texts = histograms[0].texts  # found in all epochs together
+    reports = texts.reports if texts else sum(histogram.n for histogram in histograms)
     known = [point for point in series.points if point.histogram]
     since, when = (
         when_text(period_text(first.start, last.end - first.start, [0]))
@@ -380,9 +381,9 @@ def headline(series: Series) -> Document:
 
 
 def _leading(newest: Histogram, label: str) -> Iterator[str]:
-    """Yield that an answer is the most frequent, unless the newest epoch shows the same one."""
+    """Yield why an answer is shown, unless the newest epoch shows the same one."""
     if newest.numeric is None and largest_shares([newest], everywhere=False)[0] != label:
-        yield f"Over all dates shown, {label} is the most frequent."
+        yield f"{label} has the largest share over all dates shown."
 
 
 def _news(series: Series) -> Iterator[str]:

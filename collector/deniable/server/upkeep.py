@@ -88,7 +88,7 @@ class Upkeep:
             _LOG.error("%s is postponed: %s", what, error)
         except Exception:  # noqa: BLE001 - whatever it is, the next turn tries again
             self._meters.upkeep_failed.inc()
-            _LOG.exception("%s failed unexpectedly and is postponed", what)
+            _LOG.exception("%s failed unexpectedly and will be retried", what)
 
     async def _keep(self, manifest: Manifest, ended_at: int | None) -> None:
         seals = await self._store.seals(manifest.survey_id)

@@ -248,7 +248,7 @@ class _Supervisor:
                 mark_process_dead(number, self._files)  # the worker no longer has gauges
                 code = os.waitstatus_to_exitcode(status)
                 how = f"signal {-code}" if code < 0 else f"status {code}"
-                _LOG.error("worker %d ended (%s) and is restarted in %.1f s", number, how, pause)
+                _LOG.error("worker %d ended (%s); restarting it in %.1f s", number, how, pause)
 
     def _end_frozen(self) -> None:
         silent = self._heartbeats.look()

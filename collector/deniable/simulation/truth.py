@@ -82,7 +82,7 @@ def _shares(named: Mapping[int, float], size: int) -> Floats:
     if left < -_SLACK:
         left = 0.0  # counts
     elif len(named) == size and left > _SLACK:
-        raise UnknownTruth(f"the shares sum to {total:g}; they must sum to 1, or be counts")
+        raise UnknownTruth(f"the shares sum to {total:g}; they must sum to 1; or give counts")
     shares = np.full(size, max(left, 0.0) / max(1, size - len(named)))
     for at, number in named.items():
         shares[at] = number

@@ -75,7 +75,7 @@ _BEYOND_PLACES: Final = 30
 ALPHABETS: Final = {"text": "a-z0-9␣_.,:;/@#&+'()-"}
 """Alphabets that have a name."""
 OTHER_SIGN: Final = "\ufffd"
-"""The character that stands for all outside an alphabet."""
+"""The mark of a character outside an alphabet."""
 
 VALUE_PATTERN: Final = re.compile(r"(?!-0\Z)-?(0|[1-9][0-9]{0,14})(\.[0-9]{0,5}[1-9])?", re.ASCII)
 """The only form of a value: no exponent or outer zeros, 15 digits before and 6 after the point."""
@@ -115,7 +115,7 @@ def look_of(label: str) -> str:
 
 
 def alphabet_signs(alphabet: str) -> tuple[str, ...]:
-    """Return the characters of an alphabet such as "a-z0-9-", single ones and ranges."""
+    """Return the characters of an alphabet such as "a-z0-9-"."""
     signs: list[str] = []
     for first, last in re.findall("(.)(?:-(.))?", ALPHABETS.get(alphabet, alphabet), re.DOTALL):
         if first > (last or first):

@@ -184,7 +184,7 @@ class State(Transactions):
         if self._refusal is not Consent.ON:
             reason = "the withdrawal of consent is not stored yet: call set_consent() again"
         elif self._lowered(Consent.ON) is not Consent.ON:
-            reason = "DO_NOT_TRACK or DENIABLE_CONSENT, set in the environment, lowers consent"
+            reason = "DO_NOT_TRACK or DENIABLE_CONSENT in the environment turns consent off"
         return ConsentMissing(reason)
 
     def _lowered(self, decided: Consent) -> Consent:

@@ -217,7 +217,8 @@ def wavering(stage: Stage) -> Iterator[Conviction]:
     stage.run(300)
     for name in ("waiting", "delivered"):
         if stage.report(name) == "recorded":
-            yield Conviction("D4", "consent off and on again made a decided epoch undecided")
+            text = "turning consent off and on again made a decided epoch undecided"
+            yield Conviction("D4", text)
     stage.run(3 * 3600)
     if stage.log.sent("waiting"):
         yield Conviction(

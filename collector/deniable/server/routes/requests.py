@@ -123,7 +123,7 @@ def asked_choice(request: web.BaseRequest, name: str, choices: Sequence[str]) ->
 
 def asked_groups(request: web.BaseRequest) -> tuple[str, ...]:
     """Return the answers that are to be added up."""
-    return tuple(request.query.getall("group", ()))
+    return tuple(filter(None, request.query.getall("group", ())))
 
 
 def asked_level(request: web.BaseRequest) -> float:

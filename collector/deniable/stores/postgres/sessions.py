@@ -228,7 +228,7 @@ _BAD_URL: Final = (
     " or a line of ~/.pgpass is not HOST:PORT:DATABASE:ROLE:PASSWORD"
 )
 _NO_ROOT: Final = (
-    "there is no root certificate to verify the database server with: name its file as "
+    "there is no root certificate for verifying the database server: set its path as "
     "sslrootcert in the URL, or store it as ~/.postgresql/root.crt"
 )
 _NO_MATCH: Final = "no host of the database matches target_session_attrs in its URL"
