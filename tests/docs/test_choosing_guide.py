@@ -2,13 +2,14 @@
 
 import math
 import re
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from benchmarks import rivals
+from benchmarks import rivals, texts
 from deniable.audit import SolutionMatrix
 from deniable.audit.all_pairs import linking_probability
 from deniable.budget import NANO, RangeCost
@@ -62,6 +63,21 @@ def test_the_square_wave_stays_as_wrong_as_the_page_says() -> None:
     expected = np.rint(10**7 * (matrix @ rivals.FALLING)).astype(np.int64)[None]
     wrong = np.abs((rivals.smoothed(matrix, expected) - rivals.FALLING) @ rivals.CUTS.T).max()
     assert f"by up to {100 * wrong:.1f} points here" in " ".join(GUIDE.split())
+
+
+def test_the_simulated_rival_finds_texts_that_all_devices_have() -> None:
+    generator = np.random.default_rng(1)
+    setting = replace(texts.BITS, names=8, devices=10**6)
+    truth = setting.population(generator)
+    printed, length = texts.pem(setting, truth, generator)
+    assert (set(printed), length) == (set(truth), 12)
+
+
+def test_no_text_is_false_here_in_the_table_of_texts() -> None:
+    rows = table_rows((RESULTS / "choosing-texts.md").read_text("utf-8"))[2:]
+    assert "{include} ../benchmarks/results/choosing-texts.md" in GUIDE
+    assert {row[3] for row in rows if row[1] == "here"} == {"0.0"}
+    assert len(rows) == 2 * len(texts.SETTINGS) + 3
 
 
 # The largest ratios that some 2,000 pairs had.
