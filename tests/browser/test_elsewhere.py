@@ -94,7 +94,7 @@ def test_a_card_and_a_chart_say_when(framing: tuple[Served, int], browser: Brows
         expect(page.locator("main")).to_contain_text(
             "No figures yet: they appear once the first device has answered"
         )
-        for name, text in ((FILLING, "No figures yet"), (PRIVATE, "95 % interval")):
+        for name, text in ((FILLING, "No figures yet"), (PRIVATE, "reflect only chance")):
             assert text in page.request.get(f"/surveys/{name}/chart.svg").text()
         page.goto(f"/surveys/{FILLING}")
         expect(page.locator("#live")).to_contain_text("No figures yet")

@@ -252,6 +252,7 @@ NO_CLAIMS: dict[str, str] = {
     "parameters, as they were given": """
         audit.document:audit_document mechanisms.randomised_response:RandomisedResponse.__repr__
         mechanisms.two_round:TwoRound.__repr__ presenting.pictures:_notes
+        presenting.pictures:plot_differences presenting.pictures:series_picture
         server.pages.rendering:width_text simulation.beside_truth:simulation_document
     """,
     "names of rows, pages and parts": """
@@ -266,7 +267,7 @@ NO_CLAIMS: dict[str, str] = {
         presenting.histogram:_distribution_tables presenting.histogram:_numeric_notes
         presenting.histogram:_rows_notes
         presenting.histogram:turnout_sentence
-        presenting.rows:_FAKES_DECIDE
+        presenting.rows:COUNTED presenting.rows:_FAKES_DECIDE
         presenting.rows:enrolment_text presenting.rows:histogram_facts
         publishing.document:_keys_text publishing.document:answers_of
         publishing.document:_successor_text publishing.document:left_behind_text

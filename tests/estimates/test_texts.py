@@ -180,7 +180,7 @@ def test_a_length_that_nobody_can_list_waits_for_a_list() -> None:
     asked = survey("4", (6,))
     drawn = estimate_histogram(asked, 0, counts(asked))
     assert drawn.categories == (OTHER_TEXTS,)
-    assert "list some with --candidates" in str(drawn)
+    assert "give a list of them with --candidates" in str(drawn)
     assert drawn.share("google").low > 0.4
 
 

@@ -267,8 +267,8 @@ def check_proxies(config: Config) -> Diagnosis:
     if config.address_rate > 0 and not config.trusted_proxies:
         return doubtful(
             "all devices behind the proxy count as one address",
-            f"set trusted_proxies to the proxy's address, such as 127.0.0.1: until then, all "
-            f"devices together can send at most {config.address_rate:g} reports per second",
+            f"set trusted_proxies to the proxy's address, such as 127.0.0.1: until then, the limit "
+            f"of {config.address_rate:g} reports per second is for all devices together",
         )
     return good(f"{len(config.trusted_proxies)} trusted")
 

@@ -31,7 +31,7 @@ from deniable.terms.sentences import Translate, possible_answers
 
 _WORST = (
     "Only the app knows whether it uses a relay and whether it bundles this survey; the sentences "
-    "about who learns what assume that the app does neither."
+    "on who learns what assume that the app does neither."
 )
 
 _Account = tuple[int | None, int | None, int | None, bool, int | None]
