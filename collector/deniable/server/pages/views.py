@@ -68,6 +68,7 @@ async def figures(visit: Visit) -> web.Response:
     def values(counts: Sequence[EpochCounts]) -> dict[str, Any]:
         from deniable.estimates import compare
         from deniable.presenting import histogram_of
+        from deniable.presenting.estimate import so_far
 
         check_view(subject.newest, view or VIEWS[0])
         histogram = histogram_of(subject.newest, counts, level)
@@ -84,7 +85,8 @@ async def figures(visit: Visit) -> web.Response:
             figure = histogram.share(groups) if groups else histogram.mean()
             verdict = figure.above(limit)
             notes = [verdict.note, *document.notes]
-            document = replace(document, sentence=verdict.sentence, notes=notes)
+            sentence = so_far(verdict.sentence, histogram.standing)
+            document = replace(document, sentence=sentence, notes=notes)
         elif limit is not None:
             missing = f"Choose the answers to compare with {100 * limit:g} %."
             document = replace(document, sentence=f"{missing} {document.sentence}")
