@@ -32,6 +32,7 @@ from deniable.planning.calibration import calibrated
 from deniable.planning.plans import plan, reports_together
 from deniable.planning.specification import answered_best
 from deniable.presenting.estimate import estimate_text
+from deniable.reading import EpochStanding, EpochState
 from tests.estimates.test_fakes_of_figures import SHARE, histogram_of, shifts_of
 from tests.support.surveys import manifest
 
@@ -170,6 +171,21 @@ def test_the_sentence_of_two_answers_says_what_their_rows_say() -> None:
         assert (": a clear change from " in change.sentence) == row.distinguishable
         low, high = (estimate_text(row, end) for end in (row.low, row.high))
         assert f"{low} to {high})" in change.sentence
+
+
+def test_of_an_open_epoch_it_is_so_far_and_an_answer_keeps_its_case() -> None:
+    ios, android = (
+        estimate_histogram(
+            manifest(name=name, categories=("No", "Yes"), epsilon="2"),
+            0,
+            counts,
+            standing=EpochStanding(EpochState.OPEN),
+        )
+        for name, counts in (("ios", [3_100, 1_900]), ("android", [2_100, 2_900]))
+    )
+    assert compare(ios, "No", android).sentence.startswith("So far, No is higher in ios ")
+    assert compare(ios, "No", None).sentence.startswith("So far, an estimated ")
+    assert compare(ios, None, android).sentence.startswith("So far, a clear difference ")
 
 
 def test_of_counts_that_honest_devices_do_not_cause_nothing_is_concluded() -> None:

@@ -127,12 +127,15 @@ def comparison_picture(comparison: Comparison, width: float = WIDTH) -> Picture:
 
 def comparison_sentence(comparison: Comparison) -> str:
     """Return the largest change, if any, according to intervals that hold for all rows at once."""
-    text = estimate_sentence(comparison.rows[0].estimate)
     if statement := _statement(comparison):
         cause = "The note is a date, not a cause." * bool(comparison.across)
         text = " ".join(filter(None, (statement, *_added(comparison), cause)))
         text = with_cautions(text, comparison_cautions(comparison))
-    return so_far(text, comparison.histogram.standing)
+    else:
+        text = estimate_sentence(comparison.rows[0].estimate)
+    # Only a sentence about two sides may begin with an answer.
+    labels = (row.label for row in comparison.rows) if comparison.against is not None else ()
+    return so_far(text, comparison.histogram.standing, labels)
 
 
 def _statement(comparison: Comparison) -> str:

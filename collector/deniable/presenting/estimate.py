@@ -1,7 +1,7 @@
 """Sentences for a figure, a verdict about it and a quantile; and the rows of a distribution."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -21,6 +21,7 @@ from deniable.documents import (
 from deniable.documents.programs import NUMBER, Field, Json, or_null
 from deniable.estimates.change import Test
 from deniable.estimates.curve import Distribution, Quantile
+from deniable.estimates.debiased import Standing
 from deniable.estimates.decoders import Model
 from deniable.estimates.estimate import Estimate, Side, Verdict
 from deniable.estimates.forms import Unit
@@ -137,11 +138,15 @@ def estimate_text(estimate: Estimate, number: float, bound: str = "") -> str:
             return number_text(_outward(number, places, bound), width, sign)
 
 
-def so_far(sentence: str, standing: Any) -> str:
-    """Return a sentence about epochs with a standing, which begins with "So far" if one is open."""
+def so_far(sentence: str, standing: Standing | None, labels: Iterable[str] = ()) -> str:
+    """Return a sentence about epochs with a standing, which begins with "So far" if one is open.
+
+    The case of an answer is kept if the sentence begins with one of the ``labels``.
+    """
     if not sentence or standing is None or standing.state != EpochState.OPEN:
         return sentence
-    return f"So far, {sentence[0].lower()}{sentence[1:]}"
+    first = sentence[0] if sentence.startswith(tuple(labels)) else sentence[0].lower()
+    return f"So far, {first}{sentence[1:]}"
 
 
 def estimate_cautions(estimate: Estimate) -> tuple[Caution, ...]:
@@ -225,8 +230,8 @@ def verdict_note(verdict: Verdict) -> str:
         f"If the truth is exactly {_limit(verdict)}, the result is {verdict.beyond} by chance "
         f"alone in up to about {level_text(chance)} of looks: {_A_YEAR * chance:.2g} times a year "
         f"if you look once a week. Such results are up to {_OFTENER} times as frequent if reports "
-        "are few, "
-        "or if the limit is near an end of the possible range. A higher level makes them rarer."
+        "are few, or if the limit is near an end of the possible range. A higher level makes them "
+        "rarer."
     )
 
 
