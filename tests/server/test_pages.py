@@ -506,7 +506,13 @@ async def test_what_was_chosen_goes_with_tabs_downloads_and_the_link_to_a_view(
     text = await get(f"surveys/{copied}")
     assert figures(text) == before
     assert '<option value="2023-11-15" selected>' in text
+    # Several epochs are compared with those before them, if there are any.
+    for first, kept in (("15", "?epoch=2023-11-15..2023-11-16"), ("14", "")):
+        whole = await get(f"{PAGE[1:]}?epoch=2023-11-{first}..2023-11-16")
+        assert links(whole, "Views of this survey")["Compare"] == f"{PAGE[1:]}/compare{kept}"
     assert 'download="rating-of-marriage-figures-2023-11-15.csv"' in text
+    analyst.clock.time += 86_400
+    assert "not compared16 November 2023: not over yet" in words(await get(f"{PAGE[1:]}/compare"))
 
 
 async def test_a_page_of_another_survey_by_now_is_asked_for_whole(analyst: Collector) -> None:

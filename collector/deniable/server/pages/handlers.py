@@ -320,12 +320,13 @@ class Visit:
         values["controls"], epochs, left_out = await to_the_end(making)
         if script:
             return page("live.html", **values)
-        across = view.across or "against" in view.takes
+        across, dated = view.across or "against" in view.takes, subject.epochs
+        whole = bool(dated and len(dated) > 1 and epochs and dated[0] <= epochs[0].number)
         return page(
             "survey.html",
             content.status,
             **values,
-            tabs=[*tabs(request, manifest.name)],
+            tabs=[*tabs(request, manifest.name, whole=whole)],
             unseen=unseen(request.query, view),
             levels=LEVELS,
             views=VIEWS,

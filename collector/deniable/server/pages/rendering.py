@@ -331,17 +331,21 @@ _CARRIED: Final = ("survey", "epoch", "level", "group")
 
 def carried(query: "MultiMapping[str]", view: Page) -> list[tuple[str, str]]:
     """Return the choices that are kept when another view is opened."""
-    # A series shows all epochs; a comparison of all epochs together has none before them.
-    several = ".." in query.get("epoch", "") and "against" in view.takes
-    dated = "epoch" in view.takes and not view.across and not several
+    dated = "epoch" in view.takes and not view.across  # a series shows all epochs
     return [(k, v) for k, v in query.items() if k in _CARRIED and (dated or k != "epoch")]
 
 
-def tabs(request: web.BaseRequest, name: str) -> Iterator[tuple[Page, str]]:
-    """Yield the views of a survey, and their addresses from the collector's root."""
+def tabs(request: web.BaseRequest, name: str, *, whole: bool) -> Iterator[tuple[Page, str]]:
+    """Yield the views of a survey, and their addresses from the collector's root.
+
+    If the ``whole`` survey is shown, no epoch is before it: a comparison chooses its own epochs.
+    """
     for view in PAGES:
         if view.tab:
-            query = urlencode(carried(request.query, view))
+            kept = carried(request.query, view)
+            if whole and "against" in view.takes:
+                kept = [(key, value) for key, value in kept if key != "epoch"]
+            query = urlencode(kept)
             yield view, view.address(name) + f"?{query}" * bool(query)
 
 

@@ -302,11 +302,11 @@ async def compare(visit: Visit) -> web.Response:
     def values(counts: Sequence[EpochCounts]) -> dict[str, Any]:
         comparison, notes = compared(counts)
         schedule, against = subject.newest.schedule, comparison.against
-        last, epoch = comparison.histogram.epochs[-1], schedule.epoch_at(visit.site.clock()) or 0
-        document = comparison.document(notes)
-        if against is not None and "epoch" not in visit.request.query and last < epoch:
-            later = f"{dates_text(schedule, range(last + 1, epoch + 1))}: not over yet"
-            document = replace(document, facts=[*document.facts, Fact("not compared", later)])
+        document, epoch = comparison.document(notes), schedule.epoch_at(visit.site.clock())
+        chosen = against is None or "epoch" in visit.request.query
+        if not chosen and epoch is not None and epoch > comparison.histogram.epochs[-1]:
+            open_now = f"{dates_text(schedule, [epoch])}: not over yet"
+            document = replace(document, facts=[*document.facts, Fact("not compared", open_now)])
         return {
             "document": document,
             "pinned": _both_sides(sides, comparison),
