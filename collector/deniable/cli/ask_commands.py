@@ -91,7 +91,7 @@ def share(figures: Figures, answers: str, given: str | None, than: str | None) -
 )
 @survey_argument
 @click.argument("what", default=PREVIOUS)
-@epoch_option("newest closed epoch")
+@epoch_option("newest epoch that is over")
 @level_option
 @form_options
 def compare(

@@ -360,7 +360,7 @@ def without_figures(source: Source, manifest: Manifest, epochs: range | None = N
 def find_against(
     text: str, manifest: Manifest, named: Callable[[str], Sequence[Manifest]]
 ) -> tuple[Manifest, str | None]:
-    """Return the other survey and epochs of a comparison; None means the newest closed epoch.
+    """Return the other survey and epochs of a comparison; None means the newest that is over.
 
     Args:
         text: "previous", epochs such as "0-3", or another survey, optionally with epochs:

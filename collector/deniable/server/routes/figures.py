@@ -371,7 +371,7 @@ class Sides:
     """The two sides of a comparison: a subject, and the other side.
 
     Attributes:
-        subject: both surveys, and the epochs of the first; None means its newest closed epoch.
+        subject: both surveys, and the epochs of the first; None means the newest that is over.
         epochs: the other side's epochs; None means the same dates, if it has them, or those before.
         at, across: the time and text of a note, if that determines the compared epochs.
         before: how many of the counts belong to the other side.
