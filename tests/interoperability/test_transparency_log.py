@@ -2,16 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import pytest
 
 from deniable.logs import LogPolicy, VerifierKey, leaf_hash
-from deniable.public_log.audit.checks import audit
-from deniable.public_log.audit.entries import Trust
-from deniable.public_log.audit.visiting import download, read_checkpoint, read_file
-from deniable.public_log.publish import PublicLog
+from deniable.public_log.audit.checks import Trust, audit
+from deniable.public_log.audit.visiting import download, read_checkpoint
+from deniable.public_log.publish import PublicLog, files_at
 from deniable.public_log.publish.tree import root_hash
 from deniable.public_log.publish.witnesses import consistency_path
 from tests.public_log.audit.served import LOG_VKEY, NOW, TRUST, files_of, signed
@@ -81,16 +79,16 @@ def test_they_take_our_proofs_and_no_others(theirs: Ask) -> None:
 @pytest.mark.parametrize("size", some(SIZES))
 def test_we_read_their_log_and_its_cosignature(theirs: Ask, tmp_path: Path, size: int) -> None:
     made = theirs("write", folder=str(tmp_path), entries=MANY[:size])
-    read = partial(read_file, tmp_path)
+    files = files_at(str(tmp_path))
     policy = f"log {made['log_key']}\nwitness w {made['witness_key']}\nquorum w\n"
     log_key = VerifierKey.parse(made["log_key"])
     trust = Trust(log_key, TRUST.authority, LogPolicy.parse(policy))
-    checkpoint = read_checkpoint(read)
-    result = audit(download(read, checkpoint), None, trust, NOW)
+    log = download(files, read_checkpoint(files), TRUST.authority)
+    result = audit(log, None, trust, NOW)
     assert result.findings == []
-    assert result.downloaded.entries == tuple(MANY[:size])
+    assert [entry.envelope for entry in log.history.entries] == MANY[:size]
     (cosigned,) = result.cosigned.items()
     assert cosigned == (VerifierKey.parse(made["witness_key"]), 1_790_000_000)
     other = replace(trust, log_key=VerifierKey(log_key.name, 1, LOG_VKEY.public_key))
-    told = audit(download(read, checkpoint), None, other, NOW).findings
+    told = audit(log, None, other, NOW).findings
     assert [caution.code for caution in told] == ["forged-checkpoint"]

@@ -4,7 +4,6 @@ import asyncio
 import time
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -68,9 +67,8 @@ def verify(
     2  an invalid option
     3  a suspicion, or unknown: no log, no collector
     """  # noqa: D301 - click's mark
-    from deniable.public_log.audit.checks import audit
+    from deniable.public_log.audit.checks import Offered, Replies, Trust, audit
     from deniable.public_log.audit.document import audit_document
-    from deniable.public_log.audit.entries import NO_REPLIES, Offered, Trust
     from deniable.public_log.audit.findings import STATUSES, finding
     from deniable.public_log.audit.visiting import (
         LogSite,
@@ -79,11 +77,11 @@ def verify(
         bundled,
         download,
         read_checkpoint,
-        read_file,
         read_leaves,
         write_proof,
     )
-    from deniable.reading import NotReached, pinned
+    from deniable.public_log.publish import files_at
+    from deniable.reading import pinned
 
     try:
         visit = None if remember is None else Visit.load(remember)
@@ -97,29 +95,28 @@ def verify(
         raise click.UsageError(str(error)) from error
     if trusted is None and visit is not None:
         trusted = visit.authority
-    notes = []
+    files = files_at(place) if site is None else site.files
+    checkpoint, notes = read_checkpoint(files), []
     if trusted is None:
         if site is None:
             raise click.UsageError(
                 "a directory needs --authority, because its files do not name the authority"
             )
         trusted, notes = site.signer(), [finding("unpinned-authority")]
-    read = partial(read_file, Path(place)) if site is None else site.read
-    first = read_checkpoint(read)
-    replies = NO_REPLIES
+    replies: Replies = {}
     if read_policy is not None:  # before the log, so that the log is not older than their answers
-        replies = asyncio.run(ask_witnesses(read_policy.witnesses, first.checkpoint.origin))
-    own = [] if bundle is None else bundled(bundle)
+        replies = asyncio.run(ask_witnesses(read_policy.witnesses, checkpoint.checkpoint.origin))
+    downloaded = download(files, checkpoint, trusted)
+    offered = Offered(None, [])
     if site is None:
-        downloaded, history, offered = download(read, first), None, Offered(None, own)
         notes.append(finding("offline"))
     else:
-        names = () if bundle is None else {manifest.name for manifest in bundle.opened}
-        downloaded, history, offered = site.visit(trusted, names)
-        offered = replace(offered, signed=[*offered.signed, *own])
-    checkpoint = downloaded.checkpoint
-    if checkpoint.checkpoint.origin != first.checkpoint.origin:
-        raise NotReached("the log changed its name while it was read")
+        names = [manifest.name for manifest in bundle.opened] if bundle else []
+        offered = site.offered(trusted, [*downloaded.history.versions, *names])
+        if (checkpoint := read_checkpoint(files)) != downloaded.checkpoint:
+            downloaded = download(files, checkpoint, trusted)
+    if bundle is not None:
+        offered = replace(offered, signed=[*offered.signed, *bundled(bundle)])
     trust = Trust(
         key or _listed(read_policy, checkpoint) or (None if visit is None else visit.log_key),
         trusted,
@@ -129,13 +126,10 @@ def verify(
         leaves,
     )
     now = time.time()
-    result = audit(downloaded, offered, trust, now, replies, history)
+    result = audit(downloaded, offered, trust, now, replies)
     result.findings += notes
-    document = audit_document(result, now)
-    show_prose(document, as_json=as_json)
-    if result.proof is not None and trust.log_key is not None:
-        folder = Path() if remember is None else remember.parent
-        file = write_proof(result.proof, trust.log_key, folder)
+    show_prose(audit_document(result, now), as_json=as_json)
+    if file := write_proof(result, Path() if remember is None else remember.parent):
         click.echo(f"The proof that the log has two faces is in {file}: keep it.", err=True)
     if remember is not None and result.to_be_remembered:
         Visit(trust.log_key, trusted, checkpoint, trust.visits).again(now).save(remember)

@@ -86,7 +86,8 @@ def examine(
     else:
         replies = network.witness_answers(config, stored.log, online=online)
         if replies is not None:
-            stored = replace(stored, seen=replies.seen)
+            seen = {name: one for name, one in replies.items() if not isinstance(one, str)}
+            stored = replace(stored, seen=seen)
         yield from _findings(STORE_CHECKS, stored)
         if replies is not None:
             yield "witnesses", network.judge_witnesses(config, replies)

@@ -14,7 +14,7 @@ from deniable.doctor.diagnosis import Diagnosis, bad, doubtful, good
 from deniable.doctor.readiness import server_finding
 from deniable.logs import SignedCheckpoint, TransparencyLogError
 from deniable.messages import day_text
-from deniable.public_log.audit.entries import Replies
+from deniable.public_log.audit.checks import Replies
 from deniable.public_log.publish import CHECKPOINT_PATH, files_at
 from deniable.server import tls_context
 from deniable.stores import StoredLog
@@ -151,7 +151,7 @@ def witness_answers(config: Config, stored: StoredLog, *, online: bool) -> Repli
 
 def judge_witnesses(config: Config, replies: Replies) -> Diagnosis:
     """Check whether a quorum of the witnesses answers."""
-    silent = [*replies.silent.values()]
+    silent = [reply for reply in replies.values() if isinstance(reply, str)]
     answering, number = len(config.witnesses) - len(silent), len(config.witnesses)
     quorum = witnesses_of(config).quorum
     text = f"{answering} of {number} respond; {quorum} must cosign"

@@ -62,7 +62,6 @@ class ListedKeys:
     def __init__(self, most_compared: int | None = None) -> None:
         """Compare all keys, or the first, for common factors: the work is quadratic."""
         self._most = most_compared
-        self.uncompared = 0
         self._places: dict[bytes, _Place] = {}
         self._keys: dict[tuple[str, _Place], bytes] = {}
         self._product = 1
@@ -72,8 +71,6 @@ class ListedKeys:
         new = {key: at for key, at in _listed(manifest).items() if key not in self._places}
         if self._comparing:
             self._product *= prod(map(int.from_bytes, new))
-        else:
-            self.uncompared += len(new)
         self._places |= new
         for key, place in new.items():
             self._keys.setdefault((manifest.enrolment.issuer, place), key)

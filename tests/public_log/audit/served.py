@@ -6,11 +6,10 @@ from typing import Any
 from deniable.counterparts.signing import sign_manifest
 from deniable.logs import LOG, LogPolicy, SignedCheckpoint, VerifierKey
 from deniable.messages import LoggedEnvelope, Schedule, SigningKey
-from deniable.public_log.audit.checks import Audit, audit
-from deniable.public_log.audit.entries import Downloaded, Offered, Trust
+from deniable.public_log.audit.checks import Audit, Downloaded, Offered, Trust, audit
 from deniable.public_log.audit.visiting import download, read_checkpoint
 from deniable.public_log.publish import PublicLog
-from deniable.reading import NotReached, NotThere
+from deniable.reading import NotThere
 from tests.support.public_logs import LOG_KEY, LOG_ORIGIN, WITNESS_KEYS, stored_log
 from tests.support.surveys import AUTHORITY, manifest
 
@@ -56,11 +55,9 @@ EXAMPLE = (
 class Files(dict[str, bytes]):
     """The files of a log, by their paths."""
 
-    def read(self, path: str, most: int) -> bytes:
+    def read(self, path: str) -> bytes:
         if path not in self:
             raise NotThere(f"no {path}")
-        if len(self[path]) > most:
-            raise NotReached("too long")
         return self[path]
 
 
@@ -82,13 +79,12 @@ def offer_of(
     return Offered(**{"signer": AUTHORITY.public_key, "signed": pairs} | changes)
 
 
-def downloaded(envelopes: Sequence[bytes]) -> Downloaded:
-    files = files_of(envelopes)
-    return download(files.read, read_checkpoint(files.read))
+def downloaded(files: Files, authority: bytes = AUTHORITY.public_key) -> Downloaded:
+    return download(files.read, read_checkpoint(files.read), authority)
 
 
 def audited(files: Files, offered: Offered | None = None, trust: Trust = TRUST) -> Audit:
-    return audit(download(files.read, read_checkpoint(files.read)), offered, trust, NOW)
+    return audit(downloaded(files, trust.authority), offered, trust, NOW)
 
 
 def codes(audit: Audit) -> set[str]:

@@ -11,14 +11,12 @@ from deniable.counterparts.cosigning import cosign, sign_checkpoint
 from deniable.counterparts.signing import sign_gateway_keys, sign_rotation
 from deniable.documents import Level
 from deniable.documents.programs import document_json
-from deniable.documents.terminal import document_text
 from deniable.logs import Checkpoint, SignedCheckpoint
 from deniable.logs.notes import NoteSignature
 from deniable.messages import GatewayKeys, LoggedEnvelope, Rotation, SigningKey, log_entry
 from deniable.oblivious_http import KeyConfiguration
-from deniable.public_log.audit.checks import audit
+from deniable.public_log.audit.checks import Replies, audit
 from deniable.public_log.audit.document import audit_document
-from deniable.public_log.audit.entries import History, Replies
 from deniable.public_log.audit.findings import FINDINGS
 from deniable.public_log.publish import large_digest, large_path
 from tests.public_log.audit.served import (
@@ -50,7 +48,7 @@ def gateway(public_key: bytes, by: SigningKey = AUTHORITY) -> bytes:
 
 
 LARGE = signed(name="large", categories=tuple(f"{'x' * 200}{number}" for number in range(400)))
-BUNDLE, TILE = "tile/entries/000.p/3", "tile/0/000.p/3"
+BUNDLE = "tile/entries/000.p/3"
 
 
 def test_an_honest_log_has_no_finding() -> None:
@@ -61,10 +59,9 @@ def test_an_honest_log_has_no_finding() -> None:
     assert audit.worst is Level.NOTE
     assert audit.whole
     assert audit.to_be_remembered
-    assert audit.history.chain == (AUTHORITY.public_key, NEXT.public_key)
-    versions = audit.history.versions
-    assert [version.manifest.sequence for version in versions["rating-of-marriage"]] == [0, 1, 2]
-    assert [entry.index for entry in versions["rating-of-marriage"][2].signed_again] == [5]
+    assert audit.downloaded.history.chain == (AUTHORITY.public_key, NEXT.public_key)
+    versions = audit.downloaded.history.versions["rating-of-marriage"]
+    assert {index: survey.sequence for index, survey in versions.items()} == {0: 0, 1: 1, 2: 2}
     # Whoever pins the key that signs now has the whole history, too.
     later = replace(TRUST, authority=NEXT.public_key)
     assert codes(audited(files_of(logged), trust=later)) == set()
@@ -116,17 +113,15 @@ def put(path: str, change: Callable[[bytes], bytes]) -> Callable[[Files], None]:
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        (flip(TILE), {"tampered"}),
-        (flip(BUNDLE), {"tampered", "unsigned", "wrong-root"}),
-        (put(BUNDLE, lambda _: files_of(THREE[::-1])[BUNDLE]), {"tampered", "gap", "wrong-root"}),
-        (put(BUNDLE, lambda content: content[:-1]), {"tampered"}),
-        (lose(TILE), {"incomplete"}),
+        (flip(BUNDLE), {"unsigned", "wrong-root"}),
+        (put(BUNDLE, lambda _: files_of(THREE[::-1])[BUNDLE]), {"gap", "wrong-root"}),
+        (put(BUNDLE, lambda content: content[:-1]), {"incomplete"}),
         (lose(BUNDLE), {"incomplete"}),
         (lambda files: resigned(files, root=bytes(32)), {"wrong-root"}),
         (lambda files: resigned(files, size=4), {"incomplete"}),
         (
             put("checkpoint", lambda text: text.replace(b"collector.example/", b"o.example/")),
-            {"forged-checkpoint", "forged-cosignature", "few-witnesses", "other-origin"},
+            {"forged-checkpoint", "forged-cosignature", "few-witnesses"},
         ),
         (other_key, {"forged-checkpoint"}),
         (forged_cosignature, {"forged-cosignature"}),
@@ -212,42 +207,22 @@ def test_what_is_offered_and_not_what_the_log_says_is_told(
 
 
 LARGE_FILE = large_path(large_digest(log_entry(LARGE)))
-HIDDEN = signed(sequence=4, epsilon="9")
-ANEW = (*THREE, HANDED, signed(sequence=3, by=NEXT))
 
 
-@pytest.mark.parametrize(
-    ("logged", "lost", "offered", "expected"),
-    [
-        # A leaf is known by its tile: what is not among all of them is hidden, else it is not.
-        (THREE, [BUNDLE], offer_of(THREE), {"incomplete"}),
-        (THREE, [BUNDLE], offer_of(THREE, HIDDEN), {"incomplete", "unlogged"}),
-        (THREE, [TILE], offer_of(THREE, HIDDEN), {"incomplete", "unlogged"}),
-        (THREE, [BUNDLE, TILE], offer_of(THREE, HIDDEN), {"incomplete"}),
-        # So is that of an envelope which is withheld; its id is not.
-        ((*THREE, LARGE), [LARGE_FILE], offer_of((*THREE, LARGE)), {"incomplete"}),
-        (THREE, [BUNDLE], offer_of(THREE, listed={"large": ["00" * 32]}), {"incomplete"}),
-        ((LARGE,), [LARGE_FILE], offer_of((LARGE,), listed={"large": ["00" * 32]}), {"incomplete"}),
-        # Who signs now may follow from a hand-over that is withheld.
-        (ANEW, ["tile/entries/000.p/5"], offer_of(ANEW, signer=NEXT.public_key), {"incomplete"}),
-    ],
-)
-def test_what_is_withheld_hides_nothing_else_and_proves_nothing(
-    logged: Sequence[bytes], lost: Sequence[str], offered: Any, expected: set[str]
-) -> None:
-    files = files_of(logged)
-    for path in lost:
-        del files[path]
-    assert codes(audited(files, offered)) == expected
+def test_of_withheld_entries_only_the_checkpoint_is_judged() -> None:
+    for logged, lost in ((THREE, BUNDLE), ((*THREE, LARGE), LARGE_FILE)):
+        files = files_of(logged)
+        del files[lost]
+        assert codes(audited(files, offer_of(THREE[:1]))) == {"incomplete"}
+        said = {"witness0.example": checkpoint_of(logged[::-1])}
+        told = audit(downloaded(files), None, TRUST, NOW, said)
+        assert codes(told) == {"incomplete", "two-faces"}
 
 
 def test_what_stands_for_a_long_envelope_is_not_believed() -> None:
     files = files_of((*THREE, LARGE))
     files[LARGE_FILE] = signed(name="other")
-    assert codes(audited(files)) == {"tampered"}
-    # Of a part of the history, no key is called a stranger's: a hand-over may be in the other.
-    history = History.read([*THREE, None, ANEW[-1]], AUTHORITY.public_key)
-    assert {entry.fault for entry in history.entries} == {""}
+    assert codes(audited(files)) == {"wrong-root"}
 
 
 FORK = (*THREE[:2], signed(sequence=2, epsilon="9"))
@@ -271,8 +246,7 @@ def test_the_last_visit_is_extended_or_what_that_means_is_told(
     assert codes(audit) == expected
     assert audit.extends is audit.to_be_remembered is extends
     if "two-faces" in expected:
-        assert audit.proof is not None
-        assert audit.proof.first == remembered
+        assert audit.two_faces == remembered
     # Without the log's key, two histories are a suspicion: anybody could have signed either.
     nameless = replace(TRUST, remembered=remembered, log_key=None)
     doubted = {"another-history" if code == "two-faces" else code for code in expected}
@@ -284,13 +258,14 @@ def test_a_remembered_checkpoint_that_the_log_never_signed_proves_nothing() -> N
     forged = sign_checkpoint(checkpoint, OTHER)
     audit = audited(files_of(THREE), trust=replace(TRUST, remembered=forged))
     assert codes(audit) == {"another-history"}
-    assert audit.proof is None
+    assert audit.two_faces is None
 
 
 def test_what_witnesses_cosigned_last_is_this_log_too() -> None:
     def heard(envelopes: Sequence[bytes]) -> set[str]:
-        said = Replies({"witness0.example": checkpoint_of(envelopes)}, {"witness1.example": "why"})
-        result = audit(downloaded(THREE), None, TRUST, NOW, said)
+        newest = checkpoint_of(envelopes)
+        said: Replies = {"witness0.example": newest, "witness1.example": "why"}
+        result = audit(downloaded(files_of(THREE)), None, TRUST, NOW, said)
         return codes(result) - {"silent-witness"}
 
     assert heard(THREE) == heard(THREE[:2]) == set()
@@ -300,9 +275,9 @@ def test_what_witnesses_cosigned_last_is_this_log_too() -> None:
 
 def test_a_witness_alone_makes_no_suspicion() -> None:
     boast = Checkpoint("collector.example/log", 2**63 - 1, bytes(32))
-    said = Replies({"witness0.example": sign_checkpoint(boast, OTHER)})
-    result = audit(downloaded(THREE), None, TRUST, NOW, said)
-    assert codes(result) == {"false-witness"}
+    said = {"witness0.example": sign_checkpoint(boast, OTHER)}
+    result = audit(downloaded(files_of(THREE)), None, TRUST, NOW, said)
+    assert codes(result) == {"silent-witness"}
     assert result.worst is Level.NOTE
 
 
@@ -314,11 +289,9 @@ def test_a_witness_whose_time_is_none_silences_nobody(at: int) -> None:
     strange = newest.with_signatures([cosign(newest.checkpoint, name, key, at)])
     files["checkpoint"] = strange.text.encode()
     result = audited(files)
-    assert codes(result) == ({"early-cosignature"} if at > NOW else set())
+    assert codes(result) == set()
     assert result.worst is Level.NOTE
-    document = audit_document(result, NOW)
-    document_json(document)
-    assert ("ahead of this clock" in document_text(document, 100)) is (at > NOW)
+    document_json(audit_document(result, NOW))
 
 
 def test_the_findings_are_those_of_the_documentation() -> None:

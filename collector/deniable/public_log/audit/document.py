@@ -4,13 +4,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from deniable.documents import Column, Document, Fact, Level, Table
-from deniable.logs import SignedCheckpoint
+from deniable.logs.notes import printable
 from deniable.messages import GatewayKeys, Manifest, Rotation
 from deniable.presenting.revealed import times_as_likely
-from deniable.public_log.audit.checks import CLOCKS_DIFFER, Audit
-from deniable.public_log.audit.entries import Entry, Version
-from deniable.public_log.audit.findings import STATUSES, plain
-from deniable.publishing.changes import VOUCHING, Change, changes, every, issuers_of, odds_of
+from deniable.public_log.audit.checks import Audit
+from deniable.public_log.audit.findings import STATUSES
+from deniable.public_log.audit.history import History
+from deniable.publishing.changes import VOUCHING, changes, every, issuers_of, odds_of
 from deniable.publishing.document import answers_of
 from deniable.reading import instant_text, iso_time
 
@@ -32,7 +32,6 @@ _UNCHECKED: Final = {
     "unwitnessed": "what witnesses saw",
     "offline": "what the collector offers",
     "undated": "when manifests were published",
-    "uncompared": "all issuer keys",
 }
 """Unchecked aspects, by the codes of the findings that report them."""
 
@@ -47,23 +46,16 @@ _LIMITS: Final = (
 
 def audit_document(audit: Audit, now: float) -> Document:
     """Return the document of an audit, with ages as of a time."""
-    versions = audit.history.versions
-    surveys = [row for named in versions.values() for row in _rows(named)]
-    keys = [_key_row(entry) for entry in audit.history.of_keys()]
+    history = audit.downloaded.history
+    surveys = [row for name, named in history.versions.items() for row in _rows(name, named)]
+    keys = [*_key_rows(history)]
     return Document(
         facts=[*_facts(audit, now)],
         sentence=_sentence(audit),
-        tables=[Table(_COLUMNS, surveys), Table(_KEY_COLUMNS, keys)],
-        notes=[*_both(audit), _LIMITS],
+        tables=[Table(_COLUMNS, surveys, "surveys"), Table(_KEY_COLUMNS, keys, "keys")],
+        notes=[_LIMITS],
         cautions=audit.findings,
-        values={
-            "status": STATUSES[audit.worst],
-            "surveys": {
-                name: [*map(_values, named, _before(named))] for name, named in versions.items()
-            },
-            "two_faces": [signed.text for signed in _faces(audit)],
-            "keys": [{"entry": row["entry"], "text": row["text"]} for row in keys],
-        },
+        values={"status": STATUSES[audit.worst]},
     )
 
 
@@ -79,37 +71,28 @@ def _sentence(audit: Audit) -> str:
     )
 
 
-def _faces(audit: Audit) -> tuple[SignedCheckpoint, ...]:
-    return () if audit.proof is None else (audit.proof.first, audit.proof.second)
-
-
-def _both(audit: Audit) -> Iterator[str]:
-    for signed in _faces(audit):
-        yield "\n".join(map(plain, ("The log signed:", *signed.text.splitlines())))
-
-
 def _facts(audit: Audit, now: float) -> Iterator[Fact]:
     signed, trust = audit.downloaded.checkpoint, audit.trust
     checkpoint = signed.checkpoint
     counted = f"{checkpoint.size:,} {'entry' if checkpoint.size == 1 else 'entries'}"
-    origin = plain(checkpoint.origin)
+    origin = printable(checkpoint.origin)
     yield Fact("log", f"{origin}, {counted}", "origin", origin)
     yield Fact("root", checkpoint.root.hex(), "root", checkpoint.root.hex())
     yield Fact(key="size", value=checkpoint.size)
     key = None if trust.log_key is None else str(trust.log_key)
     yield Fact("log's key", key or "", "log_key", key)
-    signer = audit.history.chain[-1].hex()
-    handed = len(audit.history.chain) - 1
+    signer = audit.downloaded.history.chain[-1].hex()
+    handed = len(audit.downloaded.history.chain) - 1
     after = f", after {handed} hand-over{'s' * (handed > 1)}" * bool(handed)
     yield Fact("authority", f"{signer}{after}", "authority", signer)
     if trust.policy is not None:
         for number, witness in enumerate(trust.policy.witnesses):
             at = audit.cosigned.get(witness.key)
             when = "has not cosigned this checkpoint" if at is None else _ago(at, now)
-            yield Fact("" if number else "witnesses", f"{plain(witness.key.name)}: {when}")
+            yield Fact("" if number else "witnesses", f"{printable(witness.key.name)}: {when}")
     yield Fact(
         key="cosigned",
-        value={plain(key.name): iso_time(at) for key, at in audit.cosigned.items()},
+        value={printable(key.name): iso_time(at) for key, at in audit.cosigned.items()},
     )
     if trust.remembered is not None:
         was = trust.remembered.checkpoint.size
@@ -124,33 +107,22 @@ def _facts(audit: Audit, now: float) -> Iterator[Fact]:
 def _ago(cosigned_at: int, now: float) -> str:
     days = int(max(0, now - cosigned_at) // 86_400)
     ago = f"{days:,} day{'s' * (days != 1)} ago" if days else "today"
-    ago = "ahead of this clock" if cosigned_at > now + CLOCKS_DIFFER else ago
     return f"cosigned {ago}, at {instant_text(cosigned_at)}"
 
 
-def _before(versions: list[Version]) -> list[Version | None]:
-    return [None, *versions[:-1]]
-
-
-def _rows(versions: list[Version]) -> Iterator[Mapping[str, Any]]:
-    for version, before in zip(versions, _before(versions), strict=True):
-        manifest, entry = version.manifest, version.entry
+def _rows(name: str, versions: Mapping[int, Manifest]) -> Iterator[Mapping[str, Any]]:
+    before: Manifest | None = None
+    for index, manifest in versions.items():
         yield {
-            "entry": f"{entry.index:,}",
-            "survey": f"{manifest.name} {manifest.sequence}",
+            "entry": f"{index:,}",
+            "survey": f"{name} {manifest.sequence}",
             "text": _version_text(manifest),
         }
-        for change in _changed(before, version):
+        for change in () if before is None else changes(before, manifest):
             caution = Level.WARNING if change.weakens else None
             text = str(change) if change.weakens else f"- {change}"
             yield {"entry": "", "survey": "", "text": text, "caution": caution}
-        for again in version.signed_again:
-            text = f"- signed again by {again.signer.hex()}, unchanged"
-            yield {"entry": f"{again.index:,}", "survey": "", "text": text}
-
-
-def _changed(before: Version | None, version: Version) -> tuple[Change, ...]:
-    return () if before is None else changes(before.manifest, version.manifest)
+        before = manifest
 
 
 def _version_text(manifest: Manifest) -> str:
@@ -169,35 +141,14 @@ def _version_text(manifest: Manifest) -> str:
     )
 
 
-def _values(version: Version, before: Version | None) -> dict[str, Any]:
-    manifest = version.manifest
-    return {
-        "entry": version.entry.index,
-        "signed_again": [entry.index for entry in version.signed_again],
-        "survey_id": manifest.survey_id.hex(),
-        "sequence": manifest.sequence,
-        "question": manifest.question,
-        "answers": [*manifest.all_answers],
-        "epsilon": manifest.epsilon,
-        "delta": manifest.delta,
-        "start": iso_time(manifest.schedule.start),
-        "end": iso_time(manifest.schedule.end),
-        "epoch_seconds": manifest.schedule.epoch_seconds,
-        "epochs": manifest.schedule.epochs,
-        "enrolment": manifest.enrolment.mode,
-        "changes": [
-            {"field": change.field, "text": change.text, "weakens": change.weakens}
-            for change in _changed(before, version)
-        ],
-    }
-
-
-def _key_row(entry: Entry) -> dict[str, str]:
-    message = entry.message
-    if isinstance(message, Rotation):
-        text = f"the authority's key {message.old_key.hex()} handed over to {message.new_key.hex()}"
-    else:
-        assert isinstance(message, GatewayKeys)
-        listed = ", ".join(key.public_key.hex() for key in message.configurations)
-        text = f"gateway keys of {message.origin}, sequence {message.sequence}: {listed}"
-    return {"entry": f"{entry.index:,}", "text": text}
+def _key_rows(history: History) -> Iterator[Mapping[str, Any]]:
+    for entry in history.entries:
+        if isinstance(message := entry.message, Rotation):
+            old, new = message.old_key.hex(), message.new_key.hex()
+            text = f"the authority's key {old} handed over to {new}"
+        elif isinstance(message, GatewayKeys):
+            listed = ", ".join(key.public_key.hex() for key in message.configurations)
+            text = f"gateway keys of {message.origin}, sequence {message.sequence}: {listed}"
+        else:
+            continue
+        yield {"entry": f"{entry.index:,}", "text": text}

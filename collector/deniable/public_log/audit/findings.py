@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from deniable.documents import Caution, Level
+from deniable.logs.notes import printable
 
 FINDINGS: Final[Mapping[str, tuple[Level, str]]] = {
     "forged-checkpoint": (
@@ -22,22 +23,16 @@ FINDINGS: Final[Mapping[str, tuple[Level, str]]] = {
     "two-faces": (
         Level.ALERT,
         "Two faces: the log signed two contradictory histories, one of {first} and one of "
-        "{second} entries. Both checkpoints are below; keep and publish them.",
+        "{second} entries. Keep and publish the proof.",
     ),
     "wrong-root": (
         Level.ALERT,
         "The entries served are not those that the signed checkpoint covers.",
     ),
-    "tampered": (
-        Level.ALERT,
-        "{path} disagrees with the log's other files: {reason}.",
-    ),
     "unsigned": (
         Level.ALERT,
-        (
-            "Entry {index} is not signed by the authority, or is of a kind that it never "
-            "signs: {reason}."
-        ),
+        "Entry {index} is not signed by the authority, or is of a kind that it never signs: "
+        "{reason}.",
     ),
     "strange": (
         Level.ALERT,
@@ -84,8 +79,8 @@ FINDINGS: Final[Mapping[str, tuple[Level, str]]] = {
     ),
     "incomplete": (
         Level.WARNING,
-        "A suspicion: {path} cannot be read ({reason}): its content is hidden here, or lost. "
-        "This alone proves nothing.",
+        "A suspicion: the log's entries cannot be read ({reason}): they are hidden here, or lost. "
+        "Only its checkpoint was checked.",
     ),
     "stale": (
         Level.WARNING,
@@ -97,10 +92,6 @@ FINDINGS: Final[Mapping[str, tuple[Level, str]]] = {
         "{what}: too few witnesses have seen it yet ({reason}). Apps that pin this policy refuse "
         "it until the operator runs `deniable log cosign`. Possibly, only you can see it.",
     ),
-    "early-cosignature": (
-        Level.NOTE,
-        "The witness {name} cosigned at {when}, which is in the future: some clock is wrong.",
-    ),
     "gap": (
         Level.WARNING,
         "{name}: sequence {after} follows {before} (entry {index}): one in between was not "
@@ -108,8 +99,8 @@ FINDINGS: Final[Mapping[str, tuple[Level, str]]] = {
     ),
     "crowd": (
         Level.WARNING,
-        "{name}: the same declaration accepts entries {entries}, which overlap and were "
-        "published {when}: a device's manifest may identify the device. {acknowledge}",
+        "{name}: the same declaration accepts entries {entries}, which {when}: a device's manifest "
+        "may identify the device. {acknowledge}",
     ),
     "gateway-crowd": (
         Level.WARNING,
@@ -125,32 +116,16 @@ FINDINGS: Final[Mapping[str, tuple[Level, str]]] = {
         Level.NOTE,
         "Only remembered visits show when manifests appeared, and no visit shows this for {count} "
         "of them: each may have been published within an epoch of the previous one. Without "
-        "visits, "
-        "this is noticed only if more than {running} run at once, now or in the last {epochs} "
-        "epochs of each. A visit with --remember FILE in each epoch reveals later manifests too.",
-    ),
-    "uncompared": (
-        Level.NOTE,
-        "{keys} keys of blind issuers were not searched for common factors: only the first "
-        "{compared} were.",
+        "visits, this is noticed only if more than {running} run now. A visit with --remember FILE "
+        "in each epoch reveals later manifests too.",
     ),
     "acknowledged": (
         Level.NOTE,
         "The finding `{which}` at entry {index} was examined, according to --acknowledged.",
     ),
-    "other-origin": (
-        Level.WARNING,
-        "The log calls itself {origin}, but has no survey for a collector of that name: it may "
-        "be another collector's.",
-    ),
-    "false-witness": (
-        Level.NOTE,
-        "The witness {name} presents a checkpoint that is not the log's ({reason}): this is "
-        "about the witness, not the log.",
-    ),
     "silent-witness": (
         Level.NOTE,
-        "The witness {name} could not be asked: {reason}.",
+        "The witness {name} shows no checkpoint of this log: {reason}.",
     ),
     "unproven": (
         Level.NOTE,
@@ -197,10 +172,8 @@ class Finding(Caution):
 def finding(code: str, **parts: object) -> Finding:
     """Return a finding of the table, with its sentence filled in; hidden characters are marked."""
     level, text = FINDINGS[code]
-    return Finding(code, level, text.format_map({key: plain(part) for key, part in parts.items()}))
-
-
-def plain(part: object) -> str:
-    """Return untrusted text in printable form: in one line, without hidden characters."""
-    text = f"{part:,}" if type(part) is int else str(part)
-    return "".join(c if c.isprintable() else "\ufffd" for c in text)
+    texts = {
+        key: printable(f"{part:,}" if type(part) is int else str(part))
+        for key, part in parts.items()
+    }
+    return Finding(code, level, text.format_map(texts))

@@ -1,159 +1,78 @@
 """A visit: to a collector with its log, to the witnesses, and to an app's bundle; and its files.
 
-L1. The files fetched from a log follow from the checkpoint's size. That size, the bytes of each
-    file and of all files together, and the time are limited.
-L2. A withheld file does not prevent the others from being read, however it is withheld.
-V1. The collector's offer is fetched before the log, so that new entries do not seem hidden.
-V2. The collector is asked for every name that it, the log or an app's bundle contains.
+The number of a log's entries is limited, and the bytes of its files together. The newest
+checkpoint is read after the collector's offer, so that new entries do not seem hidden.
 """
 
 import asyncio
 import json
-import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
-from urllib.parse import urlsplit
 
-from deniable.logs import (
-    MAX_CHECKPOINT_BYTES,
-    SignedCheckpoint,
-    TransparencyLogError,
-    VerifierKey,
-    Witness,
-)
+from deniable.key_files import replace_file
+from deniable.logs import SignedCheckpoint, TransparencyLogError, VerifierKey, Witness
 from deniable.messages import (
     GATEWAY_KEYS_PATH,
-    MAX_MANIFEST_BYTES,
     MAX_MANIFESTS_BYTES,
     MAX_ROTATIONS_BYTES,
     LoggedEnvelope,
     Refusal,
-    check_public_key,
-    log_entry,
     split_logged,
     split_manifests,
     split_rotations,
 )
 from deniable.messages.bundle import Bundle
 from deniable.messages.gateway import MAX_GATEWAY_ANSWER_BYTES
-from deniable.public_log.audit.entries import (
-    Downloaded,
-    History,
-    Offered,
-    Replies,
-    TwoFaces,
-    Visits,
-)
-from deniable.public_log.audit.findings import plain
-from deniable.public_log.publish import CHECKPOINT_PATH, WitnessingError, large_digest, large_path
-from deniable.public_log.publish.tree import (
-    MAX_ENTRY_BYTES,
-    entry_bundle_path,
-    read_entry_bundle,
-    tile_path,
-    tiles_of,
-)
+from deniable.public_log.audit.checks import Audit, Downloaded, Offered, Replies
+from deniable.public_log.audit.history import History, Visits
+from deniable.public_log.publish import CHECKPOINT_PATH, Files, WitnessingError, read_envelopes
+from deniable.public_log.publish.copies import MAX_FILE_BYTES
 from deniable.public_log.publish.witnesses import newest_checkpoint
-from deniable.reading import HttpSource, NoSuchSurvey, NotReached, NotThere, ReadingError
+from deniable.reading import HttpSource, NoSuchSurvey, NotReached, NotThere, ReadingError, pinned
 from deniable.reading.fetching import Fetcher, unreadable
 
-MOST_ENTRIES: Final = 20_000
+_MOST_ENTRIES: Final = 20_000
 _MOST_BYTES: Final = 128 << 20
-
-_MOST_ENVELOPE_BYTES: Final = MAX_MANIFEST_BYTES + 1_024
-
-
-Read = Callable[[str, int], bytes]
-"""A reader of a log's file by its path and its greatest size; it raises ReadingError."""
+_SECONDS: Final = 30.0
+_FORMAT: Final = "deniable-log-visit-1"
 
 
-def read_file(directory: Path, path: str, most: int) -> bytes:
-    """Return a file of a log in a directory that was exported, or copied from its collector."""
-    try:
-        with (directory / path).open("rb") as stream:
-            content = stream.read(most + 1)
-    except (FileNotFoundError, NotADirectoryError) as error:
-        raise NotThere(f"{directory / path} does not exist") from error
-    if len(content) > most:
-        raise NotReached("the file is too long")
-    return content
-
-
-def read_checkpoint(read: Read) -> SignedCheckpoint:
+def read_checkpoint(files: Files) -> SignedCheckpoint:
     """Return the checkpoint of a log.
 
     Raises:
-        ReadingError: if the checkpoint cannot be fetched, or is invalid.
+        OSError, ReadingError: if the checkpoint cannot be read, or is invalid.
     """
     try:
-        return SignedCheckpoint.parse(read(CHECKPOINT_PATH, MAX_CHECKPOINT_BYTES))
-    except NotThere as error:
+        return SignedCheckpoint.parse(files(CHECKPOINT_PATH))
+    except (NoSuchSurvey, NotThere) as error:
         raise NotThere(
-            "there is no log: the collector may not have published yet, or it lost or hides its log"
+            "there is no log: give the collector's own URL. If you did, the collector may not have "
+            "published yet, or it lost or hides its log"
         ) from error
     except TransparencyLogError as error:
-        raise NotReached(f"the log's checkpoint is invalid: {plain(error)}") from error
+        raise NotReached(f"the log's checkpoint is invalid: {error}") from error
 
 
-def download(read: Read, checkpoint: SignedCheckpoint) -> Downloaded:
-    """Return the files of a log of a checkpoint's size.
+def download(files: Files, checkpoint: SignedCheckpoint, authority: bytes) -> Downloaded:
+    """Return the log of a checkpoint, opened under an authority's keys.
 
     Raises:
-        ReadingError: if the files are too many.
+        NotReached: if its entries are too many.
     """
     size = checkpoint.checkpoint.size
-    if size > MOST_ENTRIES:
+    if size > _MOST_ENTRIES:
         raise NotReached(
-            f"the log claims {size:,} entries; this command reads at most {MOST_ENTRIES:,}"
+            f"the log claims {size:,} entries; this command reads at most {_MOST_ENTRIES:,}"
         )
-    tiles: dict[str, bytes] = {}
-    entries: list[bytes | None] = []
-    missing: dict[str, str] = {}
-    damaged: dict[str, str] = {}
-    left = _MOST_BYTES
-
-    def file(path: str, most: int) -> bytes | None:
-        nonlocal left
-        try:
-            content = read(path, min(most, left))
-        except ReadingError as error:
-            missing[path] = str(error)
-            return None
-        left -= len(content)
-        return content
-
-    for level, index, width in tiles_of(size):
-        path = tile_path(level, index, width)
-        if (tile := file(path, width * 32)) is not None:
-            tiles[path] = tile
-        if level:
-            continue
-        path = entry_bundle_path(index, width)
-        bundle = file(path, width * (MAX_ENTRY_BYTES + 2))
-        held: Sequence[bytes | None] = [None] * width
-        if bundle is not None:
-            try:
-                held = read_entry_bundle(bundle, width)
-            except TransparencyLogError as error:
-                damaged[path] = str(error)
-        entries += held
-    envelopes = [*entries]
-    for index, entry in enumerate(entries):
-        if digest := large_digest(entry or b""):
-            path = large_path(digest)
-            envelope = file(path, _MOST_ENVELOPE_BYTES)
-            if envelope is not None and log_entry(envelope) == entry:
-                envelopes[index] = envelope
-            elif envelope is not None:
-                damaged[path] = "it differs from the log's entry"
-    return Downloaded(checkpoint, tiles, tuple(entries), tuple(envelopes), missing, damaged)
-
-
-_FORMAT: Final = "deniable-log-visit-1"
-_MOST_FILE_BYTES: Final = 1 << 20
+    try:
+        envelopes = read_envelopes(files, size)
+    except (OSError, ReadingError, TransparencyLogError) as error:
+        return Downloaded(checkpoint, History.read((), authority), str(error))
+    return Downloaded(checkpoint, History.read(envelopes, authority))
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,24 +99,18 @@ class Visit:
             ValueError: if the file is of a different kind.
         """
         try:
-            with file.open("rb") as stream:
-                read = json.loads(stream.read(_MOST_FILE_BYTES))
-        except FileNotFoundError:
-            return None
-        except (ValueError, RecursionError) as error:
-            raise ValueError(f"{file} was not written by --remember") from error
-        try:
+            read = json.loads(file.read_bytes())
             if read["format"] != _FORMAT:
                 raise ValueError("another format")
-            authority = bytes.fromhex(read["authority"])
-            check_public_key(authority)
             return cls(
                 VerifierKey.parse(read["log_key"]) if read["log_key"] else None,
-                authority,
+                pinned(read["authority"]),
                 SignedCheckpoint.parse(read["checkpoint"]),
                 tuple((int(size), int(first), int(last)) for size, first, last in read["visits"]),
             )
-        except (KeyError, TypeError, ValueError, Refusal, TransparencyLogError) as error:
+        except FileNotFoundError:
+            return None
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
             raise ValueError(f"{file} was not written by --remember") from error
 
     def save(self, file: Path) -> None:
@@ -209,20 +122,26 @@ class Visit:
             "checkpoint": self.checkpoint.text,
             "visits": self.visits,
         }
-        draft = file.with_name(f".{file.name}.new")
-        draft.write_text(f"{json.dumps(written, indent=2)}\n", "utf-8")
-        draft.replace(file)
+        replace_file(file, f"{json.dumps(written, indent=2)}\n".encode(), mode=0o644)
 
 
-def write_proof(proof: TwoFaces, log_key: VerifierKey, folder: Path) -> Path:
-    """Write the proof that a log was forked into a separate file, unless it exists."""
-    sizes = f"{proof.first.checkpoint.size}-{proof.second.checkpoint.size}"
-    file = folder / f"two-faces-{sizes}-{proof.first.checkpoint.root.hex()[:8]}.json"
+def write_proof(audit: Audit, folder: Path) -> Path | None:
+    """Write the proof that a log was forked into a separate file, unless it exists; return it.
+
+    If the checkpoints have different sizes, it has the hashes of the longer one's entries: all of
+    them give the longer one's root, but the first ones do not give the other's.
+    """
+    first, second = audit.two_faces, audit.downloaded.checkpoint
+    if first is None:
+        return None
+    sizes = first.checkpoint.size, second.checkpoint.size
+    root = first.checkpoint.root.hex()[:8]
+    file = folder / f"two-faces-{sizes[0]}-{sizes[1]}-{root}.json"
     written = {
         "format": "deniable-two-faces-1",
-        "log_key": str(log_key),
-        "checkpoints": [proof.first.text, proof.second.text],
-        "leaf_hashes": [leaf.hex() for leaf in proof.hashes],
+        "log_key": str(audit.trust.log_key),
+        "checkpoints": [first.text, second.text],
+        "leaf_hashes": [leaf.hex() for leaf in audit.leaves if sizes[0] < sizes[1]],
     }
     with suppress(FileExistsError), file.open("x", encoding="utf-8") as stream:
         stream.write(f"{json.dumps(written, indent=2)}\n")
@@ -235,19 +154,11 @@ def read_leaves(file: Path) -> frozenset[bytes]:
     Raises:
         ValueError: if a line is not a hash.
     """
-    with file.open("rb") as stream:
-        lines = stream.read(_MOST_FILE_BYTES).decode(errors="replace").splitlines()
-    leaves = (line.partition("#")[0].strip() for line in lines)
+    lines = file.read_text("utf-8", errors="replace").splitlines()
     try:
-        return frozenset(bytes.fromhex(leaf) for leaf in leaves if leaf)
+        return frozenset(bytes.fromhex(line.partition("#")[0]) for line in lines) - {b""}
     except ValueError as error:
         raise ValueError(f"{file} must list only leaves, 64 hex digits each") from error
-
-
-_MOST_NAMES: Final = 10_000
-_MOST_SECONDS: Final = 600.0
-_SECONDS: Final = 30.0
-"""Limits in bytes: of all answers together, and of one."""
 
 
 class LogSite:
@@ -255,113 +166,59 @@ class LogSite:
 
     def __init__(self, url: str) -> None:
         self._fetcher = Fetcher(url, seconds=_SECONDS)
-        self._until = time.monotonic() + _MOST_SECONDS
+        self._left = _MOST_BYTES
 
-    def read(self, path: str, most: int) -> bytes:
+    def files(self, path: str) -> bytes:
         """Return a file of the log."""
-        return self._get(f"/log/{path}", most)
+        content = self._fetcher.get(f"/log/{path}", min(MAX_FILE_BYTES, self._left))
+        self._left -= len(content)
+        return content
 
     def signer(self) -> bytes:
         """Return the current signing key, according to the collector."""
-        _, tag = self._tagged("/v1/authority", MAX_ROTATIONS_BYTES)
+        _, tag = self._fetcher.tagged("/v1/authority", MAX_ROTATIONS_BYTES)
         try:
-            key = bytes.fromhex(tag.strip('"'))
-            check_public_key(key)
-        except (ValueError, Refusal) as error:
+            return pinned(tag.strip('"'))
+        except ValueError as error:
             raise unreadable() from error
-        return key
 
-    def visit(
-        self, authority: bytes, names: Collection[str] = ()
-    ) -> tuple[Downloaded, History, Offered]:
-        """Return the log, its history, and what the collector offers to devices (V1, V2).
-
-        Args:
-            authority: the key whose signatures count.
-            names: additional surveys to ask for.
-        """
+    def offered(self, authority: bytes, names: Collection[str]) -> Offered:
+        """Return the offer to devices: keys, and surveys that are listed or have these names."""
         source = HttpSource(self._fetcher.url, authority, seconds=_SECONDS)
-        offered = Offered(self.signer(), self._signed((), keys=True))
-        listed: dict[str, tuple[str, ...]] = {}
-        wanted = {*source.names(), *names}
-        read: tuple[Downloaded, History] | None = None
-        while wanted or read is None:
-            if len(listed) + len(wanted) > _MOST_NAMES:
-                raise NotReached(f"there are more than {_MOST_NAMES:,} survey names")
-            offered = replace(offered, signed=[*offered.signed, *self._signed(sorted(wanted))])
-            for name in sorted(wanted):
-                self._check_time()
-                listed[name] = source.identifiers(name)
-            checkpoint = read_checkpoint(self.read)
-            if read is None or read[0].checkpoint != checkpoint:
-                downloaded = download(self.read, checkpoint)
-                read = downloaded, History.read(downloaded.envelopes, authority)
-            wanted = read[1].versions.keys() - listed.keys()
-        return *read, replace(offered, listed=listed)
-
-    def _signed(
-        self, names: Iterable[str], *, keys: bool = False
-    ) -> list[tuple[str, LoggedEnvelope]]:
-        """Return signed envelopes, fetched as devices do."""
+        wanted = sorted({*source.names(), *names})
         try:
-            return [*(self._keys() if keys else ()), *self._surveys(names)]
+            signed = [*self._keys(), *self._surveys(wanted)]
         except Refusal as refusal:
             raise unreadable() from refusal
+        return Offered(self.signer(), signed, {name: source.identifiers(name) for name in wanted})
 
     def _keys(self) -> Iterator[tuple[str, LoggedEnvelope]]:
-        for rotation in split_rotations(self._get("/v1/authority", MAX_ROTATIONS_BYTES)):
+        for rotation in split_rotations(self._fetcher.get("/v1/authority", MAX_ROTATIONS_BYTES)):
             yield "a hand-over of the authority's key", rotation
         with suppress(NoSuchSurvey):  # the collector has no gateway
-            keys = self._get(GATEWAY_KEYS_PATH, MAX_GATEWAY_ANSWER_BYTES)
+            keys = self._fetcher.get(GATEWAY_KEYS_PATH, MAX_GATEWAY_ANSWER_BYTES)
             yield "a list of gateway keys", split_logged(keys)
 
     def _surveys(self, names: Iterable[str]) -> Iterator[tuple[str, LoggedEnvelope]]:
         for name in names:
             with suppress(NoSuchSurvey):  # all surveys of the name are over
-                body = self._get(f"/v1/surveys/{name}/manifests", MAX_MANIFESTS_BYTES)
+                body = self._fetcher.get(f"/v1/surveys/{name}/manifests", MAX_MANIFESTS_BYTES)
                 for manifest in split_manifests(body):
                     yield f"a signed survey {name}", manifest
 
-    def _get(self, path: str, most: int) -> bytes:
-        return self._tagged(path, most)[0]
-
-    def _tagged(self, path: str, most: int) -> tuple[bytes, str]:
-        self._check_time()
-        try:
-            return self._fetcher.tagged(path, most)
-        except (NoSuchSurvey, NotThere) as error:
-            url = urlsplit(self._fetcher.url)
-            if url.path and path in {"/v1/authority", f"/log/{CHECKPOINT_PATH}"}:
-                raise NotReached(
-                    f"there is no public log at {self._fetcher.url}: give only "
-                    f"{url.scheme}://{url.netloc}"
-                ) from error
-            if path.startswith("/log/"):
-                raise NotThere("the collector does not have this file") from error
-            raise
-
-    def _check_time(self) -> None:
-        if time.monotonic() > self._until:
-            raise NotReached(f"the download took longer than {_MOST_SECONDS / 60:.0f} minutes")
-
 
 async def ask_witnesses(witnesses: Iterable[Witness], origin: str) -> Replies:
-    """Return the witnesses' answers: the last checkpoint of a log that each cosigned."""
+    """Return by witness the last checkpoint of a log that it cosigned, or why there is none."""
 
-    async def ask(witness: Witness) -> SignedCheckpoint | str:
+    async def ask(url: str) -> SignedCheckpoint | str:
         try:
-            seen = await newest_checkpoint(witness.url or "", origin)
+            return await newest_checkpoint(url, origin) or "it does not know this log"
         except WitnessingError as error:
             return str(error)
-        return seen or "it does not know this log"
 
-    reachable = [witness for witness in witnesses if witness.url is not None]
-    answers = await asyncio.gather(*map(ask, reachable))
-    named = [(one.key.name, answer) for one, answer in zip(reachable, answers, strict=True)]
-    return Replies(
-        {name: answer for name, answer in named if isinstance(answer, SignedCheckpoint)},
-        {name: answer for name, answer in named if isinstance(answer, str)},
-    )
+    urls = {one.key.name: one.url for one in witnesses if one.url is not None}
+    answers = await asyncio.gather(*map(ask, urls.values()))
+    return dict(zip(urls, answers, strict=True))
 
 
 def bundled(bundle: Bundle) -> list[tuple[str, LoggedEnvelope]]:

@@ -1,6 +1,8 @@
 """The public log of a collector: everything that its authority ever signed, in order."""
 
+from deniable.public_log.publish.copies import Files as Files
 from deniable.public_log.publish.copies import files_at as files_at
+from deniable.public_log.publish.copies import read_envelopes as read_envelopes
 from deniable.public_log.publish.copies import read_log as read_log
 from deniable.public_log.publish.copies import recover as recover
 from deniable.public_log.publish.copies import write_files as write_files

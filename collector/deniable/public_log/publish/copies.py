@@ -31,7 +31,8 @@ from deniable.reading.fetching import Fetcher
 from deniable.stores import LogExtension, Store, StoredLog
 
 _SECONDS: Final = 30.0
-_MOST_BYTES: Final = max(TILE_WIDTH * (MAX_ENTRY_BYTES + 2), MAX_MANIFEST_BYTES + 1_024)
+MAX_FILE_BYTES: Final = max(TILE_WIDTH * (MAX_ENTRY_BYTES + 2), MAX_MANIFEST_BYTES + 1_024)
+"""The most bytes of a log's file."""
 
 Files = Callable[[str], bytes]
 """A reader of a log's file by its path below the log; OSError if it cannot be read."""
@@ -88,7 +89,7 @@ def files_at(source: str) -> Files:
 
     def read(path: str) -> bytes:
         try:
-            return fetcher.get(below + path, _MOST_BYTES)
+            return fetcher.get(below + path, MAX_FILE_BYTES)
         except NoSuchSurvey:
             raise PublicLogError(f"{fetcher.url}{below}{path} does not exist") from None
         except ReadingError as error:
@@ -100,8 +101,6 @@ def files_at(source: str) -> Files:
 def read_log(files: Files, key: VerifierKey) -> PublicLog:
     """Return the log from some files, after proving that its entries are signed by the key.
 
-    Tiles of hashes follow from the entries, so they are not read.
-
     Raises:
         OSError: if a file cannot be read.
         TransparencyLogError: if a file is invalid.
@@ -109,13 +108,21 @@ def read_log(files: Files, key: VerifierKey) -> PublicLog:
     text = files(CHECKPOINT_PATH).decode(errors="replace")
     signed = SignedCheckpoint.parse(text)
     signed.verify(key)
+    return PublicLog(StoredLog(read_envelopes(files, signed.checkpoint.size), text, ""))
+
+
+def read_envelopes(files: Files, size: int) -> tuple[bytes, ...]:
+    """Return the envelopes of a log of this size; whether they are its own shows the root.
+
+    Tiles of hashes follow from the entries, so they are not read.
+    """
     envelopes: list[bytes] = []
-    while (left := signed.checkpoint.size - len(envelopes)) > 0:
+    while (left := size - len(envelopes)) > 0:
         index, width = len(envelopes) // TILE_WIDTH, min(left, TILE_WIDTH)
         for entry in read_entry_bundle(files(entry_bundle_path(index, width)), width):
             digest = large_digest(entry)
             envelopes.append(files(large_path(digest)) if digest else entry)
-    return PublicLog(StoredLog(tuple(envelopes), text, ""))
+    return tuple(envelopes)
 
 
 async def recover(
