@@ -14,7 +14,7 @@ from deniable.estimates import decoder_of
 from deniable.estimates.decoders.decoder import Tally
 from deniable.mechanisms import KINDS, Mechanism
 from deniable.planning import best
-from deniable.simulation import randomise_many
+from deniable.simulation import SimulatedReports
 
 _REPORTS: Final = 336_776
 _RUNS: Final = 200
@@ -31,28 +31,20 @@ def beside_peers(categories: int, epsilon: str) -> None:
     chosen = best(categories, epsilon, largest_share=0.0).candidate
     ours = KINDS[chosen.kind].mechanism(chosen.parameters, categories, epsilon, "0")
     squares = _errors_of_ours(ours)
-    large = likely_answers(categories, 1_000_000)
-    some = likely_answers(categories, _REPORTS)
-    sent = randomise_many(ours, some)
-    figures = {
-        "randomise": processor_seconds_each(lambda: randomise_many(ours, large), 1),
-        "estimate": processor_seconds_each(lambda: _estimate(ours, sent), 1),
-    }
+    truth = np.bincount(likely_answers(categories, _REPORTS), minlength=categories) / _REPORTS
+    sent = SimulatedReports(ours, truth, 1).responses(0, _REPORTS)
+    figures = {"estimate": processor_seconds_each(lambda: _estimate(ours, sent), 1)}
     for peer in others:
         figures |= _timings(peer, categories)
     found = interleave(figures, _ROUNDS)
     print(f"\nk = {categories:,}, epsilon {epsilon}: ours is {ours!r}")
-    print(f"{'how many times ours':<22} {'error':>14} {'randomising':>12} {'estimating':>11}")
+    print(f"{'how many times ours':<22} {'error':>14} {'estimating':>11}")
     for peer in others:
         # As many runs as tell 3 % of the error, summed over the categories.
         theirs = _mean([_error_of(peer, categories) for _ in range(2 + 3_200 // categories)])
         ratio, spread = _ratio(theirs, squares[peer.clipped])
-        randomising = found[f"randomise {peer.name}"] / found["randomise"].scaled(1e-6)
         estimating = found[f"estimate {peer.name}"] / found["estimate"].scaled(1 / _REPORTS)
-        print(
-            f"{peer.name:<22} {ratio:>7.2f} ± {spread:.2f}"
-            f" {_median(randomising):>12,.1f} {_median(estimating):>11,.1f}"
-        )
+        print(f"{peer.name:<22} {ratio:>7.2f} ± {spread:.2f} {_median(estimating):>11,.1f}")
 
 
 Mean = tuple[float, float]
@@ -83,7 +75,8 @@ def _errors_of_ours(mechanism: Mechanism) -> tuple[Mean, Mean]:
     truth = np.bincount(answers, minlength=mechanism.categories) / _USERS
     raw, clipped = [], []
     for _ in range(_RUNS + 32_000 // mechanism.categories):
-        found = _estimate(mechanism, randomise_many(mechanism, answers))
+        sent = [mechanism.randomise(answer) for answer in answers.tolist()]
+        found = _estimate(mechanism, np.array(sent))
         raw.append(float(((found - truth) ** 2).sum()))
         positive = found.clip(0)
         clipped.append(float(((positive / positive.sum() - truth) ** 2).sum()))
@@ -98,15 +91,11 @@ def _error_of(peer: Peer, categories: int) -> float:
 
 
 def _timings(peer: Peer, categories: int) -> dict[str, Callable[[], float]]:
-    """Return measurements of the seconds that a report takes to make and to count."""
+    """Return a measurement of the seconds that a report takes to count."""
     answers = likely_answers(categories, _USERS).tolist()
     reports = [peer.report(answer) for answer in answers]
     # What a histogram takes whatever the number of reports should weigh little, if that many fit.
     if "OLH" not in peer.name:
         reports *= max(1, 20_000_000 // (_USERS * categories))
-    made = processor_seconds_each(lambda: [peer.report(answer) for answer in answers], 1)
     counted = processor_seconds_each(lambda: peer.estimate(reports), 1)
-    return {
-        f"randomise {peer.name}": lambda: made() / len(answers),
-        f"estimate {peer.name}": lambda: counted() / len(reports),
-    }
+    return {f"estimate {peer.name}": lambda: counted() / len(reports)}

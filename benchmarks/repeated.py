@@ -23,7 +23,6 @@ from deniable.mechanisms.two_round import SINGLE
 from deniable.messages import Specification
 from deniable.planning import best_fresh, lower_bound
 from deniable.planning.words import answering_text
-from deniable.simulation import randomise_many
 
 _CASES: Final = ((26, "3", "1"), (105, "4", "1"), (256, "5", "2"), (1_024, "6", "2"))
 """k, the level that is kept, that of one report."""
@@ -79,7 +78,7 @@ def _two_rounds(k: int, kept: str, epsilon: str, fresh: Answering) -> _Way:
     answers, decoder = likely_answers(k, _USERS), decoder_of(mechanism)
 
     def estimate() -> Floats:
-        drawn = randomise_many(mechanism, answers)
+        drawn = [mechanism.randomise(answer) for answer in answers.tolist()]
         counts = np.bincount(drawn, minlength=mechanism.responses)
         support = decoder.tally(counts.tolist())
         hit, miss = float(mechanism.hit), float(mechanism.miss)
@@ -104,7 +103,8 @@ def _loloha(k: int, kept: str, epsilon: str) -> _Way:
 
     def estimate() -> Floats:
         hashed = generator.integers(g, size=(_USERS, k))
-        sent = randomise_many(mechanism, hashed[np.arange(_USERS), answers])
+        values = hashed[np.arange(_USERS), answers]
+        sent = np.array([mechanism.randomise(value) for value in values.tolist()])
         return np.asarray(((hashed == sent[:, None]).mean(axis=0) - 1 / g) / (hit - 1 / g))
 
     return _Way(

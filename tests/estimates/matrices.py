@@ -145,3 +145,14 @@ NON_SQUARE: dict[str, SolutionMatrix] = {
     ),
 }
 """More responses than categories, or of other meaning."""
+
+
+def counts_of(
+    mechanism: Mechanism, answers: NDArray[np.int64], rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Return the count of each response of devices with these answers."""
+    counts = np.zeros(mechanism.responses, dtype=np.int64)
+    for answer, devices in zip(*np.unique(answers, return_counts=True), strict=True):
+        weights = np.array(mechanism.row(int(answer)), dtype=np.float64)
+        counts += rng.multinomial(devices, weights / weights.sum())
+    return counts

@@ -14,7 +14,7 @@ from deniable.messages import Manifest
 from deniable.planning import best
 from deniable.presenting.rows import ShownRows, chosen_rows, shown_rows
 from deniable.reading import MOST_ROWS
-from deniable.simulation import SimulatedWords, randomise_many
+from tests.estimates.matrices import counts_of
 from tests.support.effort import some
 from tests.support.kinds import WITH_LIST as SURVEYS
 from tests.support.kinds import WITH_SHARES
@@ -38,8 +38,7 @@ def many() -> tuple[Histogram, Floats]:
     truth /= truth.sum()
     rng = np.random.default_rng(23)
     answers = rng.choice(K, N, p=truth)
-    responses = randomise_many(mechanism, answers, SimulatedWords(rng))
-    counts = np.bincount(responses, minlength=decoder_of(mechanism).responses)
+    counts = counts_of(mechanism, answers, rng)
     shares = np.bincount(answers, minlength=K) / N
     return Histogram.of_counts(mechanism, counts.tolist()), shares
 

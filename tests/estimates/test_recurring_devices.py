@@ -16,8 +16,8 @@ from deniable.mechanisms import TwoRound
 from deniable.mechanisms.answering import answer_labels
 from deniable.mechanisms.subset import Subset
 from deniable.messages import Manifest, Repeat, Specification
-from deniable.simulation import SimulatedWords, randomise_many
 from tests.accounting.curves import kept_law
+from tests.estimates.matrices import counts_of
 from tests.mechanisms.laws import entries
 from tests.support.effort import some
 from tests.support.kinds import example_survey
@@ -42,8 +42,7 @@ FIGURES: dict[str, tuple[Callable[[Estimate, Estimate], Estimate], float]] = {
 def counted(survey: Manifest, answers: np.ndarray, rng: Generator, *epochs: int) -> Histogram:
     """Return the histogram of devices that report their answers in epoch 0, or in each of these."""
     given = np.tile(answers, len(epochs) or 1)
-    responses = randomise_many(survey.mechanism, given, SimulatedWords(rng))
-    counts = np.bincount(responses, minlength=survey.mechanism.responses)
+    counts = counts_of(survey.mechanism, given, rng)
     return estimate_histogram(survey, epochs or 0, counts.tolist())
 
 
