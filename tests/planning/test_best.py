@@ -139,50 +139,6 @@ def check_choice(chosen: Choice, costs: dict[Candidate, float], delta: str) -> N
     assert len(kinds) == len(set(kinds))
 
 
-USERS = [
-    *[(105, "0.5", 52, 0.822), (105, "1", 52, 0.529), (1_024, "1", 52, 0.357)],
-    *[(105, "0.5", 12, 1.712), (105, "1", 12, 1.064), (1_024, "1", 12, 1.003)],
-]
-
-
-@pytest.mark.parametrize(("k", "epsilon", "reports", "users"), some(USERS))
-def test_with_reports_mechanisms_compete_at_equal_totals(
-    k: int, epsilon: str, reports: int, users: float
-) -> None:
-    alone = best(k, epsilon, largest_share=0)
-    chosen = best(k, epsilon, reports=reports, largest_share=0)
-    total = composed(alone.candidate, epsilon, reports)
-    assert chosen.composed == total
-    assert alone.composed is None
-    epsilons = {chosen.candidate: chosen.epsilon} | {
-        other.candidate: other.epsilon for other in chosen.alternatives
-    }
-    assert plain(k) in epsilons
-    for candidate, each in epsilons.items():
-        assert composed(candidate, each, reports) <= total
-        assert composed(candidate, each + Decimal("0.000001"), reports) > total
-    costs = {candidate: candidate.cost(float(each)) for candidate, each in epsilons.items()}
-    assert costs[plain(k)] / alone.cost == pytest.approx(users, abs=0.001)
-    # Blocks smaller than the best of one report add up slower: less than the winner's own cost.
-    least = min(costs.values())
-    assert least < alone.cost
-    assert chosen.cost <= 1.02 * least
-    assert (chosen.candidate == plain(k)) == (costs[plain(k)] <= 1.02 * least)
-    assert all(f"at epsilon {each}" in str(chosen) for each in epsilons.values())
-
-
-MANY = [(137, "0.001", "0.004", 2), (175, "0", "0.000072055201", 5), (1000, "0", "0.00001", 5)]
-
-
-@pytest.mark.parametrize(("k", "epsilon", "delta", "reports"), some(MANY))
-def test_with_reports_no_design_has_too_many_responses(
-    k: int, epsilon: str, delta: str, reports: int
-) -> None:
-    # Blocks of all answers but a few are few, and smaller ones may be more than there may be.
-    chosen = best(k, epsilon, delta=delta, reports=reports)
-    assert chosen.candidate.responses <= MAX_RESPONSES
-
-
 def test_the_choice_can_be_limited() -> None:
     assert best(8, "0.1", most_responses=16).candidate == affine(8, 2, 3, 1)
     assert best(40, "1", most_responses=16).candidate == plain(40)
@@ -281,10 +237,8 @@ REFUSED: list[tuple[tuple[Any, Any], dict[str, Any], type[Exception]]] = [
     *[((k, "1"), {"kind": "subset"}, InvalidParameter) for k in (2, 105)],
     ((105, "1"), {"kind": "affine", "most_responses": 16}, InvalidParameter),
     ((105, "1"), {"kind": "mean"}, InvalidParameter),
-    ((4, "1"), {"reports": 0}, ValueError),
     ((4, "1"), {"delta": "1"}, InvalidPrivacyParameter),
     *[((4, "1"), {"largest_share": share}, ValueError) for share in (-0.1, 1.1)],
-    ((4, "1"), {"reports": 3, "composed_delta": "2"}, InvalidPrivacyParameter),
 ]
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache, partial
 from itertools import chain
-from math import comb, expm1, inf, isqrt, log1p, sqrt
+from math import comb, expm1, inf, isqrt, sqrt
 from typing import Final, TypeVar
 
 from deniable.mechanisms import DesignMechanism, Number, RandomisedResponse, odds_ceiling
@@ -200,21 +200,13 @@ class Candidate:
         bounded = separating - delta * self.replication
         return (separating * pure + delta * self.responses) / bounded
 
-    def epsilon_of(self, excess: float, delta: float) -> float:
-        """Return the epsilon for this excess."""
-        bounded = self.separating - delta * self.replication
-        return log1p((excess * bounded - delta * self.responses) / self.separating)
-
     def cost(self, epsilon: float, delta: float = 0.0, largest_share: float = 0.0) -> float:
         """Return k n times its addition to the greatest variance of shares up to the largest.
 
         Up to 1/k it is n times the sum of the variances of all shares, whatever these are.
         """
-        return self.cost_at(self.excess(expm1(epsilon), delta), largest_share)
-
-    def cost_at(self, excess: float, largest_share: float = 0.0) -> float:
-        """Return the same at the odds 1 + ``excess`` of one report."""
         numbers = self.categories, self.responses, self.replication, self.together
+        excess = self.excess(expm1(epsilon), delta)
         return greatest_cost(*numbers, excess, max(largest_share, 1 / self.categories))
 
     def __str__(self) -> str:

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from itertools import accumulate, takewhile
-from typing import Final, NamedTuple
+from typing import Final
 
-from deniable.accounting import PrivacyLoss, epsilon_each
+from deniable.accounting import PrivacyLoss
 from deniable.accounting.privacy_loss import epsilon_ceiling
 from deniable.estimates.accuracy import checked_largest_share
 from deniable.mechanisms import (
@@ -22,7 +22,6 @@ from deniable.mechanisms.answering import Answered
 from deniable.mechanisms.block_design import MAX_RESPONSES
 from deniable.mechanisms.randomised_response import check_size
 from deniable.planning.candidates import PLAIN, SMALLEST_WITHIN, Candidate, candidates, lower_bound
-from deniable.planning.several_reports import Total, cheapest
 
 COMPOSED_DELTA: Final = "0.000001"
 """The slack of all reports together: an event may be so much more likely than by epsilon."""
@@ -42,16 +41,14 @@ _UNIT: Final = 10**18
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """A mechanism that was not chosen, or not this time.
+    """A mechanism that was not chosen.
 
     Attributes:
         candidate: the mechanism.
-        epsilon: the epsilon of one report.
         users: the factor by which the mechanism needs more users for the same accuracy.
     """
 
     candidate: Candidate
-    epsilon: Decimal
     users: float
 
 
@@ -68,7 +65,6 @@ class Choice:
         bound: the bound for the best design of all subsets, at delta 0. For all shares together no
             unbiased estimates cost less in the worst case, in which all categories are equally
             frequent.
-        composed: the epsilon of all planned reports, at the composed delta; None without plans.
         alternatives: the best mechanism of each kind, except the chosen one; the best first.
     """
 
@@ -78,29 +74,11 @@ class Choice:
     largest_share: float
     cost: float
     bound: float | None
-    composed: Decimal | None
     alternatives: tuple[Alternative, ...]
 
     def mechanism(self) -> Answered:
         """Return the solution matrix: ``choice.mechanism().randomise(answer)`` is a response."""
         return self.candidate.mechanism(self.epsilon, self.delta)
-
-    def __str__(self) -> str:
-        """Return the reasons, one per line."""
-        responses = f"{self.candidate.responses:,} responses"
-        lines = [f"{self.candidate} at epsilon {self.epsilon}: {responses}"]
-        if self.bound is not None:
-            lines[0] += f", {self.cost / self.bound:.4f} of the best subsets' variance"
-        lines += [
-            f"{other.candidate} would need {other.users:,.2f} times as many users"
-            + ("" if other.epsilon == self.epsilon else f", at epsilon {other.epsilon}")
-            for other in self.alternatives
-        ]
-        if self.composed is not None:
-            lines.append(
-                f"all reports from a device together: epsilon {self.composed} at their delta"
-            )
-        return "\n".join(lines)
 
 
 def best(
@@ -110,19 +88,13 @@ def best(
     delta: Number = "0",
     kind: str | None = None,
     most_responses: int = MAX_RESPONSES,
-    reports: int | None = None,
-    composed_delta: Number = COMPOSED_DELTA,
     largest_share: float | None = None,
 ) -> Choice:
     """Return the mechanism that needs the fewest users for a given accuracy of each share.
 
     Randomised response and the designs are compared by their exact variances at equal privacy of
-    one report. With ``reports``, they are compared at equal privacy of this many reports of one
-    device. The privacy loss of designs adds up faster than that of randomised response, and usually
-    faster with large blocks than with small ones. So designs with any smaller block size compete.
-    Each has the epsilon of one report at which all reports together keep the total of the winner
-    for one report. This is the best of a search, without proof: of sizes within half a percent of
-    one another it considers one.
+    one report. The privacy loss of designs adds up faster over several reports of a device than
+    that of randomised response: see :func:`composed`.
 
     Args:
         categories: k, 2 to 65,536.
@@ -130,48 +102,24 @@ def best(
         delta: the slack of one report; 0 unless a mechanism is not purely private.
         kind: the only kind to choose from.
         most_responses: the limit on a design's responses; randomised response is always included.
-        reports: the planned number of reports per device, each randomised afresh.
-        composed_delta: the slack of their total, whatever the delta of each; ignored without
-            ``reports``.
         largest_share: the largest share that is to be exact; by default 10 %, or 2/k for few
             categories. 0 means all shares together, by the sum of their variances.
 
     Raises:
         InvalidPrivacyParameter: for an epsilon or a delta outside its domain.
         InvalidParameter: if the kind has no such mechanism.
-        ValueError: if epsilon and delta are both 0, no report is planned, or no survey has as
-            many categories.
+        ValueError: if epsilon and delta are both 0, or no survey has as many categories.
     """
-    level, slack = _checked(categories, epsilon, delta)
-    terms = _Terms.of(categories, slack, largest_share)
-    those = terms.candidates(level, most_responses)
-    ranked = terms.ranked((one, level) for one in those if kind in {None, one.kind})
+    terms = _Terms.of(categories, epsilon, delta, largest_share)
+    those = terms.candidates(most_responses)
+    ranked = terms.ranked(one for one in those if kind in {None, one.kind})
     if not ranked:
-        other = terms.ranked((one, level) for one in those)[0].candidate
         raise InvalidParameter(
             "mechanism",
             f"no {kind} design of about the best size has at most {most_responses:,} responses "
-            f"for {categories:,} categories; omit it to get {other}",
+            f"for {categories:,} categories; omit it to get {terms.ranked(those)[0]}",
         )
-    if reports is None:
-        return terms.choice(ranked)
-    if reports < 1:
-        raise ValueError("reports must be at least 1, or omitted")
-    total = composed(ranked[0].candidate, level, reports, slack, composed_delta)
-
-    def alike(candidate: Candidate, guess: Fraction) -> Fraction:
-        """Return the epsilon of one report at which all reports add up to the same total."""
-
-        def adds_up(one: Fraction) -> Decimal:
-            return composed(candidate, one, reports, slack, composed_delta)
-
-        return Fraction(epsilon_each(total, adds_up, guess=guess))
-
-    shared = Total(reports, float(total), float(exact_delta(composed_delta)))
-    designs, most = [one.candidate for one in ranked], min(most_responses, MAX_RESPONSES)
-    rivals = cheapest(designs, shared, float(slack), SMALLEST_WITHIN, most, terms.largest_share)
-    ranked = terms.ranked((one, alike(one, Fraction(near))) for one, near in rivals.items())
-    return terms.choice(ranked, total)
+    return terms.choice(ranked)
 
 
 def compared(
@@ -187,10 +135,8 @@ def compared(
     Raises:
         InvalidPrivacyParameter, ValueError: as for ``best``.
     """
-    level, slack = _checked(candidate.categories, epsilon, delta)
-    terms = _Terms.of(candidate.categories, slack, largest_share)
-    others = terms.ranked((one, level) for one in terms.candidates(level, most_responses))
-    return terms.choice([terms.entry(candidate, level), *others])
+    terms = _Terms.of(candidate.categories, epsilon, delta, largest_share)
+    return terms.choice([candidate, *terms.ranked(terms.candidates(most_responses))])
 
 
 def composed(
@@ -250,91 +196,68 @@ def _odds(candidate: Candidate, epsilon: Number, delta: Number) -> Fraction:
     return 1 + candidate.excess(pure, exact_delta(delta))
 
 
-class _Entry(NamedTuple):
-    candidate: Candidate
-    epsilon: Fraction
-    cost: float
-
-
-def _checked(categories: int, epsilon: Number, delta: Number) -> tuple[Fraction, Fraction]:
-    check_size(categories, 64)
-    level, slack = exact_epsilon(epsilon), exact_delta(delta)
-    if level == slack == 0:
-        raise ValueError("epsilon and delta are both 0")
-    return level, slack
-
-
 @dataclass(frozen=True, slots=True)
 class _Terms:
     """The terms on which candidates for this many categories compete."""
 
     categories: int
-    slack: Fraction
+    epsilon: Fraction
+    delta: Fraction
     largest_share: float
 
     @classmethod
-    def of(cls, categories: int, slack: Fraction, largest_share: float | None) -> "_Terms":
-        return cls(categories, slack, checked_largest_share(largest_share, categories))
+    def of(
+        cls, categories: int, epsilon: Number, delta: Number, largest_share: float | None
+    ) -> "_Terms":
+        check_size(categories, 64)
+        level, slack = exact_epsilon(epsilon), exact_delta(delta)
+        if level == slack == 0:
+            raise ValueError("epsilon and delta are both 0")
+        return cls(categories, level, slack, checked_largest_share(largest_share, categories))
 
-    def candidates(self, level: Fraction, most_responses: int) -> tuple[Candidate, ...]:
-        terms = float(level), float(self.slack)
+    def candidates(self, most_responses: int) -> tuple[Candidate, ...]:
+        terms = float(self.epsilon), float(self.delta)
         return candidates(self.categories, *terms, most_responses, self.largest_share)
 
-    def entry(self, candidate: Candidate, epsilon: Fraction) -> _Entry:
-        cost = candidate.cost(float(epsilon), float(self.slack), self.largest_share)
-        return _Entry(candidate, epsilon, cost)
+    def cost(self, candidate: Candidate) -> float:
+        return candidate.cost(float(self.epsilon), float(self.delta), self.largest_share)
 
-    def ranked(self, those: Iterable[tuple[Candidate, Fraction]]) -> list[_Entry]:
-        """Return the candidates at their epsilons, the chosen one first, then by cost."""
-        entries = sorted((self.entry(*one) for one in those), key=lambda entry: entry.cost)
-        if entries:
-            chosen = _chosen(entries, entries[0].cost)
-            entries.remove(chosen)
-            entries.insert(0, chosen)
-        return entries
+    def ranked(self, those: Iterable[Candidate]) -> list[Candidate]:
+        """Return the candidates, the chosen one first, then by cost."""
+        ranked = sorted(those, key=self.cost)
+        if ranked:
+            chosen = self._chosen(ranked, self.cost(ranked[0]))
+            ranked.remove(chosen)
+            ranked.insert(0, chosen)
+        return ranked
 
-    def choice(self, ranked: Sequence[_Entry], total: Decimal | None = None) -> Choice:
+    def _chosen(self, those: Sequence[Candidate], least: float) -> Candidate:
+        for one in those:
+            if one.kind == PLAIN and self.cost(one) <= least * _SIMPLEST_WITHIN:
+                return one
+        near = (one for one in those if self.cost(one) <= least * SMALLEST_WITHIN)
+        return min(near, key=lambda one: one.responses)
+
+    def choice(self, ranked: Sequence[Candidate]) -> Choice:
         """Return the first candidate, and the best of each kind among the others."""
-        (candidate, epsilon, cost), *others = ranked
-        # A different candidate of the same kind counts unless it is equally good.
-        alternatives = (
-            other
-            for other in sorted(_firsts(others), key=lambda entry: entry.cost)
-            if other.candidate.kind != candidate.kind or other.cost * SMALLEST_WITHIN < cost
-        )
+        candidate, *others = ranked
+        cost = self.cost(candidate)
+        firsts: dict[str, Candidate] = {}
+        for other in others:
+            firsts.setdefault(other.kind, other)
+        epsilon = float(self.epsilon)
         return Choice(
             candidate,
-            _decimal(epsilon),
-            self.slack,
+            # Rounded down, towards privacy.
+            Decimal(self.epsilon * _UNIT // 1) / _UNIT,
+            self.delta,
             self.largest_share,
             cost,
-            None
-            if self.slack
-            else lower_bound(self.categories, float(epsilon), self.largest_share),
-            total,
+            None if self.delta else lower_bound(self.categories, epsilon, self.largest_share),
+            # A different candidate of the same kind counts unless it is equally good.
             tuple(
-                Alternative(one.candidate, _decimal(one.epsilon), one.cost / cost)
-                for one in alternatives
+                Alternative(other, self.cost(other) / cost)
+                for other in sorted(firsts.values(), key=self.cost)
+                if other.kind != candidate.kind or self.cost(other) * SMALLEST_WITHIN < cost
             ),
         )
-
-
-def _chosen(entries: Sequence[_Entry], least: float) -> _Entry:
-    for entry in entries:
-        if entry.candidate.kind == PLAIN and entry.cost <= least * _SIMPLEST_WITHIN:
-            return entry
-    near = [entry for entry in entries if entry.cost <= least * SMALLEST_WITHIN]
-    return min(near, key=lambda entry: entry.candidate.responses)
-
-
-def _firsts(entries: Iterable[_Entry]) -> list[_Entry]:
-    """Return the first entry of each kind."""
-    firsts: dict[str, _Entry] = {}
-    for entry in entries:
-        firsts.setdefault(entry.candidate.kind, entry)
-    return list(firsts.values())
-
-
-def _decimal(epsilon: Fraction) -> Decimal:
-    # Rounded down, towards privacy.
-    return Decimal(epsilon * _UNIT // 1) / _UNIT
