@@ -14,7 +14,7 @@ from benchmarks.rounds import interleave, processor_seconds_each
 from benchmarks.table import Row, show
 from deniable.estimates import Model
 from deniable.estimates.decoders.decoder import Tally
-from deniable.estimates.decoders.designs import DesignDecoder, design_decoder
+from deniable.estimates.decoders.designs import SupportDecoder, block_decoder
 from deniable.mechanisms import os_random_word
 from deniable.mechanisms.affine import Affine
 from deniable.mechanisms.block_design import DesignMechanism
@@ -116,7 +116,7 @@ def _squares(mechanism: DesignMechanism, users: int, runs: int) -> tuple[Floats,
     """Return the summed squared errors of each run: of f^, and of what is reported."""
     answers = likely_answers(mechanism.categories, users)
     truth = np.bincount(answers, minlength=mechanism.categories) / users
-    decoder = design_decoder(mechanism)
+    decoder = block_decoder(mechanism)
     hit, miss = float(mechanism.hit), float(mechanism.miss)
     found = []
     for _ in range(runs):
@@ -145,7 +145,7 @@ def _speed() -> None:
 
 def _speed_of(mechanism: DesignMechanism) -> None:
     answers = likely_answers(mechanism.categories, 10_000_000)
-    decoder, counts = design_decoder(mechanism), _counts(mechanism, answers)
+    decoder, counts = block_decoder(mechanism), _counts(mechanism, answers)
     seen = {int(response): int(counts[response]) for response in np.flatnonzero(counts)}
     tally = decoder.tally(seen)
     found = interleave(
@@ -168,7 +168,7 @@ def _speed_of(mechanism: DesignMechanism) -> None:
     )
 
 
-def _histogram(decoder: DesignDecoder, seen: dict[int, int]) -> None:
+def _histogram(decoder: SupportDecoder, seen: dict[int, int]) -> None:
     tally = decoder.tally(seen)
     decoder.frequencies(tally)
     decoder.standard_errors(tally, Model.SAMPLED)

@@ -20,7 +20,7 @@ ELSEWHERE: Final = {
 The command line is not counted: it is where everything is used, and nothing stands there for that.
 """
 AMBIGUOUS: Final = {
-    *("accuracy", "designs", "document", "following", "gateway", "levels", "manifests", "requests"),
+    *("accuracy", "document", "following", "gateway", "levels", "manifests", "requests"),
     "specification",
 }
 """File names that stand for modules of several packages.

@@ -15,7 +15,8 @@ from deniable.audit import (
     tight_epsilon,
 )
 from deniable.audit.all_pairs import Incidences, NoDesign, incidences
-from deniable.estimates.decoders import designs
+from deniable.estimates import decoders
+from deniable.estimates.decoders.designs import block_decoder
 from deniable.mechanisms import MatrixPrivacy
 from deniable.mechanisms.affine import Affine
 from deniable.mechanisms.block_design import Design, DesignMechanism
@@ -177,9 +178,9 @@ def test_what_is_not_balanced_is_no_design(
     most: int, fault: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mechanism = DesignMechanism(PARTS[2], "1")
-    decoder = designs.design_decoder(mechanism)
+    decoder = block_decoder(mechanism)
     monkeypatch.setattr(all_pairs, "_MOST_LISTED", most)
-    monkeypatch.setattr(designs, "design_decoder", lambda _: decoder)
+    monkeypatch.setattr(decoders, "decoder_of", lambda _: decoder)
     mechanism.design = (Moved if fault == "block" else Affine)(*PARTS[2].parameters)
     if fault != "block":
         setattr(mechanism.design, fault, getattr(mechanism.design, fault) + 1)

@@ -212,9 +212,10 @@ def _listed(mechanism: BlockMechanism, chosen: NDArray[np.int_]) -> Counts:
 
 def _counted(mechanism: BlockMechanism, chosen: NDArray[np.int_]) -> Counts:
     # Comparing rows of a matrix needs no decoder.
-    from deniable.estimates.decoders.designs import design_decoder
+    from deniable.estimates.decoders import SupportDecoder, decoder_of
 
-    decoder, design = design_decoder(mechanism), mechanism.design
+    decoder, design = decoder_of(mechanism), mechanism.design
+    assert isinstance(decoder, SupportDecoder)
     tried = np.linspace(0, mechanism.responses - 1, min(mechanism.responses, _TRIED)).astype(int)
     step = max(1, (1 << 20) // mechanism.responses)
     for start in range(0, len(chosen), step):
@@ -239,13 +240,14 @@ def linking_probability(mechanism: TwoRound) -> float:
     It is that of the best guess, if both are equally likely and each point is kept equally often;
     1/2 is chance.
     """
-    from deniable.estimates.decoders.designs import design_decoder
+    from deniable.estimates.decoders import SupportDecoder, decoder_of
 
     # Two reports of two are any two blocks. For two reports of one, the first is any block y, and
     # the second is y' with the probability K/v sum_u D(u, y) D(u, y'), where u is in both of them
     # for their i common points, in one only for 2 (b - i), and in none for v - 2 b + i.
     fresh, design = mechanism.fresh, mechanism.fresh.design
-    decoder, b, blocks = design_decoder(fresh), design.block, fresh.responses
+    decoder, b, blocks = decoder_of(fresh), design.block, fresh.responses
+    assert isinstance(decoder, SupportDecoder)
     inside, outside = fresh.supporting, fresh.other
     both, one, none = (
         weight / fresh.grid**2 for weight in (inside**2, inside * outside, outside**2)

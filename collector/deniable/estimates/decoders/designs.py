@@ -281,9 +281,4 @@ def block_decoder(mechanism: BlockMechanism) -> SupportDecoder:
     """Return the decoder of a mechanism: randomised response's if a block is an answer."""
     if mechanism.design == Subset(mechanism.categories, 1):
         return TwoValuedDecoder(mechanism)
-    return design_decoder(mechanism)
-
-
-def design_decoder(mechanism: BlockMechanism) -> DesignDecoder:
-    """Return the decoder of a mechanism according to its design."""
     return _DECODERS[type(mechanism.design)](mechanism, mechanism.design)
