@@ -13,8 +13,9 @@ from benchmarks.beside_peers import beside_peers
 from benchmarks.rounds import interleave, processor_seconds_each
 from benchmarks.table import Row, show
 from deniable.estimates import Model
+from deniable.estimates.decoders import SupportDecoder
 from deniable.estimates.decoders.decoder import Tally
-from deniable.estimates.decoders.designs import SupportDecoder, block_decoder
+from deniable.estimates.decoders.designs import block_decoder
 from deniable.mechanisms import os_random_word
 from deniable.mechanisms.affine import Affine
 from deniable.mechanisms.block_design import DesignMechanism
