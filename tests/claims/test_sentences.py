@@ -151,7 +151,7 @@ def test_the_least_epsilon_that_is_told_is_the_least_that_does() -> None:
         return float(max(variances)) * (1.959964 / half) ** 2
 
     made = plan(draft("1"), Accuracy.half_width(half))
-    facts = iter(plan_document(made, draft, 20 * NANO, reports).facts)
+    facts = iter(plan_document(made, draft, reports).facts)
     (text,) = texts(facts, "reports")
     told = re.search(
         r"the smallest epsilon at which they reach the requested precision is ([\d.]+)", text

@@ -221,8 +221,6 @@ def test_what_programs_read_is_utf_8_where_the_terminal_knows_no_such_character(
     place.count([0, 0, 1, 1])
     rows = csv.DictReader(written("hist", "tea", "--csv", *at).splitlines())
     assert [row["category"] for row in rows] == answers
-    page = written("survey", "notice", "tea", "--html", *at)
-    assert all(answer in page for answer in answers)
     (tmp_path / "home.toml").write_text(text, "utf-8")
     truth = ("--truth", "uniform", "--devices", "100")
     found = json.loads(written("simulate", tmp_path / "home.toml", *truth, "--json"))
@@ -231,9 +229,7 @@ def test_what_programs_read_is_utf_8_where_the_terminal_knows_no_such_character(
 
 def test_every_form_for_programs_is_utf_8() -> None:
     callbacks = [
-        option.callback
-        for words, option in OPTIONS.items()
-        if re.search("--(json|csv|html)$", words)
+        option.callback for words, option in OPTIONS.items() if re.search("--(json|csv)$", words)
     ]
     assert len(callbacks) > 20
     for callback in callbacks:

@@ -35,7 +35,7 @@ for each in told:
 """
 STORED = [
     *("authority show", "doctor --json", "survey list --json", "survey epochs tea --json"),
-    *("survey show tea", "survey export tea", "survey seals tea", "store check", "store migrate"),
+    *("survey show tea", "survey export tea", "store check", "store migrate"),
     *("survey seal tea 0 --early --yes", "survey end tea --yes", "token list", "token new"),
 ]
 

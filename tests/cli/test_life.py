@@ -1,18 +1,16 @@
-"""``deniable survey seal``, ``prune``, ``end``, ``distrust-issuer``: final, and so asked about."""
+"""``deniable survey seal``, ``end``, ``distrust-issuer``: final, and so asked about."""
 
 import json
-import time
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
 import pytest
 
-from deniable.cli import life_commands
 from deniable.counterparts.signing import sign_manifest
 from deniable.directory import Config, with_store
 from deniable.messages import Enrolment, SigningKey
-from deniable.stores import KEPT_SECONDS, Store, Verdict
+from deniable.stores import Store, Verdict
 from tests.cli.commands import Workplace
 from tests.support.reports import report
 from tests.support.rsa_keys import RSA_KEYS
@@ -56,21 +54,16 @@ def verdict(place: Workplace, device: int = 90, epoch: int = 0) -> Verdict:
 
 
 def test_a_closed_epoch_is_sealed_and_its_digest_told(counted: Workplace) -> None:
-    for command in ("seal", "prune"):
-        told = counted.fail(f"survey {command} tea 30 --yes")
-        assert told == "tea has epochs 0 to 29"
-    assert counted.succeed("survey seals tea") == "no epoch is sealed\n"
-    assert json.loads(counted.succeed("survey seals tea --json")) == []
+    assert counted.fail("survey seal tea 30 --yes") == "tea has epochs 0 to 29"
     shown = counted.succeed("survey seal tea 0 --yes")
     assert shown.endswith(store_line(counted))
     assert "reports   5\n" in shown
-    assert counted.succeed("survey seals tea") + store_line(counted) == shown
-    (seal,) = json.loads(counted.succeed("survey seals tea --json"))
-    assert (seal["epoch"], seal["reports"], seal["pruned_at"]) == (0, 5, None)
+    (seal,) = json.loads(counted.succeed("survey epochs tea --json"))["epochs"]
+    assert (seal["epoch"], seal["n"], seal["pruned_at"]) == (0, 5, None)
     survey_id = counted.manifest().survey_id
     (stored,) = at(counted, lambda store: store.seals(survey_id))
-    assert seal["digest"] == stored.digest.hex()
-    assert f"digest    {seal['digest']}\n" in shown
+    assert seal["seal"] == stored.digest.hex()
+    assert f"digest    {seal['seal']}\n" in shown
     assert verdict(counted) is Verdict.SEALED
     # To seal again is to be told of the seal that stands, and asks nothing.
     assert counted.succeed("survey seal tea 0") == shown
@@ -85,21 +78,6 @@ def test_an_epoch_that_takes_reports_is_sealed_only_if_told_twice(running: Workp
     assert verdict(running) is Verdict.ACCEPTED
     running.succeed("survey seal tea 0 --yes --early")
     assert verdict(running, 91) is Verdict.SEALED
-
-
-def test_receipts_are_erased_a_day_after_the_seal(
-    counted: Workplace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert "24 hours" in counted.fail("survey prune tea 0 --yes")
-    counted.succeed("survey seal tea 0 --yes")
-    assert "24 hours" in counted.fail("survey prune tea 0 --yes")
-    tomorrow = int(time.time()) + KEPT_SECONDS
-    monkeypatch.setattr(life_commands, "_now", lambda: tomorrow)
-    for receipts in (5, 0):
-        shown = counted.succeed("survey prune tea 0 --yes")
-        assert shown == f"erased    {receipts} receipts; the counts stay\n{store_line(counted)}"
-    body = json.loads(counted.succeed("hist tea --json"))
-    assert body["n"] == 5
 
 
 def test_an_ended_survey_takes_nothing_and_its_successor_does(running: Workplace) -> None:

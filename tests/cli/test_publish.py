@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 
-from deniable.client import Survey
 from deniable.messages import Enrolment, Schedule
 from deniable.publishing.document import published_facts
 from deniable.publishing.notice import Notice
@@ -18,25 +17,17 @@ from tests.support.rsa_keys import RSA_KEYS
 from tests.support.surveys import DAY, START, manifest
 
 
-def declared(shown: str) -> Survey:
-    """Evaluate the declaration that a command prints for an app's developer."""
-    survey = eval(shown[shown.rindex("\nSurvey") :].strip(), {"Survey": Survey})
-    assert isinstance(survey, Survey)
-    return survey
-
-
 def refused(place: Workplace, *options: str | Path) -> str:
     return place.fail("survey publish", place.written(), *options)
 
 
-def test_publishing_tells_sequence_id_cost_and_declaration(place: Workplace) -> None:
-    terms, shown = place.dry_run(), place.publish()
+def test_publishing_tells_sequence_id_and_cost(place: Workplace) -> None:
+    shown = place.publish()
     manifest = place.manifest()
     assert "published tea, sequence 0" in shown
     assert manifest.survey_id.hex() in shown
     assert "epsilon 30.000 in all (30 epochs of 1.000)" in shown
     assert f"deniable survey export tea --dir {place.directory} --out tea.json" in shown
-    assert declared(terms) == Survey("tea", manifest.question, manifest.categories, "1")
 
 
 def test_epochs_keys_and_costs_of_a_successor_add_up() -> None:
@@ -142,7 +133,6 @@ def test_show_tells_the_terms_of_the_newest_survey(place: Workplace) -> None:
     assert "30 of 1 day" in shown
     for category in manifest.categories:
         assert f"  {category}\n" in shown
-    assert declared(shown) == Survey("tea", manifest.question, manifest.categories, "1")
 
 
 def test_a_dry_run_shows_everything_and_publishes_nothing(place: Workplace) -> None:
@@ -174,13 +164,9 @@ def test_an_epsilon_that_hides_nothing_takes_a_flag_that_says_so(place: Workplac
     assert "warning from epsilon 4 on, one report can make a guess between two answers" in shown
 
 
-def test_what_would_be_long_is_not_printed_behind_the_facts(place: Workplace) -> None:
+def test_many_answers_are_not_all_listed(place: Workplace) -> None:
     answers = [f"page {number}" for number in range(2_000)]
-    shown = place.dry_run(categories=json.dumps(answers))
     place.publish(categories=json.dumps(answers))
-    assert len(shown.splitlines()) < 40
-    written = "deniable survey export tea --out tea.json"
-    assert shown.endswith(f'{written}\n\nSurvey.bundled("tea.json")\n')
     listed = place.succeed("survey show tea")
     assert "  page 199\n  … 1,800 more: `deniable survey export tea` lists all\n" in listed
     assert len(listed.splitlines()) < 240
@@ -194,8 +180,6 @@ def test_the_command_and_the_page_say_what_the_notice_says(place: Workplace) -> 
     place.publish()
     made = Notice.of(place.manifest())
     assert place.succeed("survey notice tea") == made.markdown()
-    page = place.succeed("survey notice tea --html")
-    assert page.startswith("<!doctype html>")
     with answering(place) as server:
         status, body = server.request("GET", "/surveys/tea/about")
         missing, _ = server.request("GET", "/surveys/coffee/about")
@@ -203,7 +187,6 @@ def test_the_command_and_the_page_say_what_the_notice_says(place: Workplace) -> 
     learnt = made.coalitions
     told = (learnt.title, *learnt.heads, *chain(*learnt.rows), learnt.condition)
     for text in (made.title, *made.summary, *(s for _, said in made.sections for s in said), *told):
-        assert text in _words(page)
         assert text in _words(body.decode())
     assert place.run("survey notice coffee").exit_code == 1
     relayed = Notice.of(place.manifest(), relayed=True)

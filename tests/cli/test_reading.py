@@ -11,7 +11,6 @@ from tests.support.effort import some
 READING = [
     *("survey list", "survey list --json", "survey export tea", "survey show tea"),
     "survey show tea --survey {older}",
-    *(f"survey seals tea --survey {{older}}{form}" for form in ("", " --json")),
     *("hist tea", "hist tea --json", "hist tea --csv"),
     *("survey epochs tea", "survey epochs tea --json --survey {older}"),
     "survey epochs tea --csv --survey {older}",

@@ -239,7 +239,7 @@ def test_each_outlook_has_its_sentences_of_at_most_30_words(outlook: str) -> Non
     survey = _published(epochs=int(epochs))
     made, error = (
         plan(survey, accuracy, 0.5, _pace(survey, closed))
-        for accuracy in (Accuracy.half_width(float(size)), Accuracy.standard_error(float(size) / 2))
+        for accuracy in (Accuracy.half_width(float(size)), Accuracy(float(size) / 2, 1.0))
     )
     assert made.sentence.endswith(f" {told}")
     assert all(len(each.split()) <= 30 for each in error.sentence.split(". ")[1:])
@@ -257,7 +257,7 @@ def test_what_is_no_power_and_cannot_be_reached_is_refused() -> None:
             Accuracy.difference(0.1, power, significance)
     for size in (0, -1, math.inf, math.nan):
         with pytest.raises(ValueError, match="must be above 0"):
-            Accuracy.standard_error(size)
+            Accuracy(size, 1.0)
 
 
 @pytest.mark.parametrize(("kind", "at"), some(some([(k, n) for k in EXAMPLES for n in (0, -1)])))
@@ -286,7 +286,7 @@ def test_reports_allow_the_least_epsilon_at_which_they_do(kind: str, at: int) ->
 
 @every_kind
 def test_a_plan_tells_what_other_ways_take(survey: Manifest) -> None:
-    made = plan(survey, Accuracy.standard_error(0.01))
+    made = plan(survey, Accuracy(0.01, 1.0))
     own, *_, unprotected = made.ways
     assert len({way.title for way in made.ways}) == len(made.ways)
     assert all(unprotected.variance <= way.variance for way in made.ways)
@@ -341,7 +341,5 @@ def test_so_many_devices_give_a_blind_survey_its_reports() -> None:
         assert abs(left / devices - share) < 5 * math.sqrt(share * (1 - share) / devices) + 0.005
         if runs == 4:
             assert abs(100 * (1 - share) - int(told[1])) <= 0.6
-    facts = plan_document(
-        plan(survey, Accuracy.half_width(0.1)), lambda _: survey, NANO, None
-    ).facts
+    facts = plan_document(plan(survey, Accuracy.half_width(0.1)), lambda _: survey, None).facts
     assert [fact.label for fact in facts].count("lost") == 1

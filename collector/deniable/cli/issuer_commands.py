@@ -1,7 +1,6 @@
 """``deniable issuer``: the keys of an issuer, the app's backend that vouches for devices."""
 
 import time
-from collections.abc import Iterable
 from pathlib import Path
 
 import click
@@ -12,7 +11,6 @@ from deniable.directory import CONFIG_FILE, check_outside
 from deniable.enrolment import EpochKeys, create_epoch_keys, ended_moduli
 from deniable.enrolment.epoch_keys import PUBLIC_FILE
 from deniable.key_files import create_key_file, read_key_file
-from deniable.messages import Manifest
 from deniable.messages.enrolment import MAX_BLIND_KEYS
 from deniable.reading.epochs import ranges_text
 
@@ -39,7 +37,7 @@ def new(file: Path, directory: Path) -> None:
     click.echo(f"issuer's key  {file}  (private; only for the app's backend)")
     click.echo(f"public key    {public_key.hex()}")
     click.echo("\nin the survey's file:\n")
-    click.echo(_survey_lines(public_key))
+    click.echo(f'enrolment = "certificate"\nissuers = ["{public_key.hex()}"]')
 
 
 @issuer.command("keys", short_help="Create a blind issuer's keys in the directory KEYS.")
@@ -83,63 +81,30 @@ def erase_keys(keys: Path, place: Place) -> None:
     backend erases keys once a day; use this command if no backend runs.
     """
     held = EpochKeys(keys)
-    erased = held.erase(ended_moduli(_published(place), time.time()))
+    with place.source() as source:
+        surveys = [survey for name in source.names() for survey in source.manifests(name)]
+    erased = held.erase(ended_moduli(surveys, time.time()))
     click.echo(f"erased  {erased}")
     click.echo(f"left    {_private_epochs(held)}")
 
 
-@issuer.command(short_help="Show which surveys list an issuer's keys.")
+@issuer.command(short_help="Show an issuer's public keys.")
 @click.argument("file", type=click.Path(path_type=Path))
-@reading_options
-def show(file: Path, place: Place) -> None:
-    """Show the public half of the issuer's key in FILE, and which published surveys list it.
+def show(file: Path) -> None:
+    """Show the public half of the issuer's key in FILE.
 
-    FILE may be the directory of a blind issuer's keys. Surveys are read from --collector, or from
-    the collector's directory if there is one here.
+    FILE may be the directory of a blind issuer's keys.
     """
-    known = place.collector is not None or (place.directory / CONFIG_FILE).exists()
     if file.is_dir():
-        _show_blind(EpochKeys(file), _published(place) if known else ())
-        return
-    public_key = read_key_file(file).public_key
-    click.echo(f"public key  {public_key.hex()}")
-    if not known:
-        return
-    listed = [survey for survey in _published(place) if public_key in survey.enrolment.issuers]
-    if not listed:
-        click.echo("no published survey lists this key; add it to a survey's file:\n")
-        click.echo(_survey_lines(public_key))
-    for manifest in listed:
-        click.echo(f"vouches     {_role(manifest, public_key)}")
-
-
-def _show_blind(keys: EpochKeys, surveys: Iterable[Manifest]) -> None:
-    listed = ranges_text(range(keys.public.first, keys.public.end))
-    click.echo(f"public keys   epochs {listed}")
-    click.echo(f"private keys  {_private_epochs(keys)}")
-    for survey in surveys:
-        enrolment = survey.enrolment
-        if not set(enrolment.keys).isdisjoint(keys.public.moduli):
-            epochs = ranges_text(range(enrolment.first, survey.schedule.epochs))
-            called = f"{survey.name}, sequence {survey.sequence}"
-            click.echo(f"vouches       {called}: as {enrolment.issuer}, in epochs {epochs}")
+        keys = EpochKeys(file)
+        listed = ranges_text(range(keys.public.first, keys.public.end))
+        click.echo(f"public keys   epochs {listed}")
+        click.echo(f"private keys  {_private_epochs(keys)}")
+    else:
+        click.echo(f"public key  {read_key_file(file).public_key.hex()}")
 
 
 def _private_epochs(keys: EpochKeys) -> str:
     numbered = enumerate(keys.public.moduli, keys.public.first)
     held = ranges_text(epoch for epoch, modulus in numbered if keys.holds(modulus))
     return f"epochs {held}" if held else "none: all are erased"
-
-
-def _published(place: Place) -> list[Manifest]:
-    with place.source() as source:
-        return [manifest for name in source.names() for manifest in source.manifests(name)]
-
-
-def _role(manifest: Manifest, public_key: bytes) -> str:
-    place = "current" if manifest.enrolment.issuers[0] == public_key else "next"
-    return f"{manifest.name}, sequence {manifest.sequence}: its {place} issuer"
-
-
-def _survey_lines(public_key: bytes) -> str:
-    return f'enrolment = "certificate"\nissuers = ["{public_key.hex()}"]'

@@ -1,15 +1,12 @@
-"""``deniable survey seal``, ``seals``, ``prune``, ``end``, ``distrust-issuer`` and ``note``.
+"""``deniable survey seal``, ``end``, ``distrust-issuer`` and ``note``.
 
-A running server seals, prunes and ends by the clock; use these if you cannot wait.
+A running server seals and ends by the clock; use these if you cannot wait.
 """
 
-import json
 import time
-from collections.abc import Callable
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Final
 
 import click
 
@@ -22,37 +19,22 @@ from deniable.cli.options import (
     yes_option,
 )
 from deniable.cli.screen import show_rows
-from deniable.cli.sources import Place, find_survey, published, reading_options
+from deniable.cli.sources import find_survey, published
 from deniable.directory import Config, store_text, with_store
 from deniable.directory.store_source import shown_seal
 from deniable.messages import Manifest, blind_issuer_id, check_public_key, is_host_name
-from deniable.reading import find_version, instant_text, iso_time
-from deniable.reading.epochs import cut_text, cuts
+from deniable.reading import instant_text, iso_time
 from deniable.reading.wire import notes_document
 from deniable.stores import Note, Seal, Store, check_note
-
-Command = TypeVar("Command", bound=Callable[..., Any])
-
 
 _HELD_BACK: Final = "not all are shown: fewer than minimum_reports arrived after the ones shown"
 
 
-def _which_survey(command: Command) -> Command:
-    """Add the arguments that select a survey."""
-    return click.argument("name")(survey_option(command))
-
-
-_epoch_argument = click.argument("epoch", type=Whole(0))
-
-
-def _now() -> int:
-    return int(time.time())
-
-
 @click.command()
-@_which_survey
+@click.argument("name")
+@survey_option
 @directory_option
-@_epoch_argument
+@click.argument("epoch", type=Whole(0))
 @click.option("--early", is_flag=True, help="Seal the epoch even if it still accepts reports.")
 @yes_option
 def seal(
@@ -65,78 +47,33 @@ def seal(
     config = Config.load(directory)
 
     async def work(store: Store) -> Seal:
-        manifest = await _survey_with_epoch(store, config, name, survey_id, epoch)
+        manifest = await find_survey(store, config, name, survey_id)
+        if epoch >= manifest.schedule.epochs:
+            raise click.ClickException(f"{name} has epochs 0 to {manifest.schedule.epochs - 1}")
         standing = await store.standing_seal(manifest.survey_id, epoch)
         if standing is not None:
             return await shown_seal(store, manifest, standing)
         closes = manifest.schedule.closes(epoch)
-        if _now() < closes and not early:
+        if int(time.time()) < closes and not early:
             raise click.ClickException(
                 f"epoch {epoch} accepts reports until {instant_text(closes)}; --early seals "
                 "it now and refuses later reports"
             )
         confirm(yes, f"Seal epoch {epoch} of {_called(manifest)} for good?")
-        made = await store.seal(manifest.survey_id, epoch, _now())
+        made = await store.seal(manifest.survey_id, epoch, int(time.time()))
         return await shown_seal(store, manifest, made)
 
-    _show(with_store(config, work))
-    click.echo(f"store     {store_text(config)}")
-
-
-@click.command()
-@_which_survey
-@reading_options
-@json_option
-def seals(name: str, survey_id: str | None, place: Place, *, as_json: bool) -> None:
-    """Show the sealed epochs of NAME, each with its number of reports and its digest."""
-    with place.source() as source:
-        manifest = find_version(name, source.manifests(name), survey_id)
-        standing = [epoch.seal for epoch in source.epochs(manifest) if epoch.seal is not None]
-    if as_json:
-        click.echo(json.dumps([_plain(seal) for seal in standing], indent=2))
-        return
-    if not standing:
-        click.echo("no epoch is sealed")
-    for seal in standing:
-        _show(seal, "" if seal.pruned_at is None else ", receipts erased")
-        if cut_at := cuts(manifest.schedule, [seal]).get(seal.epoch):
-            click.echo(f"cut       {cut_text(cut_at)}")
-
-
-def _show(made: Seal, remark: str = "") -> None:
-    click.echo(f"sealed    epoch {made.epoch}, {instant_text(made.sealed_at)}{remark}")
+    made = with_store(config, work)
+    click.echo(f"sealed    epoch {made.epoch}, {instant_text(made.sealed_at)}")
     click.echo("reports   " + (_HELD_BACK if made.reports is None else f"{made.reports:,}"))
     # With the digest, readers could find the few withheld counts by hashing.
     click.echo("digest    " + (made.digest.hex() or "also withheld"))
-
-
-def _plain(made: Seal) -> dict[str, object]:
-    return asdict(made) | {"digest": made.digest.hex() or None}
-
-
-@click.command()
-@_which_survey
-@directory_option
-@_epoch_argument
-@yes_option
-def prune(name: str, survey_id: str | None, directory: Path, epoch: int, yes: bool) -> None:
-    """Erase the receipts of EPOCH of NAME; the counts stay.
-
-    The epoch must have been sealed for 24 hours. A running server erases the receipts itself.
-    """
-    config = Config.load(directory)
-
-    async def work(store: Store) -> int:
-        manifest = await _survey_with_epoch(store, config, name, survey_id, epoch)
-        confirm(yes, f"Erase the receipts of epoch {epoch} of {_called(manifest)} for good?")
-        return await store.prune(manifest.survey_id, epoch, _now())
-
-    click.echo(f"erased    {with_store(config, work):,} receipts; the counts stay")
     click.echo(f"store     {store_text(config)}")
 
 
 @click.command()
-@_which_survey
+@click.argument("name")
+@survey_option
 @directory_option
 @yes_option
 def end(name: str, survey_id: str | None, directory: Path, yes: bool) -> None:
@@ -151,7 +88,7 @@ def end(name: str, survey_id: str | None, directory: Path, yes: bool) -> None:
         manifest = await find_survey(store, config, name, survey_id)
         if manifest.survey_id not in await store.ended():
             confirm(yes, f"End {_called(manifest)} for good?")
-            await store.end(manifest.survey_id, _now())
+            await store.end(manifest.survey_id, int(time.time()))
         return manifest
 
     click.echo(f"ended     {_called(with_store(config, work))}")
@@ -191,22 +128,13 @@ def distrust_issuer(issuer: str, directory: Path, yes: bool) -> None:
             )
         if issuer_id not in await store.distrusted():
             confirm(yes, f"Distrust this issuer of {', '.join(listed)} for good?")
-            await store.distrust(issuer_id, _now())
+            await store.distrust(issuer_id, int(time.time()))
         return listed
 
     listed = with_store(config, work)
     click.echo(f"distrusted  {issuer}")
     click.echo(f"named by    {', '.join(listed)}")
     click.echo(f"store       {store_text(config)}")
-
-
-async def _survey_with_epoch(
-    store: Store, config: Config, name: str, survey_id: str | None, epoch: int
-) -> Manifest:
-    manifest = await find_survey(store, config, name, survey_id)
-    if epoch >= manifest.schedule.epochs:
-        raise click.ClickException(f"{name} has epochs 0 to {manifest.schedule.epochs - 1}")
-    return manifest
 
 
 def _called(manifest: Manifest) -> str:

@@ -30,9 +30,6 @@ class _Verifying(FindingCommand):
     help="Policy that an app pins: a file with the log and its witnesses.",
 )
 @click.option(
-    "--log-key", metavar="KEY", help="Key of the log, as `deniable log policy` prints it."
-)
-@click.option(
     "--authority",
     metavar="KEY",
     help="Authority key for checking signatures: 64 hex digits, or a file from `survey export`.",
@@ -51,7 +48,6 @@ class _Verifying(FindingCommand):
 def verify(
     place: str,
     policy: Path | None,
-    log_key: str | None,
     authority: str | None,
     remember: Path | None,
     acknowledged: Path | None,
@@ -86,7 +82,6 @@ def verify(
     try:
         visit = None if remember is None else Visit.load(remember)
         read_policy = None if policy is None else _policy(policy)
-        key = None if log_key is None else _key(log_key)
         bundle = None if authority is None else _bundle(authority)
         trusted = None if authority is None else bundle.authority if bundle else pinned(authority)
         leaves = frozenset[bytes]() if acknowledged is None else read_leaves(acknowledged)
@@ -118,7 +113,7 @@ def verify(
     if bundle is not None:
         offered = replace(offered, signed=[*offered.signed, *bundled(bundle)])
     trust = Trust(
-        key or _listed(read_policy, checkpoint) or (None if visit is None else visit.log_key),
+        _listed(read_policy, checkpoint) or (None if visit is None else visit.log_key),
         trusted,
         read_policy,
         None if visit is None else visit.checkpoint,
@@ -152,15 +147,6 @@ def _policy(file: Path) -> "LogPolicy":
 
     with file.open("rb") as stream:
         return LogPolicy.parse(stream.read(MAX_POLICY_BYTES + 1).decode())
-
-
-def _key(text: str) -> "VerifierKey":
-    from deniable.logs import LOG, VerifierKey
-
-    key = VerifierKey.parse(text)
-    if key.algorithm != LOG:
-        raise ValueError("--log-key is a witness's key, not a log's")
-    return key
 
 
 def _listed(policy: "LogPolicy | None", checkpoint: "SignedCheckpoint") -> "VerifierKey | None":

@@ -6,7 +6,6 @@ from typing import Final
 
 import click
 
-from deniable.budget import DEFAULT_LIFETIME_EPSILON, epsilon_to_nano
 from deniable.cli.options import Quantity, Whole, a_file, count, json_option, level_option, quantity
 from deniable.cli.screen import show
 from deniable.cli.sources import Place, found_survey, reading_options
@@ -24,7 +23,6 @@ _FROM_FILE: Final = "to change epsilon or the number of reports, give the survey
 @click.argument("file", metavar="FILE|NAME")
 @reading_options
 @click.option("--width", type=quantity, help="Margin of error, such as 2%.  [default: 5%]")
-@click.option("--error", type=quantity, help="Standard error, instead of --width.")
 @click.option(
     "--difference",
     type=quantity,
@@ -43,40 +41,16 @@ _FROM_FILE: Final = "to change epsilon or the number of reports, give the survey
 )
 @click.option("--epsilon", help="Epsilon to use instead of the one in FILE.")
 @level_option
-@click.option(
-    "--power",
-    type=quantity,
-    default="80%",
-    show_default=True,
-    help="Probability of detecting a real difference.",
-)
-@click.option(
-    "--significance",
-    type=quantity,
-    default="5%",
-    show_default=True,
-    help="Probability of finding a difference that does not exist.",
-)
-@click.option(
-    "--lifetime",
-    default=str(DEFAULT_LIFETIME_EPSILON),
-    show_default=True,
-    help="Lifetime budget of a device: the app's lifetime_epsilon.",
-)
 @json_option
 def plan(
     place: Place,
     file: str,
     width: Quantity | None,
-    error: Quantity | None,
     difference: Quantity | None,
     largest_share: Quantity | None,
     reports: int | None,
     epsilon: str | None,
     level: float,
-    power: Quantity,
-    significance: Quantity,
-    lifetime: str,
     as_json: bool,
 ) -> None:
     """Show how many reports the survey in FILE (TOML) needs for figures of a given precision.
@@ -97,11 +71,9 @@ def plan(
     from deniable.publishing.numbering import draft
     from deniable.publishing.survey_file import SurveyFile
 
-    sizes = {"width": width, "error": error, "difference": difference}
-    given = {name: size for name, size in sizes.items() if size is not None}
-    if len(given) > 1:
-        raise click.UsageError("give only one of --width, --error and --difference")
-    ((what, size),) = (given or {"width": _DEFAULT}).items()
+    if width is not None and difference is not None:
+        raise click.UsageError("give either --width or --difference")
+    size = width or difference or _DEFAULT
 
     pace = None
     if named := re.fullmatch("[a-z0-9-]+", file) and not Path(file).exists():
@@ -123,26 +95,21 @@ def plan(
             "--largest-share applies to shares, but a numeric survey's figure is its mean"
         )
     if size.number >= 1 and shares:
-        raise click.ClickException(f"--{what} of a share must be below 1, such as 5%, or 0.05")
+        raise click.ClickException("a margin of a share must be below 1, such as 5%, or 0.05")
     own = None if named else SurveyFile.load(Path(file)).largest_share
     largest = own if largest_share is None else largest_share.number
     try:
-        ceiling = epsilon_to_nano("lifetime", lifetime)
         number, percent = size
         if percent:
             number *= Figure.of(manifest).span
-        match what:
-            case "width":
-                accuracy = Accuracy.half_width(number, level)
-            case "error":
-                accuracy = Accuracy.standard_error(number)
-            case _:
-                accuracy = Accuracy.difference(number, power.number, significance.number)
+        if difference is None:
+            accuracy = Accuracy.half_width(number, level)
+        else:
+            accuracy = Accuracy.difference(number)
         made = planned(manifest, accuracy, largest, pace)
     except (InvalidPrivacyParameter, ValueError) as wrong:
         raise click.ClickException(str(wrong)) from wrong
-    document = plan_document(made, drafted, ceiling, reports)
-    show(document, as_json=as_json)
+    show(plan_document(made, drafted, reports), as_json=as_json)
 
 
 @click.command(short_help="Simulate a survey, and compare with the truth. No device answers.")

@@ -179,14 +179,12 @@ SURVEY_COMMANDS: Final = {
     "end": ("life_commands:end", "End a survey, so that it accepts no more reports."),
     "epochs": ("survey_list:list_epochs", "List the epochs that have figures."),
     "export": ("survey_commands:export", "Write the file that an app bundles."),
-    "link": ("sharing_commands:link", "Create, list or revoke links to the figures of NAME."),
+    "link": ("sharing_commands:link", "Create a link to the figures of NAME."),
     "list": ("survey_list:list_surveys", "List the published surveys."),
     "note": ("life_commands:note", "Add a note to the figures of NAME over time."),
     "notice": ("survey_commands:notice", "Print what a survey collects, in plain words."),
-    "prune": ("life_commands:prune", "Erase the receipts of a sealed epoch."),
     "publish": ("survey_commands:publish", "Sign the survey in FILE and publish it."),
     "seal": ("life_commands:seal", "Seal an epoch: its counts become final."),
-    "seals": ("life_commands:seals", "Show the sealed epochs."),
     "show": ("survey_commands:show", "Show what NAME asks, and its privacy in words."),
 }
 

@@ -7,22 +7,19 @@ from typing import Final
 
 import click
 
-from deniable.budget import NANO
 from deniable.cli.log_commands import cosigned_text
-from deniable.cli.options import Whole, a_file, directory_option, program_option, survey_option
+from deniable.cli.options import Whole, a_file, directory_option, survey_option
 from deniable.cli.sources import Place, published, reading_options
 from deniable.directory import Config, authority_chain, find_key_file, with_store
 from deniable.directory.collector_directory import running
-from deniable.documents import Column, Document, Fact, Table
-from deniable.documents.html import documents_page
+from deniable.documents import Fact
 from deniable.documents.terminal import facts_text
-from deniable.mechanisms.exact import ceil_div
 from deniable.messages import Manifest, is_simulated
-from deniable.messages.bundle import Bundle, Declaration, declaration_of
+from deniable.messages.bundle import Bundle
 from deniable.planning.words import MOST_EPSILON
 from deniable.public_log.publish import PublicLog, entries_text
 from deniable.publishing.document import answers_of, published_facts, survey_facts
-from deniable.publishing.following import CEILING, declared, followed, reserved, reserved_by_all
+from deniable.publishing.following import declared, followed, reserved_by_all
 from deniable.publishing.notice import Notice
 from deniable.publishing.survey_file import SurveyFile, naming
 from deniable.reading import find_version
@@ -33,12 +30,6 @@ _DECISIVE: Final = frozenset(
     | {"warning"}
 )
 """Facts that ``publish`` prints; ``--dry-run`` prints all."""
-
-_LINE: Final = 68
-"""The most characters of a declaration's lists in one line of Python."""
-
-_LONGEST: Final = 5_000
-"""The most characters of a declaration that is printed."""
 
 _MOST_ANSWERS: Final = 200
 """The most answers of a survey that are listed."""
@@ -130,11 +121,6 @@ def publish(
         )
         return
     _show([Fact("would be", called), *facts])
-    client = ""
-    # The survey by itself, or together with all others.
-    if most := next((cost for cost in (reserved([manifest], now), together) if cost > CEILING), 0):
-        client = f', with Client(lifetime_epsilon="{ceil_div(most, NANO)}")'
-    _declare(manifest, f"declare it in your app{client}")
 
 
 def _decisive(facts: Iterable[Fact]) -> Iterator[Fact]:
@@ -146,18 +132,6 @@ def _decisive(facts: Iterable[Fact]) -> Iterator[Fact]:
             yield fact
 
 
-def _declare(manifest: Manifest, call: str) -> None:
-    """Print how an app declares a survey: in Python, or from a file if that would be long."""
-    declared = declared_in_python(declaration_of(manifest))
-    if len(declared) <= _LONGEST:
-        click.echo(f"\n{call}, or bundle the file from `deniable survey export`:\n\n{declared}")
-        return
-    answers, file = len(manifest.all_answers), f"{manifest.name}.json"
-    click.echo(f"\n{call}, from a file that lists its {answers:,} answers:\n")
-    click.echo(f"deniable survey export {manifest.name} --out {file}\n")
-    click.echo(f'Survey.bundled("{file}")')
-
-
 def _show(facts: Iterable[Fact]) -> None:
     click.echo(facts_text(facts, width=80, indent=10))
 
@@ -167,7 +141,7 @@ def _show(facts: Iterable[Fact]) -> None:
 @survey_option
 @reading_options
 def show(name: str, survey_id: str | None, place: Place) -> None:
-    """Show the question of NAME, its privacy in words, and how an app declares it."""
+    """Show the question of NAME, and its privacy in words."""
     with place.source() as source:
         manifest = find_version(name, source.manifests(name), survey_id)
         seals = [epoch.seal for epoch in source.epochs(manifest) if epoch.seal is not None]
@@ -183,35 +157,6 @@ def show(name: str, survey_id: str | None, place: Place) -> None:
     _show(facts)
     if is_simulated(name):
         click.echo("\nsimulated: no device answers this survey, and no app declares it")
-    else:
-        _declare(manifest, "declare it in your app")
-
-
-def declared_in_python(declaration: Declaration) -> str:
-    """Return the Python that declares a survey in an app."""
-    called = "Survey("
-    if "low" in declaration:
-        called = "Survey.numeric("
-    elif "dimensions" in declaration:
-        called = "Survey.several("
-    if "alphabet" in declaration:
-        called = "Survey.strings("
-    lines = [f"    {key}={_in_python(value)}," for key, value in declaration.items()]
-    return "\n".join([called, *lines, ")"])
-
-
-def _in_python(value: object) -> str:
-    if not isinstance(value, list):
-        return repr(value)
-    line = repr(tuple(value))
-    if len(line) <= _LINE:
-        return line
-    lines = [""]
-    for one in value:
-        if len(lines[-1]) + len(repr(one)) > _LINE:
-            lines.append("")
-        lines[-1] += f" {one!r},"
-    return "".join(("(\n", *(f"       {line}\n" for line in lines), "    )"))
 
 
 @click.command()
@@ -223,24 +168,15 @@ def _in_python(value: object) -> str:
     is_flag=True,
     help="Describe an app that reports through a relay.  [default: see relayed_from]",
 )
-@program_option("--html", "as_html", "Print a standalone HTML page instead of Markdown.")
-def notice(name: str, survey_id: str | None, place: Place, *, relayed: bool, as_html: bool) -> None:
-    """Print a plain notice for NAME: the data collected, who sees them, and how to stop."""
+def notice(name: str, survey_id: str | None, place: Place, *, relayed: bool) -> None:
+    """Print a plain notice for NAME: the data collected, who sees them, and how to stop.
+
+    The notice is Markdown.
+    """
     with place.source() as source:
         manifest = find_version(name, source.manifests(name), survey_id)
-    relayed = relayed or place.relays(manifest)
-    made = Notice.of(manifest, relayed=relayed)
-    if not as_html:
-        click.echo(made.markdown(), nl=False)
-        return
-    sections = [("", made.summary), *made.sections]
-    parts = [Document(heading=heading, notes=said) for heading, said in sections]
-    learnt = made.coalitions
-    columns = [*map(Column, ("what", "who"), learnt.heads)]
-    rows = [{"what": what, "who": who} for what, who in learnt.rows]
-    notes = [learnt.condition] * bool(learnt.condition)
-    parts.append(Document(heading=learnt.title, tables=[Table(columns, rows)], notes=notes))
-    click.echo(documents_page(parts, made.title), nl=False)
+    made = Notice.of(manifest, relayed=relayed or place.relays(manifest))
+    click.echo(made.markdown(), nl=False)
 
 
 @click.command()
@@ -255,32 +191,11 @@ def export(name: str, place: Place, out: Path | None) -> None:
     if is_simulated(name):
         raise click.ClickException(f"{name!r} is simulated, so no app answers it")
     bundle = _bundle(place, name)
-    _warn_of_unwitnessed(place, bundle)
     if out is None:
         click.echo(bundle.to_json(), nl=False)
     else:
         out.write_bytes(bundle.to_json())
         click.echo(f"wrote {out}: for {bundle.origin}, signed by {bundle.authority.hex()}")
-
-
-def _warn_of_unwitnessed(place: Place, bundle: Bundle) -> None:
-    """Warn if too few witnesses cosigned; a collector read by URL names no witnesses."""
-    if place.collector is not None:
-        return
-    from deniable.directory.log_publishing import witnesses_of
-    from deniable.logs import LogProof
-
-    witnesses = witnesses_of(Config.load(place.directory))
-    counts = [
-        len(witnesses.cosigners(LogProof.parse(proof).checkpoint if proof else None))
-        for proof in bundle.proofs or (b"",)
-    ]
-    if witnesses.witnesses and min(counts) < witnesses.quorum:
-        click.echo(
-            f"cosigned by {min(counts)} of {len(witnesses.witnesses)} witnesses: apps that pin the "
-            "log refuse this file. Run deniable log cosign, then export again",
-            err=True,
-        )
 
 
 def _bundle(place: Place, name: str) -> Bundle:

@@ -66,7 +66,7 @@ def list_tokens(directory: Path, *, as_json: bool) -> None:
     tokens = with_store(Config.load(directory), lambda store: store.tokens())
     rows = [
         {
-            "id": identifier_of(held),
+            "id": _identifier(held),
             "role": held.role.value,
             "created_at": held.created_at,
             "survey": held.survey,
@@ -83,20 +83,20 @@ def list_tokens(directory: Path, *, as_json: bool) -> None:
 @click.argument("identifier", metavar="ID")
 @directory_option
 def revoke(identifier: str, directory: Path) -> None:
-    """Revoke the token whose id begins with ID, immediately and for good; see `token list`."""
+    """Revoke the token or link whose id begins with ID, immediately and for good."""
 
     async def work(store: Store) -> Token:
-        token = find_token(await store.tokens(), identifier)
+        token = _find(await store.tokens(), identifier)
         await store.revoke_token(token.digest)
         return token
 
     config = Config.load(directory)
     revoked = with_store(config, work)
-    click.echo(f"revoked   {identifier_of(revoked)} ({revoked.role.value})")
+    click.echo(f"revoked   {_identifier(revoked)} ({revoked.role.value})")
     click.echo(f"store     {store_text(config)}")
 
 
-def find_token(tokens: Iterable[Token], identifier: str) -> Token:
+def _find(tokens: Iterable[Token], identifier: str) -> Token:
     """Return the token whose id begins with this; ClickException unless exactly one does."""
     matches = [
         token for token in tokens if identifier and token.digest.hex().startswith(identifier)
@@ -110,6 +110,6 @@ def find_token(tokens: Iterable[Token], identifier: str) -> Token:
     return matches[0]
 
 
-def identifier_of(token: Token) -> str:
+def _identifier(token: Token) -> str:
     """Return a token's id: the first digits of its SHA-256."""
     return token.digest.hex()[:_ID_DIGITS]

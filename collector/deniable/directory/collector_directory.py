@@ -50,11 +50,9 @@ async def new_link(store: Store, name: str, days: int, label: str, now: float) -
     return f"share#{secret}"
 
 
-async def links(store: Store, name: str | None) -> list[Token]:
-    """Return the links to the figures of a survey, or of all, not revoked; oldest first."""
-    return [
-        token for token in await store.tokens() if token.survey and name in {token.survey, None}
-    ]
+async def links(store: Store, name: str) -> list[Token]:
+    """Return the links to the figures of a survey, not revoked; oldest first."""
+    return [token for token in await store.tokens() if token.survey == name]
 
 
 Result = TypeVar("Result")

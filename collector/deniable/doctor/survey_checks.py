@@ -296,7 +296,7 @@ def judge_cuts(cuts: Sequence[tuple[str, int, int]]) -> Diagnosis | None:
     name, epoch, cut_at = cuts[-1]
     return doubtful(
         f"epochs cut: {len(cuts)}, such as epoch {epoch} of {name}: {cut_text(cut_at)}",
-        "lost reports are not sent again; to list the affected epochs, run deniable survey seals "
+        "lost reports are not sent again; to list the affected epochs, run deniable survey show "
         f"{name}",
     )
 

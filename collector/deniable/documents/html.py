@@ -2,21 +2,12 @@
 
 import json
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from html import escape as escape_markup
 from typing import Any, Final
 
 from deniable.documents.document import Caution, Column, Document, Fact, Level, Table
 
-_STYLE: Final = (
-    "body { font: 15px/1.45 sans-serif; max-width: 46em; margin: 1em auto; padding: 0 1em; } "
-    "table { border-collapse: collapse; margin: 1em 0; } "
-    "th, td { border-bottom: 1px solid #999; padding: 0.2em 0.4em; text-align: right; } "
-    ".text, caption { text-align: left; } .sentence { font-size: 1.1em; } "
-    ".facts div { display: block; } dt, dd { display: inline; margin: 0 0.5em 0 0; } "
-    "dt, .note { color: #666; } .alert { color: #b00020; font-weight: bold; }"
-)
-"""The style of a standalone page, which is readable without it."""
 _ROLE = ' role="alert"'
 _LIMITATIONS: Final = 3
 """The number of cautions shown below a figure even if none is a warning."""
@@ -80,20 +71,6 @@ def document_html(
             cautions_html(others[:first]),
             details,
         )
-    )
-
-
-def documents_page(documents: Sequence[Document], title: str) -> str:
-    """Return documents as a standalone page without scripts, pictures or external files."""
-    sections = "".join(
-        f"<section>\n<h2>{escape(document.heading)}</h2>\n{document_html(document)}</section>\n"
-        for document in documents
-    )
-    return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        f'<meta name="viewport" content="width=device-width"><title>{escape(title)}'
-        f"</title>\n<style>{_STYLE}</style></head>\n<body>\n<h1>{escape(title)}</h1>\n{sections}"
-        "</body></html>\n"
     )
 
 

@@ -48,11 +48,6 @@ class Accuracy:
         return cls(size, normal_quantile(level), level)
 
     @classmethod
-    def standard_error(cls, size: float) -> "Accuracy":
-        """Return the accuracy of estimates with this standard error."""
-        return cls(size, 1.0)
-
-    @classmethod
     def difference(cls, size: float, power: float = 0.8, significance: float = 0.05) -> "Accuracy":
         """Return the accuracy that two groups of n reports need to show a difference of this size.
 

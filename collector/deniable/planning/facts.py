@@ -157,12 +157,12 @@ _COLUMNS = (
 )
 
 
-def plan_document(made: Plan, drafts: Drafts, lifetime: int, reports: int | None) -> Document:
-    """Return the document of a plan, for a lifetime budget and this many reports.
+def plan_document(made: Plan, drafts: Drafts, reports: int | None) -> Document:
+    """Return the document of a plan, for this many reports and the default lifetime budget.
 
     For a survey that is specified by its epsilon, it shows the effects of other epsilons.
     """
-    manifest, year = made.manifest, year_of(made.manifest, lifetime)
+    manifest, year = made.manifest, year_of(made.manifest, DEFAULT_LIFETIME_EPSILON * NANO)
     delta = "" if manifest.delta == "0" else f", delta {manifest.delta}"
     odds = odds_text(made.odds)
     private = f"epsilon {manifest.epsilon}{delta}: {promise_text(made.odds)}"

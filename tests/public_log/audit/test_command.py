@@ -241,7 +241,6 @@ def test_programs_read_the_history_and_the_findings(
     ("options", "error"),
     [
         (["--authority", "00"], "64 hex digits"),
-        (["--authority", KEY, "--log-key", "x"], "Base64"),
         (["--authority", KEY, "--policy", "{}"], "quorum"),
         (["--authority", KEY, "--policy", "nosuch"], "does not exist"),
         ([], "needs --authority"),
