@@ -222,7 +222,7 @@ NO_CLAIMS: dict[str, str] = {
         cli.survey_commands:publish planning.words:too_strong_text publishing.changes:awaited_text
         reading.source:appear_text server.pages.handlers:_TOO_MANY
         server.pages.views:figures.values
-        server.routes.openapi:_described server.routes.routing:check_query
+        server.routes.routing:check_query
         mechanisms.two_round:_Kind.mechanism client.ledger.allowance:_exhausted
         planning.calibration:_mean mechanisms.strings:_Kind.check
         simulation.beside_truth:texts_document terms.sentences:possible_answers

@@ -179,7 +179,6 @@ _PATHS: Final = (
     b"/healthz",
     b"/readyz",
     b"/metrics",
-    b"/openapi.json",
     b"/xyzzy/%2e%2e//?a=b#c",
     b"http://xyzzy/healthz",
     b"*",

@@ -19,7 +19,6 @@ from deniable.server.connections import CollectorServer
 from deniable.server.listening import listen
 from deniable.server.metrics import Meters
 from deniable.stores import Role, SqliteStore, Token
-from tests.server.conformity import conformity
 from tests.support.clock import FakeClock
 from tests.support.surveys import AUTHORITY, MANIFEST, ORIGIN, START
 
@@ -147,9 +146,7 @@ async def running(directory: Path, **settings: Any) -> AsyncIterator[Collector]:
     try:
         meters = Meters()
         server = await build_server(config, store, clock, meters)
-        client: TestClient[web.BaseRequest, None] = TestClient(
-            OwnServer(server), trace_configs=[conformity(config)]
-        )
+        client: TestClient[web.BaseRequest, None] = TestClient(OwnServer(server))
         async with client:
             yield Collector(client, server, store, clock, config, meters)
     finally:

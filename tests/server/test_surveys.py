@@ -5,10 +5,15 @@ from dataclasses import replace
 import pytest
 
 from deniable.counterparts.signing import sign_manifest
+from deniable.directory.gateway_file import first_gateway, write_gateway_file
 from deniable.mechanisms import KINDS
 from deniable.messages import Manifest, SigningKey, open_manifest, split_manifests
+from deniable.server.routes.routing import ROUTES
+from deniable.stores import Role
 from tests.server.collector import Collector, problem
 from tests.server.test_pages import SURVEYS
+from tests.support.public_logs import extension
+from tests.support.reports import envelope, report
 from tests.support.surveys import AUTHORITY, DAY, MANIFEST, START, manifest
 
 NAME = MANIFEST.name
@@ -22,8 +27,7 @@ async def publish(collector: Collector) -> None:
     await collector.publish(OTHER)
 
 
-async def test_every_kind_is_described_as_the_schema_has_it(collector: Collector) -> None:
-    # Which the fixture's client checks of every answer.
+async def test_every_kind_is_described(collector: Collector) -> None:
     for survey in SURVEYS:
         await collector.publish(survey)
     listed = (await (await collector.client.get("/v1/surveys")).json())["surveys"]
@@ -139,3 +143,27 @@ async def test_a_stored_survey_of_another_authority_is_not_offered(
     answer = await collector.client.get(f"/v1/surveys/{OTHER.name}/manifest")
     assert await problem(answer) == (404, "not-found")
     assert "not offering" in caplog.text
+
+
+async def test_roles_stand_where_the_routes_ask_for_them(collector: Collector) -> None:
+    """Without a token, and with each role, every route does as the table says."""
+    headers: dict[str, dict[str, str]] = {
+        "": {},
+        "analyst": await collector.token(Role.ANALYST),
+        "operator": await collector.token(Role.OPERATOR),
+    }
+    write_gateway_file(
+        collector.config.gateway_keys, first_gateway(MANIFEST.origin, AUTHORITY, START)
+    )
+    await collector.send(envelope(1), envelope(2))
+    await collector.store.add([report(device, epoch=1) for device in (1, 2)])
+    await collector.store.extend_log(extension([], [b"an entry"]))
+    collector.clock.time += 1
+    for route in ROUTES:
+        if "GET" not in route.methods:
+            continue
+        for role, header in headers.items():
+            url = route.path.replace("{name}", NAME).replace("{path}", "tile/0/000.p/1")
+            status = (await collector.client.get(url, headers=header)).status
+            may = not route.role or role in {route.role, "operator"}
+            assert status == (200 if may else 403 if role else 401), (route.path, role)

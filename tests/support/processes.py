@@ -13,7 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]  # the checkout
 DENIABLE = (sys.executable, "-m", "deniable.cli")
 """The command line, as this environment has it installed."""
-_WITHOUT = (f"-pno:{plugin}" for plugin in ("asyncio", "schemathesis", "cacheprovider"))
+_WITHOUT = (f"-pno:{plugin}" for plugin in ("asyncio", "cacheprovider"))
 PYTEST = (sys.executable, "-W", "error", "-m", "pytest", "-q", *_WITHOUT)
 """pytest as an app's developers run it, without this project's settings and plugins but ours."""
 

@@ -61,7 +61,7 @@ def test_an_address_has_so_many_requests_at_once_and_a_relay_more(tmp_path: Path
             server.shutdown()
 
 
-INSIDE = {"/healthz", "/readyz", "/metrics", "/openapi.json"}
+INSIDE = {"/healthz", "/readyz", "/metrics"}
 """What whoever operates the collector asks it itself."""
 PLACES = {"/static/{name}": "page.css", "/log/{path}": "tile/0/000"}
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}

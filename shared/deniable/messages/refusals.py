@@ -27,7 +27,7 @@ class Remedy(Enum):
 class RefusalCode(StrEnum):
     """The codes on the wire, one row each. Their names never change.
 
-    Devices, collector, issuer, metrics and ``/openapi.json`` follow these rows.
+    Devices, collector, issuer and metrics follow these rows.
 
     Attributes:
         remedy: the device's next step.

@@ -57,9 +57,7 @@ def app(pytester: pytest.Pytester) -> pytest.Pytester:
 
 def pytest_in(app: pytest.Pytester, *arguments: str) -> pytest.RunResult:
     # The other plugin that is installed here would warn of a setting.
-    return app.runpytest_inprocess(
-        "-W", "error", "-p", "no:asyncio", "-p", "no:schemathesis", *arguments
-    )
+    return app.runpytest_inprocess("-W", "error", "-p", "no:asyncio", *arguments)
 
 
 def test_each_test_has_its_capture_and_fails_if_something_connected(app: pytest.Pytester) -> None:

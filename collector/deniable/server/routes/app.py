@@ -1,11 +1,8 @@
 """The collector as one handler: it finds the route, calls its handler, and answers errors."""
 
-import asyncio
-import json
 import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from functools import cache
 from typing import Final
 
 from aiohttp import web
@@ -25,7 +22,6 @@ from deniable.server.routes.catalogue import Catalogue
 from deniable.server.routes.failures import answer_to
 from deniable.server.routes.figures import FigureService
 from deniable.server.routes.gateway import Gateway, GatewayKeyring
-from deniable.server.routes.openapi import openapi_document
 from deniable.server.routes.published import Published
 from deniable.server.routes.requests import require_role
 from deniable.server.routes.routing import (
@@ -143,17 +139,11 @@ async def build_server(
         **published.device_handlers(),
     }
     gateway = Gateway(config, keyring, of_devices, limits, clock, meters, throttle)
-    described = cache(lambda: json.dumps(openapi_document(config)).encode())
 
     async def ready(_: web.BaseRequest, __: str) -> web.Response:
         await gauges.check()
         workers = {"workers": meters.serving(), "workers_wanted": config.workers}
         return web.json_response({"status": "ready", **workers})
-
-    async def openapi(_: web.BaseRequest, __: str) -> web.Response:
-        # In a thread: with the fields of histograms, it imports numpy.
-        body = await asyncio.to_thread(described)
-        return web.Response(body=body, headers={"Content-Type": JSON})
 
     handlers = {
         **of_devices,
@@ -164,7 +154,6 @@ async def build_server(
         "/healthz": _healthy,
         "/readyz": ready,
         "/metrics": _metrics(meters, gauges, store, clock),
-        "/openapi.json": openapi,
     }
     cross_origin = CrossOrigin(config, catalogue.is_public, of_devices)
     return _server(config, handlers, meters, throttle, cross_origin)

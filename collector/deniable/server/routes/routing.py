@@ -1,4 +1,4 @@
-"""The routes: one table, on which answers, metrics and ``/openapi.json`` are based.
+"""The routes: one table, on which answers, metrics and documentation are based.
 
 Finding a route takes next to no time.
 """
@@ -42,14 +42,11 @@ class Route:
     summary: str
     media: str = JSON
     method: str = "GET"  # or POST; GET routes answer HEAD too
-    schema: str = ""  # the schema of a JSON answer
     parameters: tuple[str, ...] | None = None  # None means that the query is ignored
     role: str = ""  # the least role of a token
     public: bool = False  # for some surveys, no token is needed
     form: bool = False  # whether the route also accepts its own form, by POST
     relayed: bool = False  # whether the route also opens requests from a relay, by POST
-    tagged: bool = False  # whether answers have an ETag, and are 304 if that is sent back
-    refusals: tuple[RefusalCode, ...] = ()  # its own refusals, except implied and general ones
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -62,16 +59,6 @@ class Route:
         """Return the placeholder in the path; the empty text if there is none."""
         return next((text for text in _PLACEHOLDERS if text in self.path), "")
 
-    @property
-    def codes(self) -> tuple[RefusalCode, ...]:
-        """Return the refusal codes of the route, in addition to those of any request."""
-        return (
-            *([RefusalCode.NOT_FOUND] if self.placeholder else []),
-            *([RefusalCode.BAD_QUERY] if self.parameters is not None else []),
-            *([RefusalCode.UNAUTHORISED, RefusalCode.FORBIDDEN] if self.role else []),
-            *self.refusals,
-        )
-
 
 class MethodNotAllowed(Exception):
     """The path only accepts other methods; the message lists them."""
@@ -82,17 +69,9 @@ class MethodNotAllowed(Exception):
         self.name = name
 
 
-def _of_figures(what: str, summary: str, parameters: tuple[str, ...], *, few: bool = True) -> Route:
-    """Return a route for a survey's figures, of which there may be too ``few`` reports."""
-    return Route(
-        f"/v1/surveys/{{name}}/{what}",
-        summary,
-        schema=what.capitalize(),
-        parameters=parameters,
-        role="analyst",
-        public=True,
-        refusals=(RefusalCode.TOO_FEW_REPORTS,) if few else (),
-    )
+def _of_figures(what: str, summary: str, parameters: tuple[str, ...]) -> Route:
+    path = f"/v1/surveys/{{name}}/{what}"
+    return Route(path, summary, parameters=parameters, role="analyst", public=True)
 
 
 ROUTES: Final = (
@@ -100,30 +79,20 @@ ROUTES: Final = (
         "/v1/reports",
         "the outcome of each report, once it is durable",
         method="POST",
-        schema="UploadAnswer",
-        refusals=(
-            RefusalCode.TOO_LARGE,
-            RefusalCode.UNSUPPORTED_MEDIA_TYPE,
-            RefusalCode.RATE_LIMITED,
-            RefusalCode.FORBIDDEN,  # if only relays may send them
-        ),
     ),
     Route(
         "/v1/surveys",
         "current surveys, with their privacy terms",
-        schema="Surveys",
         parameters=(),
     ),
     Route(
         "/v1/surveys/{name}",
         "the newest survey of a name, or an older one",
-        schema="Survey",
         parameters=("survey",),
     ),
     Route(
         "/v1/surveys/{name}/versions",
         "all surveys of a name, newest first, including those that are over or ended",
-        schema="Surveys",
         parameters=(),
     ),
     Route(
@@ -131,7 +100,6 @@ ROUTES: Final = (
         "a survey's signed manifest",
         MSGPACK,
         parameters=("survey",),
-        tagged=True,
     ),
     Route(
         "/v1/surveys/{name}/manifests",
@@ -139,7 +107,7 @@ ROUTES: Final = (
         MSGPACK,
         parameters=(),
     ),
-    _of_figures("epochs", "a survey's epochs with figures, and the seals", ("survey",), few=False),
+    _of_figures("epochs", "a survey's epochs with figures, and the seals", ("survey",)),
     _of_figures(
         "counts",
         "how often each randomised response was counted",
@@ -160,21 +128,19 @@ ROUTES: Final = (
         "a survey's frequencies compared with those of other epochs or another survey",
         ("survey", "epoch", "against", "level", "quantile", "group", "format"),
     ),
-    _of_figures("notes", "operators' notes on events, shown next to the figures", (), few=False),
+    _of_figures("notes", "operators' notes on events, shown next to the figures", ()),
     _of_figures("covariance", "the covariance of a survey's frequencies", ("survey", "epoch")),
     Route(
         "/v1/authority",
         "the rotations of the authority's key, oldest first",
         MSGPACK,
         parameters=(),
-        tagged=True,
     ),
     Route(
         GATEWAY_KEYS_PATH,
         "the gateway's keys, signed by the authority",
         MSGPACK,
         parameters=(),
-        refusals=(RefusalCode.NOT_FOUND,),
     ),
     Route(
         GATEWAY_PATH,
@@ -182,19 +148,12 @@ ROUTES: Final = (
         KEYS_TYPE,
         parameters=(),
         relayed=True,
-        refusals=(
-            RefusalCode.NOT_FOUND,
-            RefusalCode.TOO_LARGE,
-            RefusalCode.UNSUPPORTED_MEDIA_TYPE,
-            RefusalCode.RATE_LIMITED,
-        ),
     ),
     Route(
         f"{LOG_PATH}checkpoint",
         "the public log's newest checkpoint, signed and cosigned (C2SP tlog-checkpoint)",
         TEXT,
         parameters=(),
-        refusals=(RefusalCode.NOT_FOUND,),
     ),
     Route(
         f"{LOG_PATH}{{path}}",
@@ -202,10 +161,9 @@ ROUTES: Final = (
         BYTES,
         parameters=(),
     ),
-    Route("/healthz", "the process is up", schema="Health"),
-    Route("/readyz", "the store accepts durable writes", schema="Readiness"),
+    Route("/healthz", "the process is up"),
+    Route("/readyz", "the store accepts durable writes"),
     Route("/metrics", "counts and times for Prometheus", "text/plain", role="operator"),
-    Route("/openapi.json", "this document"),
 )
 """Every route for programs, one per path. An operator's token suffices wherever another does."""
 
