@@ -14,7 +14,7 @@ from pathlib import Path
 
 from deniable.directory import Config
 from deniable.server import build_server
-from deniable.server.listening import listen
+from deniable.server.listening import accept, open_sockets
 from deniable.stores import open_store
 from tests.cli.commands import Workplace
 from tests.support.processes import DENIABLE, await_line, child
@@ -104,7 +104,7 @@ def answering(place: Workplace, port: int = 0) -> Iterator[Reached]:
     async def serve(config: Config) -> None:
         store = await open_store(config.store)
         server = await build_server(config, store)
-        site = await listen(server, ("127.0.0.1", port))
+        site = await accept(server, open_sockets("127.0.0.1", port))
         listens.set_result(site.sockets[0].getsockname()[1])
         await ends.wait()
         site.close()

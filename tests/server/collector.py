@@ -16,7 +16,7 @@ from deniable.directory import Config, new_token, token_digest
 from deniable.messages import PROBLEM_JSON, Manifest, UploadAnswer, pack_upload, read_problem
 from deniable.server import build_server
 from deniable.server.connections import CollectorServer
-from deniable.server.listening import listen
+from deniable.server.listening import accept, open_sockets
 from deniable.server.metrics import Meters
 from deniable.stores import Role, SqliteStore, Token
 from tests.support.clock import FakeClock
@@ -62,7 +62,7 @@ class OwnServer(BaseTestServer):
         """Listen."""
         self.runner = await self._make_runner()
         await self.runner.setup()
-        self._listening = await listen(self._collector, (self.host, 0))
+        self._listening = await accept(self._collector, open_sockets(self.host, 0))
         self.port = self._listening.sockets[0].getsockname()[1]
         self._root = URL(f"http://{self.host}:{self.port}")
 

@@ -5,7 +5,6 @@ import gc
 import hashlib
 import logging
 import shutil
-import socket
 import ssl
 from asyncio.sslproto import SSLProtocol
 from collections.abc import AsyncIterator
@@ -25,7 +24,7 @@ from cryptography.hazmat.primitives.serialization import (
 from deniable.directory import Config, InvalidConfig
 from deniable.server import build_server
 from deniable.server import listening as listening_module
-from deniable.server.listening import listen
+from deniable.server.listening import accept, open_sockets
 from deniable.server.metrics import Meters
 from deniable.server.tls import reload_certificate, tls_context
 from deniable.stores import SqliteStore
@@ -56,7 +55,7 @@ async def listening(
     store = await SqliteStore.open(config.store)
     meters = Meters()
     server = await build_server(config, store, meters=meters)
-    site = await listen(server, ("127.0.0.1", 0), tls=tls)
+    site = await accept(server, open_sockets("127.0.0.1", 0), tls=tls)
     try:
         yield site.sockets[0].getsockname()[1], meters
     finally:
@@ -76,23 +75,6 @@ async def ask(port: int, trusted: Path) -> tuple[Answer, str]:
         writer.close()
         await writer.wait_closed()
     return answer, hashlib.sha256(certificate).hexdigest()
-
-
-async def test_a_socket_taken_off_the_port_is_no_lack_of_descriptors(tmp_path: Path) -> None:
-    config = config_of(tmp_path)
-    store = await SqliteStore.open(tmp_path / "store.sqlite")
-    server = await build_server(config, store)
-    told = list[object]()
-    asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
-    site = await listen(server, ("127.0.0.1", 0), tls=tls_context(config))
-    (taken,) = site.sockets
-    with taken.dup() as copy:  # as the parent of workers holds it
-        copy.shutdown(socket.SHUT_RDWR)
-        await until(lambda: taken.fileno() < 0)
-    assert told == []
-    site.close()
-    await server.shutdown(0)
-    await store.close()
 
 
 async def test_a_renewed_certificate_is_taken_and_a_bad_one_is_not(

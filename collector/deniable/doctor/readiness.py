@@ -4,7 +4,6 @@ import http.client
 import ipaddress
 import json
 import ssl
-import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
@@ -14,7 +13,6 @@ from deniable.doctor.diagnosis import Diagnosis, bad, doubtful, good
 
 SECONDS: Final = 8.0
 """Longer than it takes to detect an unresponsive store or worker."""
-_AGAIN_SECONDS: Final = 0.1
 _MOST_BYTES: Final = 64 << 10
 
 
@@ -39,28 +37,20 @@ def _ask(config: Config) -> tuple[int, dict[str, Any]]:
     """Return the status and the JSON object with which the collector answers, within SECONDS.
 
     Address, port and TLS come from the settings; the certificate is not checked, as it is for the
-    origin's name. A lost connection is made again: its worker hung and was taken off the port, and
-    another answers.
+    origin's name.
     """
     connect: Callable[..., http.client.HTTPConnection] = http.client.HTTPConnection
     if config.tls_certificate is not None:
         anyone = ssl.create_default_context()
         anyone.check_hostname, anyone.verify_mode = False, ssl.CERT_NONE
         connect = partial(http.client.HTTPSConnection, context=anyone)
-    deadline = time.monotonic() + SECONDS
-    while (left := deadline - time.monotonic()) > 0:
-        connection = connect(local_address(config), config.port, timeout=left)
-        try:
-            connection.request("GET", "/readyz")
-            answer = connection.getresponse()
-            body = answer.read(_MOST_BYTES)
-        except ConnectionResetError:
-            time.sleep(_AGAIN_SECONDS)
-        else:
-            return answer.status, _object(body)
-        finally:
-            connection.close()
-    raise TimeoutError
+    connection = connect(local_address(config), config.port, timeout=SECONDS)
+    try:
+        connection.request("GET", "/readyz")
+        answer = connection.getresponse()
+        return answer.status, _object(answer.read(_MOST_BYTES))
+    finally:
+        connection.close()
 
 
 def local_address(config: Config) -> str:

@@ -1,11 +1,10 @@
 """Sockets that accept a server's connections."""
 
 import asyncio
-import errno
 import socket
 import ssl
 from collections.abc import Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Final
 
@@ -55,9 +54,6 @@ class TlsAcceptor:
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
             except OSError as error:
-                if error.errno == errno.EINVAL:  # another process took it off the port
-                    self.close()
-                    return
                 # New connections wait in the kernel's queue until there are descriptors.
                 self._loop.call_exception_handler({"message": NO_DESCRIPTORS, "exception": error})
                 self._loop.remove_reader(self._listening)
@@ -94,44 +90,45 @@ class Listening:
     accepting: Sequence[TlsAcceptor | asyncio.AbstractServer]
 
     def close(self) -> None:
-        """Stop accepting, even where another process has the sockets."""
-        for listening in self.sockets:
-            with suppress(OSError):  # the socket may already have been taken off
-                listening.shutdown(socket.SHUT_RDWR)
+        """Stop accepting; other processes that have the sockets go on."""
         for acceptor in self.accepting:
             acceptor.close()
 
 
-async def listen(
-    server: CollectorServer,
-    address: tuple[str, int],
-    *,
-    tls: ssl.SSLContext | None = None,
-    share_port: bool = False,
-) -> Listening:
-    """Accept connections at host and port until the returned object is closed; or raise OSError."""
-    host, port = address
-    loop = asyncio.get_running_loop()
-    addresses = await loop.getaddrinfo(
+def open_sockets(host: str, port: int) -> list[socket.socket]:
+    """Return sockets that listen at host and port; or raise OSError.
+
+    Connections wait in the kernel until one of the processes that have the sockets accepts them.
+    """
+    addresses = socket.getaddrinfo(
         host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )
     with ExitStack() as unless_all:
         sockets = []
         for family, _, _, _, place in dict.fromkeys(addresses):
-            made = socket.create_server(
-                place, family=family, backlog=_BACKLOG, reuse_port=share_port
-            )
+            made = socket.create_server(place, family=family, backlog=_BACKLOG)
             sockets.append(unless_all.enter_context(made))
             # Accepted sockets inherit these; otherwise the kernel keeps up to 4 MB of each answer.
             made.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _KERNEL_BYTES)
             made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _KERNEL_BYTES)
-        accepting: list[TlsAcceptor | asyncio.AbstractServer] = [
-            await loop.create_server(server, sock=listening, backlog=_BACKLOG)
-            if tls is None
-            else TlsAcceptor(server, listening, tls)
-            for listening in sockets
-        ]
         unless_all.pop_all()
+    return sockets
+
+
+async def accept(
+    server: CollectorServer,
+    sockets: Sequence[socket.socket],
+    *,
+    tls: ssl.SSLContext | None = None,
+) -> Listening:
+    """Accept connections from the sockets until the returned object is closed."""
+    loop = asyncio.get_running_loop()
+    accepting: list[TlsAcceptor | asyncio.AbstractServer] = [
+        await loop.create_server(server, sock=listening, backlog=_BACKLOG)
+        if tls is None
+        else TlsAcceptor(server, listening, tls)
+        for listening in sockets
+    ]
     return Listening(sockets, accepting)
 
 

@@ -6,11 +6,11 @@ import socket
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from deniable.directory import Config
 from deniable.server.gauges import Gauges
-from deniable.server.listening import listen, shown_address
+from deniable.server.listening import accept, open_sockets, shown_address
 from deniable.server.logging_setup import LoopErrors
 from deniable.server.metrics import Meters
 from deniable.server.routes.app import build_metrics_server, build_server
@@ -33,23 +33,43 @@ def run_in_loop(main: Coroutine[Any, Any, None]) -> None:
         uvloop.run(main)
 
 
+class Sockets(NamedTuple):
+    """The sockets that listen for devices and people, and for whoever reads the metrics."""
+
+    public: Sequence[socket.socket]
+    metrics: Sequence[socket.socket] = ()
+
+    def close(self) -> None:
+        """Close all."""
+        for each in (*self.public, *self.metrics):
+            each.close()
+
+
+def sockets_of(config: Config) -> Sockets:
+    """Return the sockets of these settings' addresses; or raise OSError."""
+    public = open_sockets(config.host, config.port)
+    try:
+        return Sockets(public, () if config.metrics is None else open_sockets(*config.metrics))
+    except OSError:
+        Sockets(public).close()
+        raise
+
+
 async def serve(
     config: Config,
     announce: Callable[[str], None],
     *,
     meters: Meters | None = None,
-    share_port: bool = False,
+    sockets: Sockets | None = None,
     until_closed: int | None = None,
     leads: Callable[[], bool] = lambda: True,
-    hand_over: Callable[[Sequence[socket.socket]], None] = lambda _: None,
 ) -> None:
     """Serve until SIGTERM or SIGINT; then finish requests in progress, and close the store.
 
     With TLS, SIGHUP makes it read the certificate again; without, it acts like SIGTERM. The address
-    is announced once requests are accepted. Other processes may share the port (SO_REUSEPORT), and
-    one of them may receive the listening sockets. Closing the other end of the descriptor
-    ``until_closed`` acts like SIGTERM. ``leads`` returns whether this process currently seals,
-    prunes and ends by the clock.
+    is announced once requests are accepted. Other processes may share the sockets; by default, they
+    are opened here. Closing the other end of the descriptor ``until_closed`` acts like SIGTERM.
+    ``leads`` returns whether this process currently seals, prunes and ends by the clock.
 
     Raises:
         InvalidConfig: if the certificate cannot be used.
@@ -78,17 +98,16 @@ async def serve(
             config, store, meters=meters, catalogue=catalogue, gauges=gauges
         )
         try:
-            site = await listen(server, (config.host, config.port), tls=tls, share_port=share_port)
-            port = site.sockets[0].getsockname()[1]
+            sockets = sockets or sockets_of(config)
+            site = await accept(server, sockets.public, tls=tls)
+            port = sockets.public[0].getsockname()[1]
             upkeep = Upkeep(store, catalogue, time.time, meters)
             async with (
-                _serving_metrics(config, meters, gauges, share_port=share_port) as of_metrics,
+                _serving_metrics(config, meters, gauges, sockets.metrics),
                 _meanwhile(gauges.keep(meters)),
                 _meanwhile(upkeep.run(config.upkeep_seconds, leads)),
             ):
-                address = shown_address(config.host, port, tls=tls is not None)
-                hand_over([*site.sockets, *of_metrics])
-                announce(address)
+                announce(shown_address(config.host, port, tls=tls is not None))
                 await stop.wait()
             # aiohttp's shutdown reads no more bytes, and waits in vain for a connection that it has
             # just accepted, so bytes in transit must have arrived before.
@@ -118,16 +137,16 @@ async def _meanwhile(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _serving_metrics(
-    config: Config, meters: Meters, gauges: Gauges, *, share_port: bool
-) -> AsyncIterator[Sequence[socket.socket]]:
-    """Serve the metrics on their own address during the block, if the settings name one."""
-    if config.metrics is None:
-        yield ()
+    config: Config, meters: Meters, gauges: Gauges, sockets: Sequence[socket.socket]
+) -> AsyncIterator[None]:
+    """Serve the metrics on their own sockets during the block, if there are any."""
+    if not sockets:
+        yield
         return
     server = build_metrics_server(config, meters, gauges)
-    listening = await listen(server, config.metrics, share_port=share_port)
+    listening = await accept(server, sockets)
     try:
-        yield listening.sockets
+        yield
     finally:
         listening.close()
         await server.shutdown(0)

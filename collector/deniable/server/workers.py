@@ -2,11 +2,10 @@
 
 The supervisor accepts no requests and opens no store, so nothing that affects a worker can harm it.
 Its workers are forked, so they share imported modules, and the memory of heartbeats. Their meters
-are in files of a new folder, for them alone, which is deleted with the supervisor. Each listens on
-the port separately (SO_REUSEPORT); the kernel distributes the connections. A frozen worker would
-keep its share of them waiting, so it is soon taken off the port, through its sockets, which it
-handed over when it began to serve. It may also have locks that others wait for: if it does not
-continue, it is killed.
+are in files of a new folder, for them alone, which is deleted with the supervisor. They accept
+connections from the same sockets, which the supervisor opened, so a frozen or dead worker keeps
+none waiting. A frozen one may have locks that others wait for: if it does not continue, it is
+killed.
 """
 
 import asyncio
@@ -19,9 +18,9 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from contextlib import closing, suppress
+from dataclasses import dataclass
 from tempfile import TemporaryDirectory
 from typing import Final, NoReturn
 
@@ -30,7 +29,7 @@ from prometheus_client.multiprocess import mark_process_dead
 from deniable.directory import Config
 from deniable.server.listening import shown_address
 from deniable.server.metrics import WORKER_BYTES, Meters
-from deniable.server.serving import run_in_loop, serve
+from deniable.server.serving import Sockets, run_in_loop, serve, sockets_of
 
 _LOG = logging.getLogger("deniable.collector")
 
@@ -44,7 +43,6 @@ STOPPING_SECONDS: Final = 75.0
 _WAIT_SECONDS: Final = 0.1
 _SERVING: Final = b"\1"
 _MOST_SAID: Final = 65_536
-_MOST_SOCKETS: Final = 64
 LOOK_SECONDS: Final = 1.0
 """Seconds between two beats, and between two checks of all of them."""
 FROZEN_SECONDS: Final = 20.0
@@ -111,30 +109,27 @@ class _Worker:
 
     pid: int = 0  # 0 while there is no process
     ready: socket.socket | None = None  # for the worker's message that it serves
-    listening: list[socket.socket] = field(default_factory=list)  # copies of the worker's
     started: float = 0.0  # monotonic seconds
     deaths: int = 0  # early deaths, in succession
     due: float = 0.0
 
     def said(self) -> bytes:
-        """Return the worker's messages since the last call, and keep the sockets that came along.
+        """Return the worker's messages since the last call.
 
         The result is empty if there are no messages; it states if no more can come.
         """
         if self.ready is None or not select.select([self.ready], [], [], 0)[0]:
             return b""
-        said, descriptors, _, _ = socket.recv_fds(self.ready, _MOST_SAID, _MOST_SOCKETS)
-        self.listening += [socket.socket(fileno=number) for number in descriptors]
+        said = self.ready.recv(_MOST_SAID)
         if not said:
-            self.ready.close()
-            self.ready = None
+            self.let_go()
         return said or b"a worker ended before it served"
 
     def let_go(self) -> None:
-        """Close the copies of its sockets, which end once the worker has closed its own."""
-        for held in [*self.listening, *([self.ready] if self.ready is not None else [])]:
-            held.close()
-        self.listening, self.ready = [], None
+        """Expect no more messages."""
+        if self.ready is not None:
+            self.ready.close()
+        self.ready = None
 
 
 def serve_with_workers(config: Config, announce: Callable[[str], None]) -> None:
@@ -149,9 +144,12 @@ def serve_with_workers(config: Config, announce: Callable[[str], None]) -> None:
     # Signals are fetched, not delivered: none comes between a check and the following wait.
     signal.pthread_sigmask(signal.SIG_BLOCK, _WATCHED)
     folder = _folder_of_metrics(config.workers)
-    with _reserved(config) as reserved, TemporaryDirectory(prefix="deniable-", dir=folder) as files:
-        port = reserved.getsockname()[1]
-        supervisor = _Supervisor(replace(config, port=port), reserved, files)
+    with (
+        closing(sockets_of(config)) as sockets,
+        TemporaryDirectory(prefix="deniable-", dir=folder) as files,
+    ):
+        port = sockets.public[0].getsockname()[1]
+        supervisor = _Supervisor(config, sockets, files)
         try:
             if supervisor.start_all():
                 announce(shown_address(config.host, port, tls=config.tls_certificate is not None))
@@ -172,9 +170,9 @@ def _folder_of_metrics(workers: int) -> str | None:
 
 
 class _Supervisor:
-    def __init__(self, config: Config, reserved: socket.socket, files: str) -> None:
+    def __init__(self, config: Config, sockets: Sockets, files: str) -> None:
         self._config = config
-        self._reserved = reserved
+        self._sockets = sockets
         self._files = files
         self._pid = os.getpid()
         self._heartbeats = Heartbeats(config.workers)
@@ -216,6 +214,7 @@ class _Supervisor:
 
     def stop_all(self) -> None:
         """Let every worker finish its requests in progress."""
+        self._sockets.close()
         self._tell(signal.SIGTERM)
         deadline = time.monotonic() + STOPPING_SECONDS
         for worker in self._workers:
@@ -251,22 +250,13 @@ class _Supervisor:
                 _LOG.error("worker %d ended (%s); restarting it in %.1f s", number, how, pause)
 
     def _end_frozen(self) -> None:
-        silent = self._heartbeats.look()
-        for number, (worker, seconds) in enumerate(zip(self._workers, silent, strict=True)):
+        for number, seconds in enumerate(self._heartbeats.look()):
+            worker = self._workers[number]
             if seconds >= FROZEN_SECONDS:
                 self._heartbeats.beat(number)  # otherwise each check would kill it again
                 if worker.pid:
                     _LOG.error("worker %d has hung for %d s and is killed", number, seconds)
                     os.kill(worker.pid, signal.SIGKILL)
-            # If all workers are silent, taking one off does not help.
-            elif worker.listening and seconds >= SILENT_SECONDS > min(silent):
-                _LOG.error("worker %d hangs; it gets no new connections", number)
-                for listening in worker.listening:
-                    with suppress(OSError):
-                        listening.shutdown(socket.SHUT_RDWR)
-                worker.let_go()
-                mark_process_dead(number, self._files)
-                os.kill(worker.pid, signal.SIGTERM)  # if it continues, to finish its requests
 
     def _start(self, number: int) -> None:
         worker = self._workers[number]
@@ -285,8 +275,6 @@ class _Supervisor:
         status = 1
         try:
             os.close(self._life_write)
-            # Otherwise the port would be taken while a worker with a dead supervisor drains.
-            self._reserved.close()
             for worker in self._workers:
                 worker.let_go()
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _WATCHED)
@@ -295,7 +283,7 @@ class _Supervisor:
         except KeyboardInterrupt:
             status = 0
         except Exception as error:  # noqa: BLE001 - whatever it is, the supervisor tells it
-            _send_status(said, " ".join(str(error).split()).encode())
+            _tell_supervisor(said, " ".join(str(error).split()).encode())
             _LOG.error("worker %d cannot serve: %s", number, error)
         finally:
             if os.getppid() != self._pid:
@@ -309,12 +297,11 @@ class _Supervisor:
         beating = asyncio.create_task(self._heartbeats.keep_beating(number))
         await serve(
             self._config,
-            lambda _: None,
+            lambda _: _tell_supervisor(said, _SERVING),
             meters=Meters(self._files, number),
-            share_port=True,
+            sockets=self._sockets,
             until_closed=self._life_read,
             leads=lambda: self._heartbeats.leads(number),
-            hand_over=lambda listening: _send_status(said, _SERVING, listening),
         )
         beating.cancel()
 
@@ -324,34 +311,7 @@ def _pause(deaths: int) -> float:
     return min(_LONGEST_PAUSE, 2.0 ** (deaths - 2)) if deaths > 1 else 0.0
 
 
-def _send_status(
-    supervisor: socket.socket, what: bytes, listening: Sequence[socket.socket] = ()
-) -> None:
-    """Tell the supervisor that this worker serves, and on which sockets, or why it cannot serve."""
+def _tell_supervisor(supervisor: socket.socket, what: bytes) -> None:
+    """Tell the supervisor that this worker serves, or why it cannot serve."""
     with suppress(BrokenPipeError):
-        socket.send_fds(supervisor, [what], [held.fileno() for held in listening])
-
-
-def _reserved(config: Config) -> socket.socket:
-    """Return a socket that holds the port for the workers, and never listens itself."""
-    family, kind, protocol, _, address = socket.getaddrinfo(
-        config.host, config.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-    )[0]
-    with socket.socket(family, kind, protocol) as alone:
-        # Without SO_REUSEPORT, so that another collector's workers are detected.
-        alone.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        alone.bind(address)
-    held = socket.socket(family, kind, protocol)
-    try:
-        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        try:
-            held.bind(address)
-        except OSError:
-            # Connections of a previous process are remembered for a minute. Not always set: others
-            # would not detect it before a worker listens.
-            held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            held.bind(address)
-    except OSError:
-        held.close()
-        raise
-    return held
+        supervisor.send(what)
