@@ -78,7 +78,6 @@ async def until_closed(collector: Collector, *, left: int = 0) -> None:
     await until(lambda: len(collector.server.connections) <= left)
 
 
-CHUNKS = UPLOAD + b"Transfer-Encoding: chunked\r\n\r\n"
 SLOW = {
     "nothing": ("HEAD", b"", b""),
     "nothing behind an answer": ("IDLE", HEALTH + b"\r\n", b""),
@@ -88,11 +87,6 @@ SLOW = {
     "empty lines": ("HEAD", b"\r\n", b"\r\n"),
     "a head behind an answer": ("HEAD", HEALTH + b"\r\n" + HEALTH, b"X: a\r\n"),
     "a body": ("BODY", UPLOAD + b"Content-Length: 60000\r\n\r\n", b"\x91\x91"),
-    "a chunk's size": ("BODY", CHUNKS, b"000"),
-    "a chunk's extension": ("BODY", CHUNKS + b"3;", b"aaa"),
-    "a chunk": ("BODY", CHUNKS + b"ffff\r\n", b"\x91\x91"),
-    "chunks of a byte": ("BODY", CHUNKS, b"1\r\na\r\n" * 2),
-    "a trailer": ("BODY", CHUNKS + b"0\r\nX: ", b"aaa"),
     "a body that was asked for": (
         *("BODY", UPLOAD + b"Expect: 100-continue\r\nContent-Length: 9999\r\n\r\n", b"aaa"),
     ),
@@ -259,7 +253,6 @@ async def test_a_head_may_have_32_kib_and_no_more(collector: Collector) -> None:
         HEALTH,
         upload()[:-1],
         UPLOAD + b"Expect: 100-continue\r\nContent-Length: 9\r\n\r\n",
-        UPLOAD + b"Transfer-Encoding: chunked\r\n\r\n3\r\n",
     ],
 )
 async def test_a_connection_closed_on_one_side_is_closed(

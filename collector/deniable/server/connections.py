@@ -10,8 +10,8 @@ N2. A client that does not read is cut off: waiting bytes never exceed their tim
 N3. Every answer comes from this server; a request that cannot be parsed gets 400, as the last
     answer.
 N4. Nothing is read after a request whose end is doubtful (its body had not arrived when it was
-    answered, or came in chunks; CONNECT): bytes that a proxy treats as a body are never a request
-    here.
+    answered, or would come in chunks, which are refused; CONNECT): bytes that a proxy treats as a
+    body are never a request here.
 """
 
 import asyncio
@@ -24,20 +24,13 @@ from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from typing import Any, Final, cast
 
-from aiohttp import HttpVersion11, StreamReader, web
+from aiohttp import HttpVersion11, web
 from aiohttp.http import HttpProcessingError
 
 from deniable.directory import Config
 from deniable.messages import MAX_UPLOAD_BYTES, RefusalCode
 from deniable.server.connection_slots import SLICE_BYTES, ConnectionSlots
-from deniable.server.framing import (
-    BAD_CHUNK,
-    MOST_LINE_BYTES,
-    BadHead,
-    complete,
-    take_chunk,
-    take_head,
-)
+from deniable.server.framing import MOST_LINE_BYTES, BadHead, complete, take_head
 from deniable.server.metrics import Meters
 from deniable.server.problems import answer_headers, bare_answer, plain_problem, problem
 
@@ -171,7 +164,6 @@ class Connection(asyncio.Protocol):
         self._held = bytearray()  # received, and not yet passed to aiohttp
         self._given = False  # whether aiohttp has its head
         self._body_left = 0
-        self._chunked = False
         self._body_ended = False  # whether the body's reader knows that no more of it comes
         self._filled = False  # whether aiohttp wants no more of a body for now
         self._paused = False  # whether reading from the socket is paused
@@ -208,8 +200,6 @@ class Connection(asyncio.Protocol):
             self._give_head(searched)
         elif self._body_left:
             self._inner.data_received(self._take(self._body_left))
-        elif self._chunked and self._request is not None:
-            self._give_chunks(self._request.content)
         self.read_on(filled=self._filled)
 
     def read_on(self, *, filled: bool) -> None:
@@ -231,9 +221,8 @@ class Connection(asyncio.Protocol):
             return
         if head is not None:
             self._given = True
-            self._chunked = head.chunked
-            self._body_left = head.body_bytes
-            self._inner.data_received(head.text + self._take(self._body_left))
+            text, self._body_left = head
+            self._inner.data_received(text + self._take(self._body_left))
 
     def _take(self, most: int) -> bytes:
         part = bytes(self._held[:most])
@@ -241,24 +230,9 @@ class Connection(asyncio.Protocol):
         self._body_left -= len(part)
         return part
 
-    def _give_chunks(self, content: StreamReader) -> None:
-        try:
-            while not content.is_eof() and (chunk := take_chunk(self._held)) is not None:
-                content.feed_data(chunk)
-                if not chunk:
-                    content.feed_eof()
-        except BAD_CHUNK as error:
-            if self._body_ended:
-                content.feed_eof()  # the body is read to be discarded
-            else:
-                self._body_ended = True
-                content.set_exception(error)
-
     async def answer(self, request: web.BaseRequest, handler: Handler) -> web.Response:
         """Have the request with this head answered, and send the answer."""
         self._request, self._task, self._body_ended = request, asyncio.current_task(), False
-        if self._chunked:
-            self._pass_on()
         if request.content.is_eof():
             self.work()
         else:
@@ -276,7 +250,7 @@ class Connection(asyncio.Protocol):
         """Send the answer; then start the time between requests."""
         complete(answer.headers, self._server.headers)
         content, body = request.content, answer.body or b""
-        if not content.is_eof() or self._chunked or request.method == "CONNECT":
+        if not content.is_eof() or request.method == "CONNECT":
             answer.force_close()
         assert isinstance(body, bytes)
         self._slots.waits(self)
@@ -292,8 +266,6 @@ class Connection(asyncio.Protocol):
         finally:
             self.unread = None
             self._slots.sent(self)
-            if self._chunked and isinstance(content.exception(), BAD_CHUNK):
-                content.feed_eof()  # otherwise aiohttp would read on, and fail
             self._body_ended = True  # aiohttp reads its rest for some seconds, and closes
             self._overdue_at = self._loop.time() + 2 * _LINGER_SECONDS
             if content.is_eof() and answer.keep_alive and not self._over:

@@ -55,7 +55,7 @@ _REFUSALS: Final = (
     (StoreLocked, RefusalCode.STORE_FAILED, "another program locks the store; try again later"),
     (Unreachable, RefusalCode.STORE_FAILED, "the store does not respond; try again later"),
     (StoreError, RefusalCode.STORE_FAILED, "the store is failing; try again later"),
-    (web.RequestPayloadError, RefusalCode.MALFORMED, "the body's chunks are not valid HTTP"),
+    (web.RequestPayloadError, RefusalCode.MALFORMED, "the body is not valid HTTP"),
     (_TooLarge, RefusalCode.TOO_LARGE, "the body is too large; send fewer reports per request"),
 )
 """The answers to other errors; the first match applies."""
