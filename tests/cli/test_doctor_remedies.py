@@ -22,7 +22,6 @@ from deniable.stores.sqlite import SqliteStore
 from deniable.stores.sqlite.database import VERSION
 from tests.cli.commands import Workplace
 from tests.cli.test_doctor import examined
-from tests.support.certificates import certificate
 from tests.support.effort import some
 from tests.support.surveys import AUTHORITY
 
@@ -30,7 +29,6 @@ HTTPS = "https://collector.example"
 NOBODY = pwd.getpwnam("nobody").pw_uid
 """Somebody else, if root runs the tests."""
 ROOT = not os.geteuid()
-FILES = resource.getrlimit(resource.RLIMIT_NOFILE)
 
 
 @dataclass
@@ -110,30 +108,6 @@ def take_out(it: Broken) -> None:
 
 
 OPEN = {"origin": f'"{HTTPS}"', "host": '"0.0.0.0"', "trusted_proxies": '["127.0.0.1"]'}
-
-
-def certified(host: str, days: int, text: str = "") -> Act:
-    def act(it: Broken) -> None:
-        file, _ = certificate(it.folder, host, days)
-        it.place.set(origin=f'"{HTTPS}"', tls_certificate='"certificate.pem"', tls_key='"key.pem"')
-        if text:
-            file.write_text(text, "utf-8")
-
-    return act
-
-
-def another_certificate(it: Broken) -> None:
-    certificate(it.folder, "collector.example", 90)
-
-
-def with_files(number: int) -> Act:
-    return lambda _: resource.setrlimit(resource.RLIMIT_NOFILE, (number, FILES[1]))
-
-
-def written_by_a_wrong_clock(it: Broken) -> None:
-    file = it.folder / "from the future"
-    file.touch()
-    os.utime(file, (2**32, 2**32))
 
 
 def of_another(it: Broken) -> None:
@@ -245,22 +219,6 @@ STATES = {
         ("set trusted_proxies to the proxy's address, such as 127.0.0.1",),
         setting(trusted_proxies='["127.0.0.1"]'),
     ),
-    "a certificate that is over": State(
-        "certificate", certified("collector.example", -1), ("renew the cert",), another_certificate
-    ),
-    "a certificate that is none": State(
-        "certificate", certified("collector.example", 90, "no PEM"), ("give the PEM files",),
-        another_certificate,
-    ),
-    "more workers than processors": doubtful(
-        "workers", setting(workers="256"), ("set ",), setting(workers="1")
-    ),
-    "more connections than files": doubtful(
-        "open files", with_files(1_000), ("LimitNOFILE=",), with_files(FILES[0])
-    ),
-    "a file of the future": State(
-        "clock", written_by_a_wrong_clock, (), lambda it: it.do("(?=touch ')")
-    ),
     "a lost store": State("store", Broken.empty, ("deniable store restore",), Broken.restore),
     "a store that is not there": State(
         "store", setting(store='"elsewhere/store.sqlite"'), ("check `store`",),
@@ -335,7 +293,7 @@ def sound() -> Iterator[Path]:
         place.succeed("store backup", Path(folder) / "backup.sqlite")
         before = examined(place)[1]
         for check in {state.check for state in STATES.values()}:
-            if check not in {"authority key", "certificate", "gateway"}:  # it has the first alone
+            if check not in {"authority key", "gateway"}:  # it has the first alone
                 assert before[check].status is Status.OK
         yield Path(folder)
 

@@ -1,6 +1,5 @@
 """Checks of a collector: what is wrong with its directory, machine, store and surveys."""
 
-import resource
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,14 +9,11 @@ import pytest
 from deniable.directory.collector_directory import running
 from deniable.doctor.diagnosis import Status
 from deniable.doctor.machine import (
+    VARIABLES,
     check_authority_key,
-    check_disk,
-    check_leftover,
     check_modes,
     check_proxies,
-    judge_clock,
-    judge_open_files,
-    judge_room,
+    unknown_variables,
 )
 from deniable.doctor.survey_checks import judge_issuers, judge_surveys
 from deniable.messages import Enrolment, Manifest, Schedule, SigningKey
@@ -60,45 +56,6 @@ def test_a_private_key_in_the_directory_is_wrong_unless_it_is_that_of_tls(tmp_pa
     finding = check_authority_key(directory, config())
     assert finding.status is FAIL
     assert str(key) in finding.text
-
-
-def test_a_file_beside_a_database_is_doubted(tmp_path: Path) -> None:
-    database = config(store="postgresql://me@db.example/reports")
-    assert check_leftover(tmp_path, database) is None
-    file = tmp_path / "store.sqlite"
-    file.touch()
-    assert check_leftover(tmp_path, config(store=file)) is None
-    finding = check_leftover(tmp_path, database)
-    assert finding is not None
-    assert finding.status is WARN
-
-
-@pytest.mark.parametrize(
-    ("free", "total", "status"),
-    [
-        *((2**40, 2**41, OK), (2**31, 2**33, OK), (2**31, 2**40, WARN), (2**29, 2**33, WARN)),
-        *((2**26, 2**33, FAIL), (0, 2**33, FAIL)),
-    ],
-)
-def test_room_is_judged_before_it_is_gone(
-    tmp_path: Path, free: int, total: int, status: Status
-) -> None:
-    assert judge_room(free, total).status is status
-    # It is asked where the store is.
-    assert check_disk(config(store=tmp_path / "x")) is not None
-    assert check_disk(config(store="postgresql://db.example/reports")) is None
-
-
-@pytest.mark.parametrize(
-    ("allowed", "status"), [(1_024, WARN), (1_071, WARN), (1_072, OK), (resource.RLIM_INFINITY, OK)]
-)
-def test_open_files_must_do_for_the_connections(allowed: int, status: Status) -> None:
-    assert judge_open_files(config(), 1_000, allowed).status is status
-
-
-@pytest.mark.parametrize(("newest", "status"), [(START - 9, OK), (START + 60, FAIL)])
-def test_a_clock_behind_what_was_written_is_wrong(newest: float, status: Status) -> None:
-    assert judge_clock(Path("a file"), newest, START).status is status
 
 
 def judged(surveys: list[Manifest], now: float, *ended: Manifest) -> tuple[Status, str]:
@@ -166,3 +123,8 @@ def test_surveys_none_of_whose_issuers_is_trusted_are_wrong() -> None:
     assert judge_issuers([both, manifest()], {one}, 0.0).status is OK
     finding = judge_issuers([both], {one, two}, 0.0)
     assert (finding.status, both.name in finding.text) == (FAIL, True)
+
+
+def test_a_variable_that_no_setting_has_is_named() -> None:
+    assert unknown_variables(VARIABLES) == []
+    assert unknown_variables(["DENIABLE_DIR", "DENIABLE_PROT", "PATH"]) == ["DENIABLE_PROT"]

@@ -23,7 +23,6 @@ from deniable.directory import (
     default_key_file,
     store_text,
 )
-from deniable.doctor.machine import start_warnings
 from deniable.key_files import read_key_file
 from deniable.logs import log_origin
 from deniable.public_log.publish import log_key_file, verifier_key
@@ -129,8 +128,6 @@ def serve(directory: Path, workers: int | None) -> None:
     if workers is not None:
         config = replace(config, workers=workers)
     configure_logging(config.log_format)
-    for warning in start_warnings(config, os.environ):
-        _LOG.warning(warning)
 
     def announce(address: str) -> None:
         _tell(config, f"listening on {address} for {config.origin}")

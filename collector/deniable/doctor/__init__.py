@@ -1,4 +1,4 @@
 """Checks of an existing collector: settings, files, machine, store, surveys and server.
 
-``deniable doctor`` shows their findings; ``deniable serve`` warns when it starts.
+``deniable doctor`` shows their findings.
 """

@@ -11,9 +11,8 @@ from deniable.directory import Config
 from deniable.directory.collector_directory import current
 from deniable.directory.log_publishing import witnesses_of
 from deniable.doctor import machine, network, store_checks, survey_checks
-from deniable.doctor.diagnosis import Diagnosis, Status
+from deniable.doctor.diagnosis import Diagnosis
 from deniable.logs import log_origin
-from deniable.server.connection_slots import MOST_CONNECTIONS
 
 Examined = TypeVar("Examined")
 
@@ -24,7 +23,6 @@ class Collector:
 
     directory: Path
     config: Config
-    now: float
 
 
 Checks = Mapping[str, Callable[[Examined], Diagnosis | None]]
@@ -34,12 +32,6 @@ CHECKS: Final[Checks[Collector]] = {
     "file modes": lambda it: machine.check_modes(it.directory, it.config),
     "authority key": lambda it: machine.check_authority_key(it.directory, it.config),
     "proxy": lambda it: machine.check_proxies(it.config),
-    "certificate": lambda it: network.check_certificate(it.config, it.now),
-    "workers": lambda it: machine.check_workers(it.config),
-    "open files": lambda it: machine.check_open_files(it.config, MOST_CONNECTIONS),
-    "clock": lambda it: machine.check_clock(it.directory, it.now),
-    "disk space": lambda it: machine.check_disk(it.config),
-    "unused store": lambda it: machine.check_leftover(it.directory, it.config),
 }
 
 STORE_CHECKS: Final[Checks[store_checks.Stored]] = {
@@ -58,7 +50,6 @@ STORE_CHECKS: Final[Checks[store_checks.Stored]] = {
     "signed origin": lambda it: survey_checks.judge_origin(current(it.offered), it.config.origin),
     "trusted issuers": lambda it: survey_checks.judge_issuers(it.offered, it.distrusted, it.now),
     "lifetime": lambda it: survey_checks.judge_lifetime(it.offered, it.now),
-    "declarations": lambda it: survey_checks.judge_declarations(it.offered, it.now),
 }
 
 
@@ -72,7 +63,7 @@ def examine(
     if config is None:
         return
     now = time.time()
-    yield from _findings(CHECKS, Collector(directory, config, now))
+    yield from _findings(CHECKS, Collector(directory, config))
     # Both may have to wait for unresponsive servers.
     with ThreadPoolExecutor(1) as asking:
         server_finding = asking.submit(network.check_server, config)
@@ -93,12 +84,7 @@ def examine(
             yield "witnesses", network.judge_witnesses(config, replies)
     if online:
         authority = config.authority if isinstance(stored, Diagnosis) else stored.chain[-1]
-        origin = network.check_origin_answers(config, authority, now)
-        yield "origin", origin
-        # If the origin fails, the content served there is only a consequence.
-        answers = origin.status is not Status.FAIL
-        if answers and not isinstance(stored, Diagnosis) and stored.log.newest:
-            yield "served log", network.check_served_log(config, stored.log)
+        yield "origin", network.check_origin_answers(config, authority, now)
 
 
 def _findings(checks: Checks[Examined], it: Examined) -> Iterator[tuple[str, Diagnosis]]:

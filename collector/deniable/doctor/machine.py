@@ -1,16 +1,12 @@
-"""Checks of the serving machine and the collector's files, and warnings at its start."""
+"""Checks of the serving machine and the collector's files."""
 
 import ipaddress
 import os
 import pwd
-import resource
 import shlex
-import shutil
 import stat
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
 
@@ -20,46 +16,16 @@ from deniable.directory import (
     Config,
     InvalidConfig,
     key_files,
-    signed_surveys,
-    with_store,
 )
-from deniable.directory.collector_directory import current, running
 from deniable.doctor.diagnosis import Diagnosis, bad, doubtful, good
-from deniable.doctor.survey_checks import unpublished_names
-from deniable.messages import Manifest, Refusal, instant_text
-from deniable.stores import Store
 
 _PREFIX: Final = "DENIABLE_"
 _OTHERS: Final = frozenset({"DENIABLE_DIR", "DENIABLE_CONSENT", "DENIABLE_DEBUG"})
-_LIKENESS: Final = 0.7
-"""The similarity of PROT and PORT; PORT_8377_TCP, from Kubernetes, is less similar."""
 
 VARIABLES: Final = frozenset(
     variable for setting in SETTINGS for variable in (setting.variable, f"{setting.variable}_FILE")
 )
 """Every environment variable that is a setting."""
-
-
-def start_warnings(config: Config, environment: Mapping[str, str]) -> list[str]:
-    """Return a line for each setting or file that is probably a mistake.
-
-    The store is only read; a SQLite file of an older version is migrated, as serving would.
-
-    Raises:
-        StoreError: if the store cannot be opened.
-    """
-
-    async def look(store: Store) -> list[str]:
-        warnings = list(_about_variables(environment))
-        try:
-            surveys, _ = await signed_surveys(store, config)
-        except Refusal:  # invalid rotations: the server logs them, and offers the rest
-            surveys, offered = [], []
-        else:
-            offered = current(running(surveys, await store.ended(), time.time()))
-        return [*warnings, *_about_surveys(config, surveys, offered)]
-
-    return with_store(config, look, migrate=True)
 
 
 def unknown_variables(environment: Iterable[str]) -> list[str]:
@@ -68,29 +34,7 @@ def unknown_variables(environment: Iterable[str]) -> list[str]:
     return sorted(ours - VARIABLES - _OTHERS)
 
 
-def _about_variables(environment: Mapping[str, str]) -> Iterator[str]:
-    names = [name.removeprefix(_PREFIX) for name in sorted(VARIABLES)]
-    for variable in unknown_variables(environment):
-        for meant in get_close_matches(variable.removeprefix(_PREFIX), names, 1, _LIKENESS):
-            yield f"{variable} is not a setting and has no effect; did you mean {_PREFIX}{meant}?"
-
-
-def _about_surveys(
-    config: Config, surveys: Iterable[Manifest], offered: Iterable[Manifest]
-) -> Iterator[str]:
-    for survey in offered:
-        if survey.origin != config.origin:
-            yield (
-                f"{survey.name} is signed for {survey.origin}, not for {config.origin}: devices "
-                f"refuse the survey; restore `origin`, or publish the survey's file again"
-            )
-    for name in unpublished_names(config, surveys):
-        yield f"{name} is not published"
-
-
 _PRIVATE = b"PRIVATE KEY-----"
-_FULL_BYTES = 100 << 20
-_NARROW_BYTES = 1 << 30
 _MOST_READ = 64 << 10
 
 
@@ -143,35 +87,6 @@ def _holds_private_key(file: Path) -> bool:
             return _PRIVATE in opened.read(_MOST_READ)
     except OSError:
         return False
-
-
-def check_leftover(directory: Path, config: Config) -> Diagnosis | None:
-    """Check that no SQLite file is where a command without the database's URL would use it."""
-    file = directory / "store.sqlite"
-    if isinstance(config.store, str) and file.exists():
-        return doubtful(
-            f"the store is a database, but {file} exists too",
-            "move the file away, or commands without the database's URL will use it",
-        )
-    return None
-
-
-def check_disk(config: Config) -> Diagnosis | None:
-    """Check that the store can grow."""
-    if not (isinstance(config.store, Path) and os.access(config.store.parent, os.F_OK)):
-        return None
-    usage = shutil.disk_usage(config.store.parent)
-    return judge_room(usage.free, usage.total)
-
-
-def judge_room(free: int, total: int) -> Diagnosis:
-    """Assess the store's free space, in bytes."""
-    text = f"{free / 2**30:,.1f} GiB free of {total / 2**30:,.1f}"
-    if free < _FULL_BYTES:
-        return bad(text, "free some space: with a full disk, reports are refused (HTTP 507)")
-    if free < max(_NARROW_BYTES, total // 50):
-        return doubtful(text, "free some space before reports are refused")
-    return good(text)
 
 
 def check_rights(store: Path) -> Diagnosis | None:
@@ -278,51 +193,3 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
-
-
-_OTHER_FILES = 64
-"""Files that a worker opens besides connections: store, logs, pipes, sockets."""
-_ONE_SECOND = 1.0
-
-
-def check_workers(config: Config) -> Diagnosis:
-    """Check that there are enough processors for the workers."""
-    cores = len(os.sched_getaffinity(0))
-    text = f"{config.workers}, on {cores} processor{'s' * (cores > 1)}"
-    if config.workers > cores:
-        return doubtful(text, f"set workers to {cores}: one per processor is enough")
-    return good(text)
-
-
-def check_open_files(config: Config, connections: int) -> Diagnosis:
-    """Check that a process may open enough files for all its connections."""
-    return judge_open_files(config, connections, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
-
-
-def judge_open_files(config: Config, connections: int, allowed: int) -> Diagnosis:
-    """Assess how many files a process may open."""
-    needed = connections + config.database_connections + _OTHER_FILES
-    if allowed == resource.RLIM_INFINITY or allowed >= needed:
-        return good(f"{allowed} allowed, {needed} needed")
-    return doubtful(
-        f"{allowed} allowed in this shell, {needed} needed",
-        f"allow the server {needed} open files (LimitNOFILE= in its systemd unit)",
-    )
-
-
-def check_clock(directory: Path, now: float) -> Diagnosis:
-    """Check the clock: epochs open and close by it."""
-    written = ((file.stat().st_mtime, file) for file in directory.iterdir())
-    newest, file = max(written, default=(now, directory))
-    return judge_clock(file, newest, now)
-
-
-def judge_clock(file: Path, newest: float, now: float) -> Diagnosis:
-    """Assess the clock by the time at which the newest file was written."""
-    if newest > now + _ONE_SECOND:
-        return bad(
-            f"{newest - now:,.0f} s behind the newest file, {file}",
-            "set the clock before serving, or reports of open epochs are refused. If the clock is "
-            f"correct now, it was wrong earlier: run touch {shlex.quote(str(file))}",
-        )
-    return good(instant_text(now, "%Y-%m-%d %H:%M:%S UTC"))

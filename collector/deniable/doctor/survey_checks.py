@@ -1,6 +1,6 @@
 """Checks of the published surveys, their gateway and log: what devices accept, and its cost."""
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 
 from deniable.budget import format_nano
@@ -14,8 +14,7 @@ from deniable.key_files import KeyFileError
 from deniable.logs import SignedCheckpoint, TransparencyLogError
 from deniable.messages import MAX_PROOF_BYTES, Manifest, day_text
 from deniable.public_log.publish import PublicLog, PublicLogError, Witnesses, entries_text
-from deniable.publishing.document import left_behind_text
-from deniable.publishing.following import CEILING, left_behind, reserved_by_all
+from deniable.publishing.following import CEILING, reserved_by_all
 from deniable.reading.epochs import cut_text
 from deniable.stores import StoredLog
 
@@ -35,18 +34,6 @@ def judge_lifetime(offered: Sequence[Manifest], now: float) -> Diagnosis:
             "lifetime_epsilon in apps: otherwise, devices refuse the last surveys",
         )
     return good(text)
-
-
-def judge_declarations(offered: Sequence[Manifest], now: float) -> Diagnosis:
-    """Report the apps that answer an older survey than the newest of its name."""
-    lines = []
-    for newest in current(offered):
-        older = [survey for survey in offered if survey.name == newest.name and survey != newest]
-        lines += [
-            f"{newest.name}: {left_behind_text(newest, before, follows)}"
-            for before, follows in left_behind(newest, older, offered, now)
-        ]
-    return good("; ".join(lines) or "every app can answer the newest survey of its name")
 
 
 _MENDED = (
@@ -252,19 +239,15 @@ def judge_surveys(
     )
 
 
-def unpublished_names(config: Config, surveys: Iterable[Manifest]) -> list[str]:
-    """Return the unpublished surveys that settings name, and the setting of each."""
+def judge_names(config: Config, surveys: Sequence[Manifest]) -> Diagnosis | None:
+    """Check whether each survey named in a setting is published; None if none is named."""
     published = {survey.name for survey in surveys}
-    return [
+    unknown = [
         f"{name!r} in {setting}"
         for setting in ("public", "board")
         for name in sorted({*getattr(config, setting)} - published)
     ]
-
-
-def judge_names(config: Config, surveys: Sequence[Manifest]) -> Diagnosis | None:
-    """Check whether each survey named in a setting is published; None if none is named."""
-    if unknown := unpublished_names(config, surveys):
+    if unknown:
         return doubtful(
             f"not published: {', '.join(unknown)}",
             "correct the name (deniable survey list), or remove it from the setting",

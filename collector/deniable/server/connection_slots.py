@@ -9,12 +9,10 @@ from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from contextlib import suppress
 from ipaddress import IPv4Address, IPv6Address, ip_address
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 from deniable.directory import Config, Network
-
-if TYPE_CHECKING:  # doctor reads a limit without aiohttp
-    from deniable.server.metrics import Meters
+from deniable.server.metrics import Meters
 
 _IPV6_SENDER_BYTES: Final = 8
 _MOST_PROXIES: Final = 16
@@ -114,7 +112,7 @@ class ConnectionSlots:
         one slice (TLS stores as much again, encrypted), and a shared body is counted once.
     """
 
-    def __init__(self, config: Config, meters: "Meters") -> None:
+    def __init__(self, config: Config, meters: Meters) -> None:
         self._trusted = config.trusted_proxies  # each represents any number of addresses
         self._meters = meters
         self._callers: dict[SlotHolder, str | None] = {}
