@@ -40,9 +40,9 @@ class Sockets(NamedTuple):
     metrics: Sequence[socket.socket] = ()
 
     def close(self) -> None:
-        """Close all."""
-        for each in (*self.public, *self.metrics):
-            each.close()
+        """Close all of the sockets."""
+        for held in (*self.public, *self.metrics):
+            held.close()
 
 
 def sockets_of(config: Config) -> Sockets:
