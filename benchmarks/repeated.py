@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks.answers import Indices, likely_answers
 from benchmarks.table import write
-from deniable.audit.all_pairs import linking_probability
+from deniable.audit.linking import linking_probability
 from deniable.budget import NANO, RangeCost
 from deniable.estimates.decoders import Floats, decoder_of
 from deniable.mechanisms import TwoRound

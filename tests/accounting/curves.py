@@ -1,12 +1,9 @@
 """The judge of privacy losses: curves summed over every single response, in Fractions."""
 
-import random
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import product
 from math import lcm, prod
-
-from hypothesis import strategies as st
 
 Row = Sequence[Fraction]
 
@@ -37,38 +34,6 @@ def randomised_response(categories: int, odds: Fraction) -> list[list[Fraction]]
     """Return the matrix with d/q = ``odds``."""
     lie = 1 / (odds + categories - 1)
     return [[odds * lie if x == y else lie for y in range(categories)] for x in range(categories)]
-
-
-def random_weights(seed: int, categories: int, responses: int) -> list[list[int]]:
-    """Return positive rows over 2^16 without any structure."""
-    numbers = random.Random(seed)
-    rows = []
-    for _ in range(categories):
-        row = [numbers.randrange(1000, 8000) for _ in range(responses - 1)]
-        rows.append([*row, 2**16 - sum(row)])
-    return rows
-
-
-@st.composite
-def weight_rows(draw: st.DrawFn, *, least: int = 0, categories: int = 3) -> list[list[int]]:
-    """Draw 2 to ``categories`` rows of up to 4 integers that sum to 24."""
-    responses = draw(st.integers(2, 4))
-    rows = []
-    for _ in range(draw(st.integers(2, categories))):
-        left, row = 24 - least * responses, []
-        for _ in range(responses - 1):
-            part = draw(st.integers(0, left))
-            row.append(part + least)
-            left -= part
-        rows.append([*row, left + least])
-    return rows
-
-
-odds_values = st.one_of(
-    st.fractions(0, 1, max_denominator=30),
-    st.fractions(1, 30, max_denominator=30),
-    st.just(Fraction(1)),
-)
 
 
 def kept_law(kept: Sequence[Row], fresh: Sequence[Row], history: Sequence[int]) -> list[Fraction]:

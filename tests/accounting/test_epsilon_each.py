@@ -20,8 +20,8 @@ def test_the_composition_of_what_is_returned_is_allowed_and_that_of_a_millionth_
     times: int, total: str, categories: int
 ) -> None:
     def exact(epsilon: Fraction) -> Decimal:
-        mechanism = RandomisedResponse(categories, epsilon)
-        return PrivacyLoss.of_mechanism(mechanism).repeat(times).epsilon_at("0.00001")
+        odds = RandomisedResponse(categories, epsilon).privacy.odds
+        return PrivacyLoss.of_design(categories, 1, 1, odds, times).epsilon_at("0.00001")
 
     for together in (exact, lambda e: optimal(e, 0, times).epsilon_at("0.00001")):
         each = Fraction(epsilon_each(total, together))

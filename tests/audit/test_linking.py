@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from deniable.audit.all_pairs import linking_probability
+from deniable.audit.linking import linking_probability
 from deniable.mechanisms import TwoRound
 from deniable.mechanisms.affine import Affine
 from deniable.mechanisms.difference_set import DifferenceSet

@@ -93,8 +93,9 @@ def tight(matrix: SolutionMatrix, delta: Fraction) -> Fraction:
 
 def private_somewhere(matrix: SolutionMatrix) -> SolutionMatrix:
     """Return the matrix with a little of the uniform one, so that nothing is impossible."""
-    even = SolutionMatrix([[1] * matrix.responses] * matrix.categories, matrix.responses)
-    return matrix.mixed(even, "0.125")
+    n, grid = matrix.responses, matrix.grid
+    rows = ([7 * n * w + grid for w in matrix.row(x)] for x in range(matrix.categories))
+    return SolutionMatrix(rows, 8 * n * grid)
 
 
 @PROPERTY
@@ -180,7 +181,8 @@ def test_an_optimal_matrix_written_in_floats_is_certified_at_its_own_level(
     written: tuple[list[list[float]], Fraction, Fraction],
 ) -> None:
     rows, epsilon, delta = written
-    matrix = SolutionMatrix.approximate(rows)
+    whole = [[round(p * 2**64) for p in row] for row in rows]
+    matrix = of_weights(whole)
     certified = [list(matrix.certified(epsilon, delta).row(x)) for x in range(len(rows))]
     assert not exceeds(certified, exp_bounds(epsilon)[0], delta)
     for found, row in zip(certified, rows, strict=True):
@@ -202,11 +204,10 @@ def test_a_response_that_excludes_a_category_is_private_with_delta_only() -> Non
 def test_a_grid_of_a_few_bits_is_too_coarse_for_a_small_epsilon(bits: int, delta: str) -> None:
     # Thirds, a little apart: a quarter to a sixteenth is more than e^0.1 and .001 allow.
     rows = [[34, 33, 33], [33, 34, 33], [33, 33, 34]]
+    asked = Fraction("0.1"), Fraction(delta)
     with pytest.raises(GridTooCoarse, match="use a finer one"):
-        SolutionMatrix(rows, 100).certified("0.1", delta, bits=bits)
-    assert (
-        SolutionMatrix(rows, 100).certified("0.1", delta, bits=16).privacy.satisfies("0.1", delta)
-    )
+        certified_rows(rows, *asked, 1 << bits)
+    assert SolutionMatrix(certified_rows(rows, *asked, 1 << 16), 1 << 16).privacy.satisfies(*asked)
 
 
 def test_an_epsilon_far_below_the_grid_takes_rows_that_round_alike_and_no_others() -> None:
@@ -226,7 +227,8 @@ def test_on_any_grid_the_outcome_is_private_or_refused(
 ) -> None:
     epsilon = Fraction(tenths, 10)
     try:
-        certified = matrix.certified(epsilon, bits=bits)
+        rows = [matrix.row(x) for x in range(matrix.categories)]
+        certified = certified_rows(rows, epsilon, Fraction(0), 1 << bits)
     except InvalidPrivacyParameter:
         odds = matrix.privacy.odds
         assert odds is None or odds > exp_bounds(epsilon)[0]
@@ -234,9 +236,5 @@ def test_on_any_grid_the_outcome_is_private_or_refused(
     except GridTooCoarse:
         assert matrix.privacy.satisfies(epsilon, "0")
         return
-    assert certified.grid == 1 << bits
-    assert not exceeds(
-        [list(certified.row(x)) for x in range(certified.categories)],
-        exp_bounds(epsilon)[0],
-        Fraction(0),
-    )
+    assert all(sum(row) == 1 << bits for row in certified)
+    assert not exceeds(certified, exp_bounds(epsilon)[0], Fraction(0))

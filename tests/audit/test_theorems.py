@@ -101,7 +101,9 @@ def parent(categories: int, lie: Fraction, rows: int = 1) -> Laws:
 def test_theorem_1_what_is_computed_from_a_response_is_no_less_private(
     matrix: SolutionMatrix, query: list[tuple[int, int]], odds: Fraction
 ) -> None:
-    queried = matrix @ SolutionMatrix(query[: matrix.responses], 1)
+    rows = map(matrix.row, range(matrix.categories))
+    kept = [sum(w for w, (k, _) in zip(row, query, strict=False) if k) for row in rows]
+    queried = SolutionMatrix([[w, matrix.grid - w] for w in kept], matrix.grid)
     assert queried.privacy.delta_at_odds(odds) <= matrix.privacy.delta_at_odds(odds)
 
 

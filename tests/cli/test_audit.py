@@ -56,7 +56,6 @@ def test_every_number_is_told_exactly_and_as_a_decimal_rounded_up(tmp_path: Path
         "epsilon": "1.504077396777",
         "odds": {"exact": "9/2", "decimal": "4.5"},
         "delta": {"exact": "1/20", "decimal": "0.05"},
-        "exact": True,
         "witness": {
             "category": "high",
             "other": "low",
@@ -149,19 +148,11 @@ def test_a_matrix_survey_has_the_names_of_its_responses(
 
 
 @pytest.mark.parametrize(
-    ("kind", "parameters", "size", "checked"),
-    [
-        ("subset", {"d": 2}, 8, "all rows, entry by entry"),
-        ("affine", {"q": 107, "m": 1, "s": 29}, 105, "counted for all categories and all pairs of"),
-        pytest.param(
-            *("affine", {"q": 1021, "m": 1, "s": 275}, 1000),
-            "of the categories, each with all others",
-            marks=pytest.mark.long,
-        ),
-    ],
+    ("kind", "parameters", "size"),
+    [("subset", {"d": 2}, 8), ("affine", {"q": 107, "m": 1, "s": 29}, 105)],
 )
-def test_a_design_is_checked_and_its_witness_described(
-    kind: str, parameters: dict[str, int], size: int, checked: str, tmp_path: Path
+def test_a_designs_witness_is_described(
+    kind: str, parameters: dict[str, int], size: int, tmp_path: Path
 ) -> None:
     names = tuple(f"c{x}" for x in range(size))
     survey = manifest(categories=names, specification=Specification(kind, parameters))
@@ -170,7 +161,7 @@ def test_a_design_is_checked_and_its_witness_described(
     design = survey.mechanism.design
     described = f'the {design.replication - design.together:,} responses that support "c0" and not '
     shown = " ".join(succeed("privacy audit", *asked).split())
-    assert (checked in shown, shown.count(described)) == (True, 2)
+    assert shown.count(described) == 2
     found = as_json(*asked)
     numbers = found["design"]["replication"], found["design"]["together"]
     assert numbers == (design.replication, design.together)

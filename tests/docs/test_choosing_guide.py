@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from benchmarks import rivals, texts
-from deniable.audit import SolutionMatrix
-from deniable.audit.all_pairs import linking_probability
+from deniable.audit.linking import linking_probability
 from deniable.budget import NANO, RangeCost
 from deniable.estimates import Model, covariance
 from deniable.estimates.decoders import decoder_of
@@ -22,6 +21,7 @@ from deniable.planning import Candidate, best, best_fresh, candidates, lower_bou
 from deniable.planning.specification import specified
 from deniable.publishing.numbering import next_manifest
 from deniable.publishing.survey_file import SurveyFile
+from tests.audit.matrices import of_weights
 from tests.support.readme import outputs
 
 FILE = Path(__file__).parents[2] / "docs" / "choosing.md"
@@ -184,7 +184,9 @@ def test_the_formula_is_the_variance_that_the_collector_s_estimates_have(
         for x in range(k)
     ]
     shares = np.array([most] + [(1 - most) / m] * m)
-    found = covariance(SolutionMatrix.approximate(rows), shares, 1, Model.FIXED)
+    found = covariance(
+        of_weights([[round(p * 2**60) for p in row] for row in rows]), shares, 1, Model.FIXED
+    )
     assert np.trace(found) == pytest.approx(dominated(k, epsilon, most, size), rel=1e-9)
 
 

@@ -12,15 +12,13 @@ import msgpack
 import pytest
 
 from deniable import mechanisms
-from deniable.accounting import PrivacyLoss
-from deniable.audit import SolutionMatrix
 from deniable.budget import RangeCost
 from deniable.client import IN_MEMORY, Client, ClientSettings, ManifestRefused, Survey
 from deniable.client.explaining.journal import ReportEntry
 from deniable.client.ledger.admission import check_declaration, fits_declaration
 from deniable.estimates import estimate_histogram
 from deniable.fakes import FakeCollector
-from deniable.mechanisms import KINDS, MAX_DENSE, InvalidParameter, MatrixPrivacy, Mechanism
+from deniable.mechanisms import KINDS, InvalidParameter, MatrixPrivacy, Mechanism
 from deniable.mechanisms.kind import _MODULES
 from deniable.messages import InvalidManifest, Manifest, Refusal
 from deniable.messages.bundle import declaration_of
@@ -115,16 +113,6 @@ def test_it_guarantees_what_its_entries_say(case: Manifest) -> None:
         with pytest.raises(InvalidManifest, match="exceed"):
             manifest(**changed, specification=case.specification)
     assert RangeCost.of(mechanism).cumulative(1) <= 1_100_000_000
-
-
-def test_its_loss_is_that_of_its_rows_and_so_is_that_of_several_reports(case: Manifest) -> None:
-    mechanism = case.mechanism
-    if mechanism.responses > MAX_DENSE:
-        return  # test_strings.py has smaller ones, of which delta is a bound
-    loss = PrivacyLoss.of_mechanism(mechanism)
-    listed = PrivacyLoss.of_mechanism(SolutionMatrix.of(mechanism))
-    assert loss == listed
-    assert loss.repeat(3) == listed.repeat(3)
 
 
 def test_d2_whether_all_answers_are_alike_is_read_off_the_matrix(case: Manifest) -> None:

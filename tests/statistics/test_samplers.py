@@ -24,7 +24,7 @@ PER_ANSWER = 8_000 if THOROUGH else 5_000
 MECHANISMS: list[Mechanism] = [
     RandomisedResponse(4, "1"),
     clamped(4, Fraction(2, 3)),
-    SolutionMatrix.approximate([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.25, 0.25, 0.5]], bits=64),
+    SolutionMatrix.exact([["0.6", "0.3", "0.1"], ["0.2", "0.5", "0.3"], ["0.25", "0.25", "0.5"]]),
     DesignMechanism(Affine(4, 5, 1, 2), "1"),
 ]
 

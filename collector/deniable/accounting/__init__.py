@@ -3,20 +3,15 @@
 Also what their histogram reveals about each, by the privacy blanket.
 
 A parameter that is a float raises TypeError, one outside its domain InvalidPrivacyParameter. Fewer
-than one report or row raises ValueError.
+than one report raises ValueError.
 """
 
 from typing import TYPE_CHECKING
 
 from deniable.accounting.composition import Guarantee as Guarantee
-from deniable.accounting.composition import advanced_composition as advanced_composition
 from deniable.accounting.composition import basic_composition as basic_composition
 from deniable.accounting.composition import epsilon_each as epsilon_each
-from deniable.accounting.composition import (
-    kairouz_oh_viswanath_composition as kairouz_oh_viswanath_composition,
-)
 from deniable.accounting.composition import optimal_composition as optimal_composition
-from deniable.accounting.privacy_loss import DEFAULT_STEPS as DEFAULT_STEPS
 from deniable.accounting.privacy_loss import MAX_TOTAL_EPSILON as MAX_TOTAL_EPSILON
 from deniable.accounting.privacy_loss import PrivacyLoss as PrivacyLoss
 from deniable.accounting.privacy_loss import total_epsilon as total_epsilon

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from math import exp, isqrt, log
+from math import exp, log
 from typing import Final
 
 from deniable.accounting.privacy_loss import PrivacyLoss, epsilon_ceiling, total_epsilon
@@ -20,15 +20,11 @@ from deniable.mechanisms import (
     MAX_EPSILON,
     InvalidPrivacyParameter,
     Number,
-    ceil_div,
     exact_delta,
     exact_number,
-    log_ceiling,
     odds_ceiling,
 )
 
-_UNIT: Final = 10**12
-_BITS: Final = 128
 _PLACES: Final = 6
 _STEPS: Final = 10**_PLACES
 _MOST_GUESSES: Final = 20
@@ -51,30 +47,6 @@ def basic_composition(parts: Iterable[tuple[Number, Number]]) -> Guarantee:
     return Guarantee(epsilon_ceiling(epsilon), min(Fraction(1), delta))
 
 
-def advanced_composition(epsilon: Number, delta: Number, times: int, slack: Number) -> Guarantee:
-    """Return the guarantee of ``times`` (epsilon, delta)-private reports at ``slack`` more delta.
-
-    Dwork, Rothblum and Vadhan 2010, Theorem III.3.
-    """
-    level, report_delta, extra = _parameters(epsilon, delta, times, slack)
-    # epsilon sqrt(2 T ln(1/d')) + T epsilon (E - 1)
-    drift = times * level * (odds_ceiling(level) - 1)
-    total = epsilon_ceiling(drift + _deviation(level, times, extra))
-    return Guarantee(total, min(Fraction(1), times * report_delta + extra))
-
-
-def kairouz_oh_viswanath_composition(
-    epsilon: Number, delta: Number, times: int, slack: Number
-) -> Guarantee:
-    """Return the closed bound of Kairouz, Oh and Viswanath 2015, Theorem 3.4: never worse."""
-    level, report_delta, extra = _parameters(epsilon, delta, times, slack)
-    # T epsilon (E - 1)/(E + 1) + epsilon sqrt(2 T ln(1/d')); the first grows with E.
-    odds = odds_ceiling(level)
-    drift = times * level * (odds - 1) / (odds + 1)
-    total = epsilon_ceiling(drift + _deviation(level, times, extra))
-    return Guarantee(total, 1 - (1 - report_delta) ** times * (1 - extra))
-
-
 def optimal_composition(epsilon: Number, delta: Number, times: int) -> PrivacyLoss:
     """Return the loss of ``times`` reports of which only epsilon and delta are known.
 
@@ -82,9 +54,7 @@ def optimal_composition(epsilon: Number, delta: Number, times: int) -> PrivacyLo
     Viswanath 2015, Theorem 3.3.
     """
     level, report_delta = total_epsilon(epsilon), exact_delta(delta)
-    return PrivacyLoss.of_guarantee(odds_ceiling(level), report_delta).repeat(
-        _count("report", times)
-    )
+    return PrivacyLoss.of_guarantee(odds_ceiling(level), report_delta, times)
 
 
 def epsilon_each(
@@ -125,29 +95,3 @@ def epsilon_each(
         )
     # Assembled from digits: arithmetic would round in the decimal context, even up.
     return Decimal((0, tuple(map(int, str(low))), -_PLACES))
-
-
-def _parameters(
-    epsilon: Number, delta: Number, times: int, slack: Number
-) -> tuple[Fraction, Fraction, Fraction]:
-    extra = exact_delta(slack)
-    if extra == 0:
-        raise InvalidPrivacyParameter("the slack must be positive; without it, epsilons add up")
-    _count("report", times)
-    return total_epsilon(epsilon), exact_delta(delta), extra
-
-
-def _count(what: str, number: int) -> int:
-    if number < 1:
-        raise ValueError(f"there must be at least one {what}")
-    return number
-
-
-def _deviation(epsilon: Fraction, times: int, slack: Fraction) -> Fraction:
-    """Return epsilon sqrt(2 T ln(1/d')), rounded up by at most a few units of 10^-12 of itself."""
-    logarithm = Fraction(log_ceiling(1 / slack, _UNIT), _UNIT)
-    square = 2 * times * logarithm * epsilon**2
-    scaled = ceil_div(square.numerator << 2 * _BITS, square.denominator)
-    # isqrt rounds down.
-    root = isqrt(scaled - 1) + 1 if scaled else 0
-    return Fraction(root, 1 << _BITS)

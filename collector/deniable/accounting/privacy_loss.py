@@ -2,42 +2,34 @@
 
 With one answer the responses have the distribution P, with another Q. The likelihood ratio
 P(y)/Q(y) is all that they reveal about the two, so a loss keeps, for each ratio, the masses of both
-distributions: its atoms. The curve delta(E) = sum_y (P(y) - E Q(y))_+ is computed from them, and
-the atoms of independently randomised reports multiply. A loss *dominates* another if its curve is
-nowhere below; then its compositions dominate too. So a loss that dominates every pair of rows also
-covers answers that change from report to report.
+distributions: its atoms. The curve delta(E) = sum_y (P(y) - E Q(y))_+ is computed from them.
+
+One report of randomised response or of a block design has the ratios r, 1 and 1/r, whichever two
+answers are compared, so its loss also covers answers that change. Reports are randomised
+independently: their ratios multiply to r^-T, …, r^T, and composing them is convolving. Q is the
+mirror image of P.
 
 Invariants:
 
 1. The masses of P sum to at most 1, and so do those of Q. The deficit of P has an infinite ratio.
-2. A result that fits 2^22 bits is exact. A larger one dominates the exact one: delta and epsilon
-   are never too small.
+2. A result that fits 2^22 bits is exact. In a larger one the masses of P are rounded to 2^-128 by
+   rounding the cumulative masses down: no mass is lost, and moved mass goes to a larger ratio. So
+   delta and epsilon are never too small.
 
-Source: Kairouz, Oh and Viswanath 2015; Zhu, Dong and Wang 2022 (dominating pairs);
-docs/mathematics.md, section 12.
+Source: Kairouz, Oh and Viswanath 2015; docs/mathematics.md, section 12.
 """
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Final
 
-from deniable.accounting.lattice import (
-    Atom,
-    composed_pairs,
-    dominating_pair,
-    merged,
-    pair_apart,
-    rows_apart,
-)
 from deniable.mechanisms import (
     InvalidPrivacyParameter,
-    Mechanism,
     Number,
-    Privacy,
-    TwoValuedPrivacy,
     ceil_div,
     epsilon_of_odds,
     exact_delta,
@@ -46,11 +38,17 @@ from deniable.mechanisms import (
 )
 
 _PLACES: Final = 12
-DEFAULT_STEPS: Final = 1 << 14
-"""The most lattice points of a composition that is too large to be exact."""
+_EXACT_BITS: Final = 1 << 22
+_PRECISION: Final = 128
+_ONE: Final = 1 << _PRECISION
 
 MAX_TOTAL_EPSILON: Final = 10_000
 """The largest accepted epsilon of several reports together."""
+
+Atom = tuple[int, int]
+"""Masses (p, q) of one likelihood ratio p/q, over a grid."""
+
+_Masses = list[int]
 
 
 def total_epsilon(value: Number) -> Fraction:
@@ -89,7 +87,7 @@ def epsilon_ceiling(epsilon: Fraction) -> Decimal:
 
 
 @dataclass(frozen=True)
-class PrivacyLoss(Privacy):
+class PrivacyLoss:
     """The privacy loss of a pair of distributions, or of anything that the pair dominates.
 
     Atoms are pairs (p, q) of positive integers, in order of falling ratio p/q: the masses, over the
@@ -99,56 +97,28 @@ class PrivacyLoss(Privacy):
     grid: int
     atoms: tuple[Atom, ...]
 
-    def __post_init__(self) -> None:
-        if self.grid < 1 or any(p < 1 or q < 1 for p, q in self.atoms):
-            raise ValueError("the masses of a privacy loss must be positive")
-        if any(p * z <= w * q for (p, q), (w, z) in pairwise(self.atoms)):
-            raise ValueError("the atoms of a privacy loss must be sorted by falling ratio")
-        if max(sum(p for p, _ in self.atoms), sum(q for _, q in self.atoms)) > self.grid:
-            raise ValueError("the masses of a privacy loss must sum to at most 1")
-
-    @classmethod
-    def of_mechanism(cls, mechanism: Mechanism) -> "PrivacyLoss":
-        """Return the least loss that dominates every pair of a mechanism's rows.
-
-        One report's curve is exact. For several reports it is exact if one pair of rows dominates
-        all others, as in randomised response and block designs, where no pairs are compared.
-        Otherwise it is an upper bound, for which all pairs are compared: about a second for a
-        hundred categories.
-        """
-        return cls(*dominating_pair(mechanism))
-
-    @classmethod
-    def of_randomised_response(cls, categories: int, odds: Fraction) -> "PrivacyLoss":
-        """Return the loss of any two rows of randomised response with these pure odds, d/q."""
-        if categories < 2 or odds < 1:
-            raise ValueError(
-                "randomised response must have at least 2 categories, and odds of 1 or more"
-            )
-        return cls.of_design(categories, 1, 1, odds)
-
     @classmethod
     def of_design(
-        cls, responses: int, supporting: int, separating: int, odds: Fraction
+        cls, responses: int, supporting: int, separating: int, odds: Fraction, reports: int = 1
     ) -> "PrivacyLoss":
-        """Return the loss of any two rows of a block design, in which all pairs are alike.
+        """Return the loss of reports of a block design, in which all pairs of answers are alike.
 
         ``supporting`` of the responses support an answer, and ``separating`` of them not the other
         one; a response that supports the answer is sent at these odds to one that does not.
+        Randomised response is the design of single answers: (categories, 1, 1).
         """
+        if odds < 1:
+            raise ValueError("odds must be at least 1")
         lie = 1 / (supporting * odds + responses - supporting)
-        return cls(*pair_apart(rows_apart(TwoValuedPrivacy(odds * lie, lie, separating)) or ()))
+        less = separating * lie
+        more = less * odds
+        grid = math.lcm(more.denominator, less.denominator)
+        masses = [int(less * grid), int((1 - more - less) * grid), int(more * grid)]
+        return cls._repeated(masses, grid, reports)
 
     @classmethod
-    def of_pair(cls, one: Sequence[int], other: Sequence[int]) -> "PrivacyLoss":
-        """Return the loss of one row of a matrix against another, exactly; the order matters."""
-        if len(one) != len(other) or not sum(one) == sum(other) > 0 or min(*one, *other) < 0:
-            raise ValueError("two rows must have equal length and sum, and no negative weight")
-        return cls(*merged(sum(one), zip(one, other, strict=True)))
-
-    @classmethod
-    def of_guarantee(cls, odds: Fraction, delta: Number) -> "PrivacyLoss":
-        """Return the loss that dominates every (ln odds, delta)-private mechanism.
+    def of_guarantee(cls, odds: Fraction, delta: Number, reports: int = 1) -> "PrivacyLoss":
+        """Return the loss that dominates reports of every (ln odds, delta)-private mechanism.
 
         It is the loss of revealing the answer with probability delta, and otherwise using
         randomised response on two categories. Kairouz, Oh and Viswanath 2015, section 3.
@@ -159,37 +129,24 @@ class PrivacyLoss(Privacy):
         slack = exact_delta(delta)
         # Over (u + v) t: the ratios E and 1/E share 1 - s/t; the missing s/t is infinite.
         share = slack.denominator - slack.numerator
-        atoms = [(share * u, share * v), (share * v, share * u)]
-        return cls(*merged((u + v) * slack.denominator, atoms))
+        return cls._repeated([share * v, 0, share * u], (u + v) * slack.denominator, reports)
 
     @classmethod
-    def of_reports(
-        cls, losses: Iterable[tuple["PrivacyLoss", int]], *, steps: int = DEFAULT_STEPS
-    ) -> "PrivacyLoss":
-        """Return the loss of several reports together, each randomised independently.
+    def _repeated(cls, masses: _Masses, grid: int, times: int) -> "PrivacyLoss":
+        """Return the loss of this many reports, from one's masses at the ratios 1/r, 1 and r."""
+        if times < 1:
+            raise ValueError("there must be at least one report")
+        if (2 * times + 1) * times * grid.bit_length() <= _EXACT_BITS:
+            powers = _power(masses, times, _convolve)
+            return cls._of_atoms(grid**times, zip(powers, reversed(powers), strict=True))
+        powers = _power(_rounded(masses, grid), times, _convolve_rounded)
+        bits, inverses = _inverse_powers(Fraction(masses[2], masses[0]), times)
+        pairs = zip(powers, inverses, strict=True)
+        return cls._of_atoms(_ONE << bits, ((w << bits, w * inverse) for w, inverse in pairs))
 
-        It is exact up to 2^22 bits, enough for some 180 reports of randomised response. Above that,
-        masses are rounded, and ratios that are not on a lattice are spread onto one. The result
-        then dominates the exact one. It overstates epsilon by at most one lattice step for each
-        report and each kind (in practice by the order of its square), with at most 2^-64 of delta.
-
-        The lattice spans about ``steps`` steps, but at least two per report. Twice as many take
-        about three times as long.
-        """
-        parts = [((loss.grid, loss.atoms), times) for loss, times in losses if times]
-        if steps < 1 or any(times < 0 for _, times in parts):
-            raise ValueError("reports must be at least 0, and steps at least 1")
-        return cls(*composed_pairs(parts, steps)) if parts else cls(1, ((1, 1),))
-
-    @property
-    def infinite(self) -> Fraction:
-        """Return the probability of a response that the other answer never gives."""
-        return Fraction(self.grid - sum(p for p, _ in self.atoms), self.grid)
-
-    @property
-    def odds(self) -> Fraction | None:
-        """Return e^epsilon' of the pure guarantee, the largest ratio; None if one is infinite."""
-        return None if self.infinite else max(Fraction(1), Fraction(*self.atoms[0]))
+    @classmethod
+    def _of_atoms(cls, grid: int, rising: Iterable[Atom]) -> "PrivacyLoss":
+        return cls(grid, tuple(atom for atom in rising if all(atom))[::-1])
 
     def odds_at(self, delta: Number) -> Fraction | None:
         """Return the smallest e^epsilon that holds with this delta; None if there is none."""
@@ -202,8 +159,6 @@ class PrivacyLoss(Privacy):
 
     def delta_at_odds(self, odds: Fraction) -> Fraction:
         """Return the smallest delta that holds with e^epsilon = ``odds``, any odds >= 0."""
-        if odds < 0:
-            raise ValueError("odds must not be negative")
         # sum (p - E q)_+ with E = u/v, over v N, for the atoms above E and the infinite mass.
         u, v = odds.as_integer_ratio()
         above, below = self.grid, 0
@@ -219,14 +174,53 @@ class PrivacyLoss(Privacy):
         # A lower bound of e^epsilon makes delta larger, never smaller.
         return self.delta_at_odds(odds_floor(total_epsilon(epsilon)))
 
-    def satisfies(self, epsilon: Number, delta: Number) -> bool:
-        """Return whether (epsilon, delta) holds, certified in integers."""
-        return self.delta_at(epsilon) <= exact_delta(delta)
 
-    def compose(self, other: "PrivacyLoss", *, steps: int = DEFAULT_STEPS) -> "PrivacyLoss":
-        """Return the loss of two independent reports together; see :meth:`of_reports`."""
-        return self.of_reports([(self, 1), (other, 1)], steps=steps)
+def _power(factor: _Masses, times: int, multiply: Callable[[_Masses, _Masses], _Masses]) -> _Masses:
+    """Return the ``times``-fold product (times >= 1), by squaring."""
+    if times == 1:
+        return factor
+    half = _power(factor, times // 2, multiply)
+    squared = multiply(half, half)
+    return multiply(squared, factor) if times % 2 else squared
 
-    def repeat(self, times: int, *, steps: int = DEFAULT_STEPS) -> "PrivacyLoss":
-        """Return the loss of this many independent reports; see :meth:`of_reports`."""
-        return self.of_reports([(self, times)], steps=steps)
+
+def _convolve(one: _Masses, other: _Masses) -> _Masses:
+    """Return sum_i one_i other_{j-i} for every j, by a single product of two long integers."""
+    # Kronecker's substitution: polynomials are evaluated at 2^(8 slot), where no coefficient of the
+    # product, a sum of at most min(len) products, overflows into the next.
+    length = len(one) + len(other) - 1
+    largest = max(*one, 1) * max(*other, 1) * min(len(one), len(other))
+    slot = ceil_div(largest.bit_length(), 8)
+    packed = _packed(one, slot)
+    product = packed * (packed if one is other else _packed(other, slot))
+    data = product.to_bytes(slot * length, "little")
+    return [int.from_bytes(data[i : i + slot], "little") for i in range(0, len(data), slot)]
+
+
+def _packed(weights: _Masses, slot: int) -> int:
+    return int.from_bytes(b"".join(w.to_bytes(slot, "little") for w in weights), "little")
+
+
+def _convolve_rounded(one: _Masses, other: _Masses) -> _Masses:
+    return _rounded(_convolve(one, other), _ONE * _ONE)
+
+
+def _rounded(masses: Sequence[int], grid: int) -> _Masses:
+    """Return masses over ``grid``, by rising ratio, rounded to 2^-128."""
+    # Each cumulative mass F falls by less than 2^-128. delta(E) = sum w_j g_j with g_j = (1 -
+    # E/ratio_j)_+ rising within [0, 1], so by summation by parts it grows by sum (F_j - F'_j)
+    # (g_{j+1} - g_j) < 2^-128, and never falls.
+    cumulative = [(total << _PRECISION) // grid for total in accumulate(masses)]
+    return [above - below for below, above in pairwise([0, *cumulative])]
+
+
+def _inverse_powers(base: Fraction, most: int) -> tuple[int, list[int]]:
+    """Return ``(bits, powers)``: lower bounds of base^most, …, base^-most over 2^bits, falling."""
+    up, down = base.as_integer_ratio()
+    # The smallest power still has 128 bits after its leading zeros.
+    bits = _PRECISION + math.ceil(1.5 * most * (math.log(up) - math.log(down))) + 1
+    falling, rising = [1 << bits], [1 << bits]
+    for _ in range(most):
+        falling.append(falling[-1] * down // up)
+        rising.append(rising[-1] * up // down)
+    return bits, rising[:0:-1] + falling

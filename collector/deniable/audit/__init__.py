@@ -1,7 +1,6 @@
 """Audit: privacy decided without rounding.
 
-A parameter that is a float raises TypeError, one outside its domain InvalidPrivacyParameter. Only
-the comparison of all rows of a matrix imports numpy.
+A parameter that is a float raises TypeError, one outside its domain InvalidPrivacyParameter.
 """
 
 from deniable.accounting import epsilon_each as epsilon_each
@@ -9,7 +8,6 @@ from deniable.audit.lies import Lie as Lie
 from deniable.audit.lies import largest_lie as largest_lie
 from deniable.audit.solution_matrix import InvalidMatrix as InvalidMatrix
 from deniable.audit.solution_matrix import MatrixTooLarge as MatrixTooLarge
-from deniable.audit.solution_matrix import NotOnGrid as NotOnGrid
 from deniable.audit.solution_matrix import SolutionMatrix as SolutionMatrix
 from deniable.audit.tight import Finding as Finding
 from deniable.audit.tight import Witness as Witness

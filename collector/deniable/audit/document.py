@@ -1,8 +1,7 @@
 """The document of an audit."""
 
-import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from decimal import Context, Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
@@ -13,7 +12,7 @@ from deniable.documents import Document, Fact, number_text, upper_text
 from deniable.mechanisms import Mechanism
 
 if TYPE_CHECKING:
-    from deniable.audit.all_pairs import Incidences
+    from deniable.mechanisms.block_design import Design
 
 _DIGITS: Final = 12
 _LONGEST_FRACTION: Final = 46
@@ -31,7 +30,7 @@ class AuditSubject:
     responses: Sequence[str]
     note: str
     terms: Sequence[Fact] = ()
-    design: "Incidences | None" = None  # its counts, if it is a design
+    design: "Design | None" = None
 
     def facts(self) -> list[Fact]:
         """Return the name of the subject."""
@@ -48,7 +47,7 @@ class AuditSubject:
             Fact(key="categories", value=k),
             Fact(key="responses", value=n),
             Fact(key="grid", value=str(grid)),
-            *([] if self.design is None else _design(k, self.design)),
+            *([] if self.design is None else _design(self.design)),
         ]
 
 
@@ -81,20 +80,16 @@ def _finding(
 ) -> Fact:
     if finding is None:
         return Fact(key=key)
-    most = "" if finding.exact else "at most "
     if slack:
-        text = f"delta {most}{_number(finding.delta, up=True)}"
+        text = f"delta {_number(finding.delta, up=True)}"
     elif finding.odds is not None:
-        text = f"epsilon {most}{finding.epsilon:f}, odds {_number(finding.odds, up=True)}"
-    elif finding.exact:
-        text = "none: no finite epsilon holds"
+        text = f"epsilon {finding.epsilon:f}, odds {_number(finding.odds, up=True)}"
     else:
-        text = "none that could be determined: too many pairs are alike"
+        text = "none: no finite epsilon holds"
     value: dict[str, object] = {
         "epsilon": None if finding.odds is None else f"{finding.epsilon:f}",
         "odds": finding.odds and _both(finding.odds, up=True),
         "delta": _both(finding.delta, up=True),
-        "exact": finding.exact,
         "witness": finding.witness and _witness_json(subject, finding.witness),
     }
     if (witness := finding.witness) is None:
@@ -119,21 +114,13 @@ def _set(subject: AuditSubject, witness: Witness) -> str:
     return ", ".join(names)
 
 
-def _design(categories: int, incidences: "Incidences") -> list[Fact]:
-    if incidences.listed:
-        checked = "all rows, entry by entry"
-    elif incidences.counted == categories:
-        checked = "counted for all categories and all pairs of categories"
-    else:
-        checked = (
-            f"counted for {incidences.counted:,} of the categories, each with all others: "
-            f"{incidences.pairs:,} of {math.comb(categories, 2):,} pairs"
-        )
+def _design(design: "Design") -> list[Fact]:
     says = (
         "a response supports a set of categories; each category is supported by "
-        f"{incidences.replication:,} responses, any two by {incidences.together:,}"
+        f"{design.replication:,} responses, any two by {design.together:,}"
     )
-    return [Fact("design", says, "design", asdict(incidences)), Fact("checked", checked)]
+    counts = {"replication": design.replication, "together": design.together}
+    return [Fact("design", says, "design", {"responses": design.responses, **counts})]
 
 
 def _witness_json(subject: AuditSubject, witness: Witness) -> dict[str, object]:

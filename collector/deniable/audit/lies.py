@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from deniable.accounting.lattice import rows_apart
+from deniable.audit.tight import furthest_rows
 from deniable.mechanisms import Mechanism
 
 _INFINITE: Final = "no finite epsilon holds with this delta"
@@ -40,7 +40,7 @@ def largest_lie(matrix: Mechanism, odds: Fraction | None, delta: Fraction) -> Li
     # A matrix with responses of its own has no truthful ones, even if there are as many.
     if k != matrix.responses or getattr(matrix, "truth", k) is None:
         return Lie(None, None, _NOT_SQUARE)
-    truth = min(matrix.row(x)[x] for x in range(1 if rows_apart(matrix.privacy) else k))
+    truth = min(matrix.row(x)[x] for x in range(1 if furthest_rows(matrix) else k))
     value = 1 - Fraction(truth) / matrix.grid
     if odds is None:
         return Lie(value, None, _INFINITE)

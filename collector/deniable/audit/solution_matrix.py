@@ -1,8 +1,6 @@
 """Any mechanism: a solution matrix given entry by entry, exactly.
 
-The algebra is exact, so theorems about matrices apply here: products and mixtures have exactly
-their theoretical entries, over a common denominator as large as needed. Only
-:meth:`SolutionMatrix.certified` rounds, onto a grid from which one 64-bit word samples, and it
+Only :meth:`SolutionMatrix.certified` rounds, onto a grid from which one 64-bit word samples, and it
 proves that the guarantee is kept.
 """
 
@@ -11,7 +9,7 @@ from array import array
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from itertools import accumulate
-from math import gcd, lcm
+from math import lcm
 from typing import Final, Self
 
 from deniable.mechanisms.exact import (
@@ -24,12 +22,17 @@ from deniable.mechanisms.exact import (
     odds_ceiling,
     odds_floor,
 )
-from deniable.mechanisms.mechanism import MAX_DENSE, Draw, category_index, os_random_word
+from deniable.mechanisms.mechanism import (
+    MAX_DENSE,
+    Draw,
+    category_index,
+    os_random_word,
+    uniform_below,
+)
 from deniable.mechanisms.privacy import MatrixPrivacy, Privacy, Rows, pair_excess
 
 _WORD: Final = 64
 _MOST_BITS: Final = 1 << 16
-_TOLERANCE: Final = Fraction(1, 10**9)
 
 
 class InvalidMatrix(ValueError):
@@ -41,10 +44,6 @@ class InvalidMatrix(ValueError):
     def __init__(self, row: int | None, reason: str) -> None:
         super().__init__(reason if row is None else f"row {row} {reason}")
         self.row = row
-
-
-class NotOnGrid(ValueError):
-    """The probabilities are not multiples of 2^-64, so one 64-bit word cannot sample from them."""
 
 
 class MatrixTooLarge(ValueError):
@@ -89,7 +88,7 @@ class SolutionMatrix:
 
     @classmethod
     def exact(cls, rows: Iterable[Iterable[Number]]) -> Self:
-        """Return the matrix of exact probabilities; for floats use :meth:`approximate`."""
+        """Return the matrix of exact probabilities; write floats as texts, or as Fractions."""
         fractions = [[exact_number("a probability", entry) for entry in row] for row in rows]
         grid = common_denominator((e.denominator for row in fractions for e in row), _MOST_BITS)
         if grid is None:
@@ -99,49 +98,25 @@ class SolutionMatrix:
         )
 
     @classmethod
-    def approximate(cls, rows: Iterable[Iterable[float]], *, bits: int = _WORD) -> Self:
-        """Return the matrix on the grid of 2^bits that is nearest to probabilities in floats.
-
-        Its guarantee is that of its integers, not of the given numbers: read it from ``privacy``,
-        or request one with :meth:`certified`. Sums may differ from 1 by 1e-9.
-        """
-        grid = _grid_of(bits)
-        rounded = []
-        for x, row in enumerate(rows):
-            try:
-                given = [entry.as_integer_ratio() for entry in row]
-            except (ValueError, OverflowError) as error:
-                raise InvalidMatrix(x, "has an entry that is not a finite number") from error
-            common = lcm(*{denominator for _, denominator in given})
-            weights = [numerator * (common // denominator) for numerator, denominator in given]
-            if not weights or min(weights) < 0:
-                raise InvalidMatrix(x, "is empty or has a negative entry")
-            total = Fraction(sum(weights), common)
-            if abs(total - 1) > _TOLERANCE:
-                raise InvalidMatrix(x, f"sums to {_about(total)}, not to 1")
-            rounded.append(largest_remainder(weights, grid))
-        return cls(rounded, grid)
-
-    @classmethod
     def of(cls, mechanism: Rows) -> Self:
         """Return any mechanism's matrix, entry by entry."""
         if max(mechanism.categories, mechanism.responses) > MAX_DENSE:
             raise InvalidMatrix(None, f"a matrix must have at most {MAX_DENSE} rows and columns")
         return cls(map(mechanism.row, range(mechanism.categories)), mechanism.grid)
 
-    def certified(self, epsilon: Number, delta: Number = "0", *, bits: int = _WORD) -> Self:
-        """Return this matrix rounded onto 2^bits, provably (epsilon, delta)-private.
+    def certified(self, epsilon: Number, delta: Number = "0") -> Self:
+        """Return this matrix rounded onto 2^64, provably (epsilon, delta)-private.
 
         If rounding alone would break the guarantee, the least uniform noise that compensates is
-        mixed in, about ``|Y| 2^-bits``. A share of up to 1e-9 is added for an excess of the matrix
+        mixed in, about ``|Y| 2^-64``. A share of up to 1e-9 is added for an excess of the matrix
         itself, such as that of an optimal one written in floats. So the guarantee is the requested
         one. The pure check looks at each entry once; with delta > 0 all pairs of rows are compared.
 
         Raises:
             InvalidPrivacyParameter: if that noise does not make it private.
-            GridTooCoarse: if 2^bits cannot hold it.
+            GridTooCoarse: if 2^64 cannot hold it.
         """
-        grid = _grid_of(bits)
+        grid = 1 << _WORD
         rows = certified_rows(self._rows, exact_epsilon(epsilon), exact_delta(delta), grid)
         return type(self)(rows, grid)
 
@@ -156,54 +131,11 @@ class SolutionMatrix:
         return row if isinstance(row, tuple) else memoryview(row).toreadonly()
 
     def randomise(self, answer: int, draw: Draw = os_random_word) -> int:
-        """Return a response drawn from the answer's row, exactly, with one 64-bit word.
-
-        Raises NotOnGrid if the grid is not a power of two up to 2^64; round with :meth:`certified`.
-        """
+        """Return a response drawn from the answer's row, exactly."""
         row = self._rows[self._index(answer)]
-        if self.grid & (self.grid - 1) or self.grid > 1 << _WORD:
-            raise NotOnGrid(
-                "sampling needs a grid of 2^64 or a smaller power of two; call "
-                "certified(epsilon, delta) for such a matrix"
-            )
-        word = draw() & (self.grid - 1)
+        word = uniform_below(self.grid, draw)
         # Every boundary is compared, so the running time is independent of answer and response.
         return sum(word >= boundary for boundary in accumulate(row[:-1]))
-
-    def __matmul__(self, processing: "SolutionMatrix") -> "SolutionMatrix":
-        """Return the matrix of randomising the response once more (post-processing).
-
-        By Theorem 1 it is no less private than this one, at every epsilon.
-        """
-        if not isinstance(processing, SolutionMatrix):
-            return NotImplemented
-        if self.responses != processing.categories:
-            raise InvalidMatrix(
-                None, f"{self.responses} responses cannot enter {processing.categories} categories"
-            )
-        columns = list(zip(*processing._rows, strict=True))
-        return _reduced(
-            [[sum(map(operator.mul, row, column)) for column in columns] for row in self._rows],
-            self.grid * processing.grid,
-        )
-
-    def mixed(self, other: "SolutionMatrix", share: Number) -> "SolutionMatrix":
-        """Return the matrix that uses ``other`` with probability ``share``, otherwise this one."""
-        part = exact_number("share", share)
-        if not 0 <= part <= 1:
-            raise InvalidMatrix(None, "the share must be in [0, 1]")
-        if (self.categories, self.responses) != (other.categories, other.responses):
-            raise InvalidMatrix(None, "only matrices of the same shape can be mixed")
-        grid = lcm(self.grid, other.grid)
-        a, b = part.as_integer_ratio()
-        ours, theirs = (b - a) * (grid // self.grid), a * (grid // other.grid)
-        return _reduced(
-            [
-                [ours * w + theirs * z for w, z in zip(one, two, strict=True)]
-                for one, two in zip(self._rows, other._rows, strict=True)
-            ],
-            b * grid,
-        )
 
     def _index(self, category: int) -> int:
         return category_index(category, self.categories)
@@ -228,23 +160,11 @@ class SolutionMatrix:
         return f"SolutionMatrix({self.categories} x {self.responses} over {self.grid})"
 
 
-def _reduced(rows: Sequence[Sequence[int]], grid: int) -> SolutionMatrix:
-    """Return the matrix over the smallest possible grid."""
-    common = gcd(grid, *(weight for row in rows for weight in row))
-    return SolutionMatrix(([weight // common for weight in row] for row in rows), grid // common)
-
-
 def _about(value: Fraction) -> str:
     try:
         return f"about {float(value):.12g}"
     except OverflowError:
         return "far more"
-
-
-def _grid_of(bits: int) -> int:
-    if not 1 <= bits <= _WORD:
-        raise ValueError("bits must be in [1, 64]")
-    return 1 << bits
 
 
 # Probabilities are put onto a grid of integers without losing the guarantee. Rounding moves each

@@ -11,7 +11,7 @@ from deniable.audit import MatrixTooLarge
 from deniable.audit.document import AuditSubject, audit_document
 from deniable.cli.options import Whole, json_option
 from deniable.cli.screen import show
-from deniable.mechanisms import MAX_CATEGORIES, InvalidPrivacyParameter, SurveyMechanism
+from deniable.mechanisms import MAX_CATEGORIES, InvalidPrivacyParameter
 from deniable.mechanisms.answering import (
     Dimensions,
     combinations_of,
@@ -22,7 +22,6 @@ from deniable.planning.facts import composition_document
 from deniable.publishing.survey_matrix import MAX_FILE_BYTES, InvalidMatrixFile, read_matrix
 
 if TYPE_CHECKING:
-    from deniable.audit.all_pairs import Incidences
     from deniable.messages import Manifest
 
 
@@ -85,6 +84,7 @@ def _read(file: Path, rounding: bool, authority: str | None) -> AuditSubject:
 
 
 def _from_manifest(file: Path, envelope: bytes, authority: str | None) -> AuditSubject:
+    from deniable.mechanisms.block_design import BlockMechanism
     from deniable.messages import FRESH, Manifest, Refusal, codec, open_manifest
     from deniable.publishing.document import repeat_facts
 
@@ -106,12 +106,14 @@ def _from_manifest(file: Path, envelope: bytes, authority: str | None) -> AuditS
         manifest.responses,
         f"a survey's manifest, its signature {checked}{one}",
         [*repeat_facts(manifest)],
-        design=_counted(mechanism),
+        design=mechanism.design if isinstance(mechanism, BlockMechanism) else None,
     )
 
 
 def _rows_of(manifest: "Manifest") -> Sequence[str]:
     """Return the labels of the matrix's rows."""
+    if manifest.kind.texts:
+        raise click.ClickException(f"{manifest.name} has too many possible texts to audit")
     if not manifest.dimensions or manifest.categories != manifest.all_answers:
         return manifest.categories
     if manifest.mechanism.categories > sys.maxsize:
@@ -137,21 +139,6 @@ class _CombinationLabels(Sequence[str]):
         answers = separated(index, sizes_of(self._dimensions))
         rows = zip(self._dimensions, answers, strict=True)
         return " + ".join(row[1 + answer] for row, answer in rows)
-
-
-def _counted(mechanism: SurveyMechanism) -> "Incidences | None":
-    if mechanism.hit is None:
-        return None
-    from deniable.audit.all_pairs import (
-        NoDesign,
-        incidences,
-    )  # numpy only if there is much to count
-    from deniable.mechanisms.block_design import BlockMechanism
-
-    try:
-        return incidences(mechanism) if isinstance(mechanism, BlockMechanism) else None
-    except NoDesign as error:
-        raise click.ClickException(str(error)) from error
 
 
 def _public_key(text: str) -> bytes:
@@ -196,11 +183,10 @@ def budget(
 ) -> None:
     """Add up the privacy loss of several reports of one person, in several ways; or divide a total.
 
-    The ways are the sum of epsilons, advanced composition (Dwork, Rothblum and Vadhan 2010), and
-    the closed form and the optimum of Kairouz, Oh and Viswanath (2015). For randomised response,
-    and for the design that "auto" may choose in a survey file, the result is exact, even if answers
-    change between reports. Every epsilon and delta is rounded up; a report's share of a total is
-    rounded down.
+    The ways are the sum of epsilons and the optimum of Kairouz, Oh and Viswanath (2015). For
+    randomised response, and for the design that "auto" may choose in a survey file, the result is
+    exact, even if answers change between reports. Every epsilon and delta is rounded up; a report's
+    share of a total is rounded down.
     """
     if (epsilon is None) == (total is None):
         raise click.ClickException("give either --epsilon or --total")

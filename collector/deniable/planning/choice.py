@@ -152,8 +152,9 @@ def composed(
         candidate.replication,
         candidate.separating,
         _odds(candidate, epsilon, delta),
+        reports,
     )
-    return loss.repeat(reports).epsilon_at(composed_delta)
+    return loss.epsilon_at(composed_delta)
 
 
 def unlikely_level(

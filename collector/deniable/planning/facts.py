@@ -10,10 +10,8 @@ from typing import Final
 from deniable.accounting import (
     Guarantee,
     PrivacyLoss,
-    advanced_composition,
     basic_composition,
     epsilon_each,
-    kairouz_oh_viswanath_composition,
     optimal_composition,
 )
 from deniable.budget import DEFAULT_LIFETIME_EPSILON, NANO, format_nano, pure_cost
@@ -333,10 +331,6 @@ def _compositions(delta: Fraction, times: int, extra: Fraction, categories: int)
         return basic_composition([(level, delta)] * times)
 
     yield "basic", basic, _any
-    if extra:
-        yield "advanced", lambda level: advanced_composition(level, delta, times, extra), _any
-        closed = kairouz_oh_viswanath_composition
-        yield "Kairouz et al.", lambda level: closed(level, delta, times, extra), _any
     # One slack for all following compositions, rounded up to a plain decimal.
     together = Fraction(ceil((1 - (1 - delta) ** times * (1 - extra)) * _UNIT), _UNIT)
     if together >= 1:
@@ -351,7 +345,7 @@ def _compositions(delta: Fraction, times: int, extra: Fraction, categories: int)
 
     def exact(level: Fraction) -> Guarantee:
         odds = RandomisedResponse(categories, level, delta).privacy.odds
-        return optimal(level, PrivacyLoss.of_randomised_response(categories, odds).repeat(times))
+        return optimal(level, PrivacyLoss.of_design(categories, 1, 1, odds, times))
 
     def auto(level: Fraction) -> Guarantee:
         epsilon = composed(chosen(level), level, times, delta, together)
