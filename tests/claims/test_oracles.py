@@ -35,7 +35,7 @@ _GIVEN = "[]"
 _TESTED: Final = """
 accounting/test_composition test_a_hundred_reports_have_the_published_epsilon
     planning.facts:composition_document
-audit/test_linking test_the_best_guess_is_right_as_often_as_counting_says
+publishing/test_linking test_the_best_guess_is_right_as_often_as_counting_says
     publishing.document:repeat_facts
 audit/test_optimality test_the_least_variance_is_that_of_the_best_subset_selection
     planning.facts:users_text

@@ -174,7 +174,7 @@ def repeat_facts(manifest: Manifest) -> Iterator[Fact]:
         yield Fact("changing", "changes of answers can be seen: no epsilon limits what they reveal")
         yield Fact("linking", "equal responses link a device's epochs, although its keys do not")
         return
-    from deniable.audit.linking import linking_probability  # needs numpy
+    from deniable.publishing.linking import linking_probability  # needs numpy
 
     kept = manifest.kept_epsilon or ""
 
