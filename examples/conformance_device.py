@@ -13,17 +13,13 @@ from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from threading import Event
-from threading import enumerate as threads
 from typing import Any, Final
-from urllib.request import ProxyHandler, Request, build_opener
 
 from deniable.client import (
     AppError,
     Client,
     ClientSettings,
     Consent,
-    Enrol,
-    EnrolmentRequest,
     NotRecorded,
     Outcome,
     Survey,
@@ -34,15 +30,13 @@ from deniable.mechanisms import KINDS
 OFFERS: Final = {
     "kinds": sorted(KINDS),
     "repeat": ["fresh", "memoised"],
-    "enrolment": ["open", "blind"],
+    "enrolment": ["open"],
     "own_connections": True,
     "fetches": True,
     "mark": ["device.sqlite.mark"],
     "covers": True,
     "erases": True,
     "lifetime": True,
-    "relay": True,
-    "log_policy": True,
 }
 """What this device can be tested for."""
 
@@ -90,18 +84,13 @@ class ConformanceDevice:
 
     def client_of(self, command: dict[str, Any]) -> Client:
         """Return the client of an app that declares what the command says."""
-        keys = command.get("gateway_keys")
         return Client(
             command["collector"],
             authority=command["authority"],
             surveys=[Survey.declared(declaration) for declaration in command["surveys"]],
             state=Path(command["state"]) / "device.sqlite",
             lifetime_epsilon=command["lifetime_epsilon"],
-            enrol=_asking(command["issuer"]) if "issuer" in command else None,
             background=False,
-            relay=command.get("relay"),
-            gateway_keys=None if keys is None else b64decode(keys),
-            log_policy=command.get("log_policy"),
             settings=ClientSettings(
                 manifests=[b64decode(envelope) for envelope in command["manifests"]],
                 clock=self.clock,
@@ -127,17 +116,9 @@ class ConformanceDevice:
         if self.opened.consent is not Consent.ON:
             return {"wake": None}
         try:
-            return {"wake": self._step()}
+            return {"wake": engine_of(self.opened).uploader.step()}
         except NotRecorded:  # the state cannot be used: the thread would try again
             return {"wake": 3600.0}
-
-    def _step(self) -> float | None:
-        wake = engine_of(self.opened).uploader.step()
-        while asking := [thread for thread in threads() if thread.name == "deniable-enrol"]:
-            for thread in asking:
-                thread.join()
-            wake = engine_of(self.opened).uploader.step()
-        return wake
 
     def do_close(self, _: dict[str, Any]) -> dict[str, Any]:
         """End the app."""
@@ -151,18 +132,6 @@ class ConformanceDevice:
         if self.client is None:
             raise ValueError("no app is open")
         return self.client
-
-
-def _asking(issuer: str) -> Enrol:
-    """Return the function that asks an issuer as the app's backend."""
-
-    def ask(request: EnrolmentRequest) -> bytes:
-        url, headers = f"{issuer}{request.path}", dict(request.headers)
-        post = Request(url, request.body, headers)  # noqa: S310 - the tester's own
-        with build_opener(ProxyHandler({})).open(post) as answer:
-            return request.read_answer(answer.read())
-
-    return ask
 
 
 def _outcome_map(outcome: Outcome) -> dict[str, Any]:

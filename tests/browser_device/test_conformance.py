@@ -13,7 +13,6 @@ from deniable.conformance import RULES
 from tests.browser.watched import chromium
 from tests.browser_device.places import node
 
-NOT_OFFERED = {"D13", "blind", "log"}  # a relay, an issuer, and pinned witnesses
 # A page has another storage and other connections. What the module decides by itself is the same in
 # Node, where no browser is started hundreds of times for it; test_vectors has noise in a page.
 IN_A_PAGE = ["works", "D3", "D5", "D6", "D7", "D8", "D9", "report"]
@@ -41,7 +40,7 @@ def test_each_rule_holds_or_is_not_offered(
     chosen = [word for rule in rules for word in ("--rule", rule)]
     command = ["conformance", "--device", adapter(place, tmp_path), *chosen, "--json"]
     done = CliRunner().invoke(deniable, command)
-    absent = NOT_OFFERED | ({"D9"} if place == "chromium" else set())  # the browser's own files
+    absent = {"D9"} if place == "chromium" else set()  # the browser's own files
     verdicts = {row["rule"]: row["verdict"] for row in json.loads(done.output)["rules"]}
     assert verdicts == {r: "not offered" if r in absent else "holds" for r in rules}, done.output
     assert done.exit_code == 0

@@ -1,6 +1,5 @@
 """This SDK's device with one rule broken: ``python -m tests.conformance.mutants NAME`` is one."""
 
-import os
 import sys
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -10,13 +9,11 @@ from functools import partial
 from importlib import import_module
 from typing import Any, Final
 
-from deniable.client import Client, HttpTransport, TransportError
+from deniable.client import Client, HttpTransport
 from deniable.client.client import engine_of
 from deniable.client.engine import Engine
 from deniable.client.errors import ManifestFault
 from deniable.client.ledger import admission, ledger
-from deniable.client.optional.credential_rows import chosen_survey
-from deniable.client.optional.relay import RelayTransport
 from deniable.client.outcome import OutcomeStatus
 from deniable.client.parts import FreshNoise
 from deniable.client.sending.outbox import Outbox
@@ -70,7 +67,6 @@ def nothing(*_: Any) -> None:
     """Stand for what a mutant does not do."""
 
 
-_DRAWN = "optional.enrolling:Enrolling.drawn_survey"
 """Draws an epoch's blind survey: of issuer, connection, manifest and epoch."""
 _PUT: Final[dict[str, dict[str, object]]] = {
     "D2 verifies-no-signature": {
@@ -93,8 +89,6 @@ _PUT: Final[dict[str, dict[str, object]]] = {
     "D9 keeps-what-is-delivered": {"sending.outbox:erase_ended": nothing},
     "D9 keeps-what-files-remember": {"state.state:State.erase_remains": nothing},
     "D10 counts-no-fetch": {"ledger.refreshes:MOST_REQUESTS_A_DAY": 1000},
-    "blind answers-each-blind-survey": {_DRAWN: lambda _, __, manifest, ___: manifest.name},
-    "log takes-any-proof": {"deniable.logs:LogPolicy.check": nothing},
     "report has-one-key-for-all-epochs": {
         "deniable.messages.report:derive_report_key": lambda secret, survey_id, _: (
             derive_report_key(secret, survey_id, 0)
@@ -283,47 +277,6 @@ def follows_redirects(own: Any, self: Any, method: str, path: str, *rest: Any, *
 @mutant("D12", instead_of=State.covers)
 def takes_consent_for_all(_: Any, self: State, connection: Any, __: str) -> bool:
     return connection is not None and self.consent_in(connection).decided == "on"
-
-
-@mutant("D13", instead_of=RelayTransport.request)
-def goes_round_the_relay(request: Any, self: Any, *arguments: Any, **named: Any) -> Any:
-    try:
-        return request(self, *arguments, **named)
-    except TransportError:
-        origin = f"{self._scheme}://{self._authority}"
-        return HttpTransport(origin).request(*arguments, **named)
-
-
-@mutant("D13", instead_of=Outbox.__init__)
-def sends_without_the_relay(begun: Any, self: Any, *arguments: Any, **named: Any) -> None:
-    begun(self, *arguments, **{**named, "relayed": True})
-
-
-@mutant("blind")
-def draws_after_the_answer() -> None:
-    called: list[tuple[float, str]] = []
-
-    @around(ConformanceDevice.do_report)
-    def _(do_report: Any, device: Any, command: Any) -> Any:
-        called.append((command["now"], command["survey"]))
-        return do_report(device, command)
-
-    def first(_: Any, __: Any, manifest: Any, epoch: int) -> str:
-        starts = manifest.schedule.epoch_start(epoch)
-        return next((name for now, name in called if now >= starts), "none yet")
-
-    put(_DRAWN, first)
-
-
-@mutant("blind", instead_of=ConformanceDevice.do_open)
-def draws_again_at_a_start(do_open: Any, device: Any, command: Any) -> Any:
-    secret, names = os.urandom(32), [survey["name"] for survey in command["surveys"]]
-
-    def again(_: Any, __: Any, manifest: Any, epoch: int) -> str:
-        return chosen_survey(secret, manifest.schedule.epoch_start(epoch), names)
-
-    put(_DRAWN, again)
-    return do_open(device, command)
 
 
 @mutant("noise", instead_of=ConformanceDevice.client_of)

@@ -143,27 +143,22 @@ class HostileOperator:
     """The operator, which signs and serves data as a scenario requires.
 
     Attributes:
+        origin: the collector's origin.
         log: all observations.
         served: the envelopes of each name, newest first.
         uploads, fetches: the collector's answers by a survey's name; otherwise it is honest.
-        prove: returns the log's proof that comes with an envelope.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, origin: str) -> None:
+        self.origin = origin
         self.log = Log()
         self.midnight = MIDNIGHT
         self.authority = SigningKey(os.urandom(32))
         self.served: dict[str, list[bytes]] = {}
         self.uploads: dict[str, Reply] = {}
         self.fetches: dict[str, Reply] = {}
-        self.prove: Callable[[bytes], bytes] = lambda _: b""
         self._counts: dict[tuple[str, str], int] = {}
         self._counting = threading.Lock()
-
-    @property
-    def origin(self) -> str:
-        """Return the collector's origin."""
-        raise NotImplementedError
 
     def manifest(self, name: str, **changes: Any) -> Manifest:
         """Return a manifest that fits the declaration of its name, except for the changes."""
@@ -210,7 +205,7 @@ class HostileOperator:
         if not (envelopes := self.served.get(name)):
             return problem(RefusalCode.NOT_FOUND)
         msgpack = (("content-type", "application/msgpack"),)
-        return Answer(200, pack_manifests(envelopes, [*map(self.prove, envelopes)]), msgpack)
+        return Answer(200, pack_manifests(envelopes), msgpack)
 
     def _count(self, kind: str, name: str) -> int:
         with self._counting:

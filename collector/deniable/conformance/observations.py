@@ -3,14 +3,13 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final, NamedTuple
 
 from deniable.counterparts.bodies import split_upload
 from deniable.counterparts.signing import verify_signature
-from deniable.messages import Manifest, Refusal, SignedReport, check_token, day_text
+from deniable.messages import Manifest, Refusal, SignedReport, day_text
 
 UPLOAD_PATH = "/v1/reports"
 
@@ -30,7 +29,6 @@ class Request:
     path: str
     headers: tuple[tuple[str, str], ...]  # by lower-case name, in order
     body: bytes = field(repr=False)
-    relayed: bool = False  # sealed for the collector, and opened by its gateway
 
     @property
     def is_upload(self) -> bool:
@@ -211,10 +209,8 @@ def _reports(log: Log, sent: list[Sent]) -> Iterator[Conviction]:
         in_domain = report.response < manifest.mechanism.responses
         if not (in_domain and report.epoch < manifest.schedule.epochs):
             yield Conviction("report", "a response or epoch that the survey does not have")
-        if manifest.enrolment.mode != "blind" and one.signed.credential is not None:
+        if one.signed.credential is not None:
             yield Conviction("report", "a credential in an open survey")
-        elif manifest.enrolment.mode == "blind" and not _vouched(one):
-            yield Conviction("report", "a report without the token of its survey, epoch and key")
         if not any(
             call.survey == manifest.name
             and call.outcome in {"", "recorded"}
@@ -228,17 +224,8 @@ def _reports(log: Log, sent: list[Sent]) -> Iterator[Conviction]:
         yield Conviction("D5", "a copy of the device's state signed with the device's own key")
 
 
-def _vouched(one: Sent) -> bool:
-    signed = one.signed
-    with suppress(Refusal):
-        return bool(
-            check_token(one.manifest, signed.report.epoch, signed.public_key, signed.credential)
-        )
-    return False
-
-
 def _requests(log: Log) -> Iterator[Conviction]:
-    agents = {request.header("user-agent") for request in log.requests if not request.relayed}
+    agents = {request.header("user-agent") for request in log.requests}
     if len(agents) > 1:
         yield Conviction("D7", f"several User-Agents: {sorted(agents)}")
     for name in _TELLING:

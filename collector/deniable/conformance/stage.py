@@ -42,23 +42,18 @@ class Stage(HostileOperator):
     """
 
     def __init__(self, adapter: Adapter, offers: Mapping[str, Any], folder: Path) -> None:
-        super().__init__()
+        self.collector = HostileCollector(self._respond, lambda: self.now)
+        super().__init__(self.collector.origin)
         self.adapter = adapter
         self.offers = offers
         self.folder = folder
         self.now: float = self.midnight + _HOUR_OF_START
         self.meanwhile: Callable[[Request], object] = lambda _: None
-        self.collector = HostileCollector(self._respond, lambda: self.now)
         self._lock = threading.Lock()
         self.device, self._during, self._started = "", "", 0.0
         self._why = ""
         self._consented: set[str] = set()
         self._open = False
-
-    @property
-    def origin(self) -> str:
-        """Return the collector's origin."""
-        return self.collector.origin
 
     def open(self, surveys: Sequence[Mapping[str, Any]], device: str = "a", **more: Any) -> None:
         """Start the app on a state; a new one, if there is none of this name."""
@@ -203,8 +198,7 @@ class Stage(HostileOperator):
         finally:
             self._during = ""
 
-    def observe(self, came: Incoming, *, relayed: bool = False) -> Request:
-        """Record a request."""
+    def _respond(self, came: Incoming) -> Answer | None:
         with self._lock:
             request = Request(
                 self.now,
@@ -214,14 +208,10 @@ class Stage(HostileOperator):
                 self._during,
                 self.device in self._consented,
                 *came,
-                relayed,
             )
             self.log.requests.append(request)
         self.meanwhile(request)
-        return request
-
-    def _respond(self, came: Incoming) -> Answer | None:
-        return self.answer(self.observe(came))
+        return self.answer(request)
 
 
 def written_forms(needle: bytes) -> Iterator[bytes]:
@@ -248,9 +238,6 @@ RULES: Final = {
     "D9": "delivered reports past their grace are erased from disk",
     "D10": "no reply makes a device fetch more often",
     "D12": "consent covers only the terms that were shown",
-    "D13": "a relay is never bypassed",
-    "blind": "of several blind surveys, one is drawn for each epoch before any answer",
-    "log": "a device that pins witnesses uses only manifests that enough of them saw",
     "report": "reports are canonical, signed, in their domain, under keys of their own",
     "noise": "responses follow the survey's matrix",
 }

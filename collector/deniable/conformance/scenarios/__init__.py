@@ -4,4 +4,3 @@ from deniable.conformance.scenarios import decisions as decisions
 from deniable.conformance.scenarios import manifests as manifests
 from deniable.conformance.scenarios import noise as noise
 from deniable.conformance.scenarios import requests as requests
-from deniable.conformance.scenarios import third_parties as third_parties

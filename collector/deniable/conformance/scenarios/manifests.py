@@ -1,9 +1,7 @@
-"""Manifests of a hostile operator or a forger, undeclared ones, and unwitnessed ones."""
+"""Manifests of a hostile operator or a forger, and undeclared ones."""
 
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from hashlib import sha256
-from types import MappingProxyType
 from typing import Any, Final
 
 import msgpack
@@ -11,22 +9,8 @@ import msgpack
 from deniable.conformance.hostile_collector import CATEGORIES, DAY, declared
 from deniable.conformance.observations import Conviction
 from deniable.conformance.stage import Stage, scenario
-from deniable.counterparts.cosigning import cosign, policy_file_text, sign_checkpoint
-from deniable.logs import (
-    COSIGNER,
-    LOG,
-    Checkpoint,
-    Log,
-    LogPolicy,
-    LogProof,
-    VerifierKey,
-    Witness,
-    leaf_hash,
-    log_origin,
-)
-from deniable.messages import Manifest, Repeat, Schedule, SigningKey, Specification, log_entry
+from deniable.messages import Manifest, Repeat, Schedule, SigningKey, Specification
 from deniable.messages.ed25519 import CONTEXT_MANIFEST
-from deniable.public_log.publish.tree import inclusion_path, root_hash
 
 HONEST: Final = "honest"
 _ORDER: Final = 2**252 + 27742317777372353535851937790883648493
@@ -138,18 +122,14 @@ def serve_signed(stage: Stage, manifest: Manifest, payload: bytes, signature: by
 
 
 def judged(
-    stage: Stage,
-    names: Mapping[str, tuple[str, str]],
-    *,
-    opens: Mapping[str, Any] = MappingProxyType({}),
-    **declares: object,
+    stage: Stage, names: Mapping[str, tuple[str, str]], **declares: object
 ) -> Iterator[Conviction]:
     """Report to surveys that must be refused, beside an honest one that must not.
 
     ``names`` has their names, each with the rule that refuses it and its fault.
     """
     stage.publish(stage.manifest(HONEST))
-    stage.open([declared(HONEST), *(declared(name, **declares) for name in names)], **opens)
+    stage.open([declared(HONEST), *(declared(name, **declares) for name in names)])
     stage.consent()
     stage.run(300)
     stage.must_report(HONEST)
@@ -262,76 +242,3 @@ def rolled_back(stage: Stage) -> Iterator[Conviction]:
             stage.report(other.name)
     stage.run(2 * 3600)
     yield from ()
-
-
-PINNED, QUORUM = 3, 2
-"""Witnesses that the app pins, and the quorum that must have seen a manifest."""
-
-
-class _WitnessedLog:
-    """A log, with witnesses, of everything that a scenario serves."""
-
-    def __init__(self, stage: Stage) -> None:
-        self.origin = log_origin(stage.origin)
-        self.time = int(stage.now)
-        self.key, self.stranger = SigningKey(os.urandom(32)), SigningKey(os.urandom(32))
-        self.witnesses = [SigningKey(os.urandom(32)) for _ in range(PINNED)]
-        self.names = [f"witness-{number}.example" for number in range(PINNED)]
-        self.leaves = [leaf_hash(b"what came before")]
-
-    @property
-    def policy(self) -> str:
-        """Return the policy's text for the app to pin."""
-        log = Log(VerifierKey(self.origin, LOG, self.key.public_key))
-        witnesses = (
-            Witness(name, VerifierKey(name, COSIGNER, key.public_key))
-            for name, key in zip(self.names, self.witnesses, strict=True)
-        )
-        return policy_file_text(LogPolicy((log,), tuple(witnesses), QUORUM))
-
-    def proof(
-        self,
-        envelope: bytes,
-        *,
-        witnesses: Sequence[int] = (0, 1),
-        signer: SigningKey | None = None,
-        cosigners: Sequence[SigningKey] | None = None,
-        index: int | None = None,
-    ) -> bytes:
-        """Return the proof that an envelope is in the log, honest except for the given changes."""
-        at = len(self.leaves) if index is None else index
-        self.leaves.append(leaf_hash(log_entry(envelope)))
-        checkpoint = Checkpoint(self.origin, len(self.leaves), root_hash(self.leaves))
-        keys = self.witnesses if cosigners is None else cosigners
-        lines = [cosign(checkpoint, self.names[n], keys[n], self.time) for n in witnesses]
-        signed = sign_checkpoint(checkpoint, signer or self.key).with_signatures(lines)
-        return LogProof(at, inclusion_path(self.leaves, at), signed).text.encode()
-
-
-Prove = Callable[[_WitnessedLog, bytes], bytes]
-UNSEEN: Final[dict[str, tuple[str, Prove]]] = {
-    "unproved": ("without a proof", lambda *_: b""),
-    "garbled": ("with an invalid proof", lambda log, e: log.proof(e)[:-9]),
-    "seen-by-none": ("that no witness saw", lambda log, e: log.proof(e, witnesses=())),
-    "seen-by-one": ("that too few witnesses saw", lambda log, e: log.proof(e, witnesses=(2,))),
-    "seen-twice": ("that one witness saw twice", lambda log, e: log.proof(e, witnesses=(1, 1))),
-    "strangers": (
-        "that others saw in the witnesses' names",
-        lambda log, e: log.proof(e, cosigners=[log.stranger] * PINNED),
-    ),
-    "other-key": ("of a log with another key", lambda log, e: log.proof(e, signer=log.stranger)),
-    "other-entry": ("with the proof of another entry", lambda log, e: log.proof(e, index=0)),
-}
-"""Faults by a survey's name: its proof does not show that a quorum of witnesses saw it."""
-
-
-@scenario("log", title="manifests unseen by a quorum of witnesses", needs=("log_policy", "fetches"))
-def unseen(stage: Stage) -> Iterator[Conviction]:
-    """The authority's own manifests, with proofs that the pinned policy does not accept."""
-    log = _WitnessedLog(stage)
-    for name in UNSEEN:
-        stage.publish(stage.manifest(name))
-    wrong = {stage.served[name][0]: prove for name, (_, prove) in UNSEEN.items()}
-    stage.prove = lambda envelope: wrong.get(envelope, _WitnessedLog.proof)(log, envelope)
-    names = {name: ("log", how) for name, (how, _) in UNSEEN.items()}
-    yield from judged(stage, names, opens={"log_policy": log.policy})

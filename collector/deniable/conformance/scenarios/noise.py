@@ -10,21 +10,15 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import cache
-from itertools import chain
 from random import SystemRandom
 from typing import Any, Final, NamedTuple
 
-from deniable.conformance.hostile_collector import CUT, accepted, declared
+from deniable.conformance.hostile_collector import declared
 from deniable.conformance.observations import Conviction, Sent
 from deniable.conformance.stage import Play, Stage, Unjudgeable, scenario
 from deniable.mechanisms import Mechanism
 from deniable.messages import Specification
 from deniable.planning.calibration import calibrated
-
-_MODULI: Final = (2, 3, 4, 5, 7, 10, 60)
-_UNITS: Final = (("minute", 1 / 60), ("second", 1), ("millisecond", 1000))
-_WATCHED: Final = 2
-"""The examined sends of a report: the first and second; later ones are only counted."""
 
 Traits = Mapping[str, Sequence[Hashable]]
 """The values of a trait, one per report, by its name."""
@@ -41,58 +35,23 @@ class RevealingClass(NamedTuple):
 
 
 def traits(reports: Sequence[Sequence[Sent]], answers: int, *, sizes: bool) -> dict[str, list[int]]:
-    """Return the traits of each report, given all its sends in order; -1 means none.
+    """Return the traits of each report, given all its sends in order.
 
     Args:
         reports: those of one call each, or of calls at one time of day.
-        answers: their number; numbers are also taken modulo it.
+        answers: their number, which is also that of equal parts of all times.
         sizes: whether the length of a body reveals nothing about its response.
     """
-    seen: dict[str, list[int]] = {"number of sends": [len(sends) for sends in reports]}
-    for place in range(_WATCHED):
-        sends = [list_[place] if len(list_) > place else None for list_ in reports]
-        which = f"of send {place + 1}"
-        times = [-1.0 if sent is None else sent.request.now for sent in sends]
-        seen |= {f"{name} {which}": values for name, values in _times(times, answers)}
-        heads = [() if sent is None else _head(sent) for sent in sends]
-        seen[f"head {which}"] = _numbered(heads)
-        seen[f"length of the head {which}"] = [len("".join(chain(*head))) for head in heads]
-        if sizes:
-            seen[f"size {which}"] = [
-                -1 if sent is None else len(sent.request.body) for sent in sends
-            ]
-        order = _order(sends)
-        for modulus in {*_MODULI, answers}:
-            seen[f"place in the order modulo {modulus} {which}"] = [
-                rank % modulus if rank >= 0 else -1 for rank in order
-            ]
-        seen[f"fraction of the order {which}"] = _parts(order, answers)
-    gaps = [
-        sends[1].request.now - sends[0].request.now if len(sends) > 1 else -1.0 for sends in reports
-    ]
-    seen |= {f"{name} between two sends": values for name, values in _times(gaps, answers)}
-    keys = [sends[0].signed.public_key if sends else b"" for sends in reports]
-    signatures = [sends[0].signed.signature if sends else b"" for sends in reports]
-    for name, written in (("key", keys), ("signature", signatures)):
-        seen[f"length of the {name}"] = [len(one) for one in written]
-        for place in range(max(map(len, written), default=0)):
-            octets = [one[place] if len(one) > place else -1 for one in written]
-            seen[f"byte {place} of the {name} modulo {answers}"] = [
-                octet % answers if octet >= 0 else -1 for octet in octets
-            ]
-            for bit in range(8):
-                seen[f"bit {bit} of byte {place} of the {name}"] = [
-                    octet >> bit & 1 if octet >= 0 else -1 for octet in octets
-                ]
+    firsts = [sends[0] if sends else None for sends in reports]
+    times = [-1.0 if sent is None else sent.request.now for sent in firsts]
+    seen = {
+        "number of sends": [len(sends) for sends in reports],
+        "part of all times": _parts(times, answers),
+        "head": _numbered([() if sent is None else _head(sent) for sent in firsts]),
+    }
+    if sizes:
+        seen["size"] = [-1 if sent is None else len(sent.request.body) for sent in firsts]
     return seen
-
-
-def _times(times: Sequence[float], answers: int) -> Iterator[tuple[str, list[int]]]:
-    for unit, many in _UNITS:
-        for modulus in sorted({*_MODULI, answers}):
-            whole = [math.floor(time * many) % modulus if time >= 0 else -1 for time in times]
-            yield f"{unit} modulo {modulus}", whole
-    yield "part of all times", _parts(times, answers)
 
 
 def _parts(values: Sequence[float], parts: int) -> list[int]:
@@ -100,19 +59,6 @@ def _parts(values: Sequence[float], parts: int) -> list[int]:
     ranked = sorted(range(len(values)), key=values.__getitem__)
     part = {index: rank * parts // len(ranked) for rank, index in enumerate(ranked)}
     return [part[index] for index in range(len(values))]
-
-
-def _order(sends: Sequence[Sent | None]) -> list[int]:
-    """Return each report's place in its device's order of sending."""
-    of_device: dict[str, list[tuple[float, int]]] = defaultdict(list)
-    for index, sent in enumerate(sends):
-        if sent is not None:
-            of_device[sent.request.device].append((sent.request.now, index))
-    order = [-1] * len(sends)
-    for leaving in of_device.values():
-        for rank, (_, index) in enumerate(sorted(leaving)):
-            order[index] = rank
-    return order
 
 
 def _head(sent: Sent) -> tuple[str, ...]:
@@ -200,7 +146,6 @@ class Draws(NamedTuple):
     Attributes:
         reports: the number for each answer; for each end, if there are more answers than reports.
         others: the number of reports with random answers between the ends.
-        cut: the number of reports whose first sends get no answer, to cause second sends.
     """
 
     kind: str
@@ -209,7 +154,6 @@ class Draws(NamedTuple):
     epsilon: str
     reports: int
     others: int = 0
-    cut: int = 0
 
     @property
     def specification(self) -> Specification:
@@ -229,7 +173,7 @@ class Draws(NamedTuple):
 
 
 DRAWS: Final = {
-    "randomised-response": Draws("randomised-response", {}, 3, "1", 80, cut=120),
+    "randomised-response": Draws("randomised-response", {}, 3, "1", 80),
     "subset": Draws("subset", {"d": 2}, 6, "0.25", 22),
     "affine": Draws("affine", {"q": 3, "m": 2, "s": 1}, 5, "0.25", 22),
     "affine and a thousand answers": Draws("affine", {"q": 11, "m": 3, "s": 2}, 1000, "1", 20, 20),
@@ -298,22 +242,19 @@ def _reported(
     outcomes = []
     for number, start in enumerate(range(0, len(names), SURVEYS)):
         of_device = names[start : start + SURVEYS]
-        cut = start < what.cut
         for name in of_device:
             stage.publish(
                 stage.manifest(
                     name, categories=categories, specification=specification, epsilon=what.epsilon
                 )
             )
-            if cut:
-                stage.uploads[name] = lambda n: CUT if n == 1 else accepted()
         stage.now = stage.midnight + 9 * 3600
         declarations = [declared(name, categories=[*categories], **more) for name in of_device]
         stage.open(declarations, f"device-{number}")
         stage.consent()
         stage.run(120)
         outcomes += [stage.report(name, categories[answers[name]]) for name in of_device]
-        stage.run((12 if cut else 4) * 3600)
+        stage.run(4 * 3600)
     return outcomes, names
 
 
