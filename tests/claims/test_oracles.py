@@ -182,7 +182,7 @@ public_log/audit/test_crowds test_manifests_and_keys_for_few_devices_are_found
     public_log.audit.findings:FINDINGS
   test_two_changes_of_a_survey_that_runs_raise_no_suspicion public_log.audit.findings:FINDINGS
 questions/test_twenty_questions test_the_sides_of_a_sentence_differ_by_its_difference
-    presenting.comparison:_moved presenting.comparison:_one_change
+    presenting.comparison:_moved presenting.comparison:one_change
     presenting.questions:beside_sentence presenting.questions:_beside_statement
 publishing/test_notice test_the_first_line_is_true_of_the_matrix publishing.changes:_guess
     terms.sentences:_dice terms.sentences:likely

@@ -11,9 +11,14 @@ import pytest
 
 from deniable.client import IN_MEMORY, Client, ClientSettings, ManifestRefused, Survey
 from deniable.client.ledger.admission import check_declaration
+from deniable.directory import Config
+from deniable.directory.store_source import StoreSource
 from deniable.fakes import FakeCollector
 from deniable.messages.bundle import declaration_of
+from deniable.presenting import Surveys
+from deniable.server.pages.page_table import PAGES
 from tests.cli.commands import Workplace, succeed
+from tests.cli.serving import serving
 
 ENGINE = """\
 name = "engine"
@@ -128,6 +133,46 @@ def test_the_operator_hides_texts(engine: Workplace, monkeypatch: pytest.MonkeyP
     assert "the operator hides" in engine.fail("ask share engine BING")
     monkeypatch.setenv("DENIABLE_HIDDEN_TEXTS", "bing,google,�cmd")
     assert "All texts that stand out are hidden" in flat(engine.succeed("hist engine"))
+
+
+def test_a_hidden_text_is_on_no_page_and_in_no_answer(engine: Workplace) -> None:
+    engine.set(hidden_texts='["bing"]', public='["engine"]')
+    pages = [page.address("engine") for page in PAGES if page.path.startswith("/surveys/{name}")]
+    pages += ["", "surveys/engine/ask?ask=leaders"]
+    figures = [
+        f"v1/surveys/engine/{name}{form}"
+        for name in ("histogram", "series")
+        for form in ("", "?format=csv")
+    ]
+    with serving(engine) as server:
+        seen = {path: server.request("GET", f"/{path}") for path in (*pages, *figures)}
+        status, refused = server.request("GET", "/surveys/engine?epoch=0&group=BING")
+    bodies = {path: body.decode() for path, (status, body) in seen.items() if status == 200}
+    assert {"surveys/engine", "surveys/engine/line", "surveys/engine/card", *figures} <= {*bodies}
+    assert all("bing" not in body.casefold() for body in bodies.values())
+    assert sum("google…" in body for body in bodies.values()) > len(figures)
+    assert status == 400
+    assert "the operator hides this text" in refused.decode()
+
+
+def test_a_board_has_the_same_share_of_a_text_as_figures(engine: Workplace) -> None:
+    manifest = engine.manifest("engine")
+    generator = np.random.default_rng(7)
+    # Not enough to be found alone, but among the texts that are found in both epochs together.
+    survey = Survey.declared(declaration_of(manifest))
+    texts = {"google": 500, "kagi": 60}
+    responses = [
+        manifest.mechanism.randomise(
+            survey.index_of(text), lambda: int(generator.integers(2**64, dtype=np.uint64))
+        )
+        for text, count in texts.items()
+        for _ in range(count)
+    ]
+    engine.count(responses, 1, "engine")
+    own = Surveys(StoreSource(Config.load(engine.directory)))["engine"]
+    found = own.series().histograms[-1]
+    assert found.categories != own.histogram().categories, "of both epochs together"
+    assert own.headline().sentence == own.histogram().document().sentence
 
 
 def rows_of(engine: Workplace) -> list[dict[str, Any]]:

@@ -161,6 +161,33 @@ def test_an_ordered_histogram_has_quantiles_ranges_and_a_curve() -> None:
     assert "share up to each answer" in histogram.plot_cumulative().svg
 
 
+@pytest.mark.parametrize("seed", range(2))
+def test_a_page_has_one_figure_of_the_share_up_to_an_answer(seed: int) -> None:
+    tree = best_tree(49, 2)
+    answered = {"widths": tree.widths, "mechanisms": tree.mechanisms}
+    survey = manifest(
+        categories=tuple(map(str, range(49))),
+        specification=Specification("levels", answered),
+        epsilon="2",
+    )
+    counts = SimulatedReports(survey.mechanism, np.full(49, 1 / 49), seed).counts(2_000)
+    histogram = estimate_histogram(survey, 0, counts.tolist())
+    document, curve = histogram.document(), histogram.cumulative()
+    tables = {table.title: table.rows for table in document.tables}
+    groups = [*tables["Shares of groups of values"]]
+    total, fell, moved = 0.0, False, False
+    for row, group in zip(tables["Shares up to an answer"], groups, strict=False):
+        last = group["category"].rpartition(" ")[2]
+        assert row["name"] == f"up to {last}"
+        fell |= group["estimate"] < 0
+        total += group["estimate"]
+        assert row["estimate"] == pytest.approx(total)
+        assert histogram.between("0", last).value == pytest.approx(total)
+        moved |= abs(curve.rising[curve.categories.index(last)] - total) > 0.001
+    assert moved, "the nearest curve that never falls is another"
+    assert any("by chance some of them fall" in note for note in document.notes) is fell
+
+
 # Hardest is what half of the time seems to be 0 and not 1, beside what seems to be 3 and not 2.
 _EDGES = ([0.4999, 0.3, 0.1, 0.05, 0.0501], [0.1, 0.2, 0.2001, 0.2999, 0.2])
 

@@ -17,6 +17,7 @@ from deniable.messages import Manifest, Repeat
 from deniable.presenting import series_of
 from deniable.presenting.series import headline
 from deniable.reading import EpochCounts, EpochStanding, EpochState
+from deniable.simulation.bulk import SimulatedReports
 from tests.support.kinds import EXAMPLES, WITH_SHARES, example_survey
 from tests.support.surveys import MANIFEST, manifest
 
@@ -185,6 +186,30 @@ def test_a_mean_has_a_trend_too() -> None:
     )
     assert "the mean is rising by " in told.sentence()
     assert told.trend().slope.unit is Unit.CHANGE
+
+
+@pytest.mark.parametrize("state", [EpochState.SEALED, EpochState.OPEN])
+def test_over_time_a_median_has_its_change_from_the_first_to_the_last_epoch_that_is_over(
+    state: EpochState,
+) -> None:
+    survey = example_survey("levels", *EXAMPLES["levels"][2])
+    survey = replace(survey, schedule=replace(survey.schedule, epoch_seconds=_DAY, epochs=30))
+    k = len(survey.categories)
+    shares = [np.arange(1, k + 1.0) ** power for power in (0, 1, 2, 9)]
+    counts = [
+        counted(survey, at, tuple(SimulatedReports(survey.mechanism, f / f.sum(), 1).counts(9_000)))
+        for at, f in enumerate(shares)
+    ]
+    counts[-1] = replace(counts[-1], standing=EpochStanding(state))
+    told = series_of(survey.name, [survey], counts).sentence()
+    last = 3 if state.over else 2
+    first, now = (estimate_histogram(survey, at, counts[at].counts) for at in (0, last))
+    change = compare(now, None, first, quantile=0.5).rows[0]
+    assert change.before is not None
+    assert "the median is up from " in told
+    assert f": {change.now.value:g} against {change.before.value:g} (difference +" in told
+    ends = f"95 % interval {change.estimate.low:+g} to {change.estimate.high:+g})."
+    assert ends in told
 
 
 def series(survey: Manifest, *counts: list[int] | None) -> Series:

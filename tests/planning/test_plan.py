@@ -227,7 +227,8 @@ _OUTLOOKS = """
     LESS ALONE; for ± 3 percentage points, a day needs 2,717 reports.
 .02 40 3s No figures since 17 November 2023, so no date can be given. ± 2 percentage points NOT:
     BEST ± 3.12 POINTS ALL
-.01 3 0 Once a closed epoch has figures, this line shows when the goal is reached.
+.01 3 0 Once the first day with figures is final, 1 day after its end, this line shows when the goal
+    is reached.
 """
 
 

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     help="Texts to look for, one per line, if answers are texts.  [default: texts that stand out]",
 )
 @survey_argument
-@epoch_option("newest epoch with data")
+@epoch_option("newest epoch with figures")
 @level_option
 @form_options
 def hist(

@@ -112,6 +112,11 @@ class Series(Tabular):
         """Return whether the series consists of numbers."""
         return bool(self.histograms) and self.histograms[0].values is not None
 
+    @property
+    def tells_distribution(self) -> bool:
+        """Return whether the series is of numbers whose quartiles are known."""
+        return self.numeric and any(_tells_distribution(one) for one in self.histograms)
+
     def at(self, level: float) -> "Series":
         """Return the series with intervals at a different level."""
         points = (
@@ -173,7 +178,7 @@ class Series(Tabular):
         if not groups and self.numeric:
             yield "mean", self._means()
             histograms = [point.histogram for point in self.points]
-            if any(one and _tells_distribution(one) for one in histograms):
+            if self.tells_distribution:
                 for probability, name in QUARTILES.items():
                     yield name, tuple(_quartile(one, probability, name) for one in histograms)
             return

@@ -29,7 +29,7 @@ from deniable.planning.specification import AUTO, LEVELS, answered_best, specifi
 from deniable.planning.words import MOST_EPSILON, TOGETHER, largest_share_text
 from deniable.planning.words import terms as terms_of
 from deniable.reading import Pace, Step, date_text
-from deniable.reading.epochs import unit_text
+from deniable.reading.epochs import duration_text, unit_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,8 +299,14 @@ class Plan:
         """Return when figures of all epochs together reach the accuracy, at this rate."""
         reached = self.reached_at()
         if not pace.steps:
-            coming = "Once a closed epoch has figures, this line shows when the goal is reached."
-            return "The survey is over, and no epoch has figures." if pace.over else coming
+            if pace.over:
+                return "The survey is over, and no epoch has figures."
+            schedule = self.manifest.schedule
+            late = f", {duration_text(schedule.grace_seconds)} after its end"
+            return (
+                f"Once the first {unit_text(schedule)} with figures is final"
+                f"{late * bool(schedule.grace_seconds)}, this line shows when the goal is reached."
+            )
         first, last = pace.steps[0], pace.steps[-1]
         half = "± " if self.accuracy.level is not None else "a standard error of "
 

@@ -141,7 +141,7 @@ def comparison_sentence(comparison: Comparison) -> str:
 def _statement(comparison: Comparison) -> str:
     """Return the change without cautions; "" for a single figure, or with few reports."""
     if not comparison.at_once:
-        return _one_change(comparison)
+        return one_change(comparison)
     rows = comparison.leading
     known = [row for row in rows if row.distinguishable]
     # Of two answers, a yes goes first.
@@ -221,7 +221,7 @@ def news_sentence(comparison: Comparison) -> str:
     return f"{period}{': n' if period else 'N'}o clear change from {_other(comparison)}."
 
 
-def _one_change(comparison: Comparison) -> str:
+def one_change(comparison: Comparison) -> str:
     """Return one figure on both sides, and the difference; "" for a single figure."""
     row, difference = comparison.rows[0], comparison.rows[0].estimate
     sides = [side for side in (row.now, row.before) if side and side.low <= side.value <= side.high]

@@ -118,7 +118,7 @@ def rows_document(
             *(_numeric_notes(histogram) if numeric else _notes(histogram, rows)),
             *(_raw_notes(histogram, tables) if raw else ()),
             *_rows_notes(rows, numeric=numeric),
-            *([WITHHELD] if distribution is not None and distribution.withheld else []),
+            *_distribution_notes(distribution, rows),
             *notes,
         ],
         cautions=histogram_cautions(histogram, rows),
@@ -237,12 +237,35 @@ def _distribution_tables(distribution: Distribution, *, quartiles: bool) -> Iter
         curve, rows = distribution.curve, curve_rows(distribution)
         names = curve.categories
         title = "smoothed share" if curve.blur else "share"
-        columns = estimate_columns(curve.level, "share", title, "rising", simultaneous=True)
-        ends = bin_ends(len(rows), 1)[:-1]
+        # The same estimates as of groups and single answers, whose sums these shares are.
+        columns = estimate_columns(curve.level, "share", title, simultaneous=True)
         yield Table(
             [Column("name", "answers"), *columns],
-            [estimate_row({**rows[end], "name": f"up to {names[end]}"}) for end in ends],
+            [estimate_row({**rows[end], "name": f"up to {names[end]}"}) for end in _ends(rows)],
             title="Shares up to an answer",
+        )
+
+
+def _ends(rows: Sequence[Json]) -> list[int]:
+    """Return the places of the shares of a curve that its table shows."""
+    return bin_ends(len(rows), 1)[:-1]
+
+
+def _distribution_notes(distribution: Distribution | None, chosen: ShownRows) -> Iterator[str]:
+    """Yield why shares up to an answer are not shown or fall, and which are to be quoted."""
+    if distribution is None:
+        return
+    if distribution.withheld:
+        yield WITHHELD
+        return
+    rows = curve_rows(distribution)
+    shares = [min(max(rows[end]["estimate"], 0.0), 1.0) for end in _ends(rows)]
+    if shares != sorted(shares):
+        yield "Shares up to an answer are unbiased sums, so by chance some of them fall."
+    if chosen.view is not View.UNBIASED:
+        yield (
+            'For a share up to an answer, quote the table "Shares up to an answer": sums of '
+            f"{chosen.view} shares are biased."
         )
 
 

@@ -34,17 +34,19 @@ from deniable.estimates.answers import Answers
 from deniable.estimates.comparison import compare
 from deniable.estimates.estimate import Estimate
 from deniable.estimates.forms import Unit
+from deniable.estimates.found_texts import OTHER_TEXTS
 from deniable.estimates.histogram import Histogram
 from deniable.estimates.results import Values, presents
 from deniable.estimates.series import Point, Series, SeriesFigures, Trend
 from deniable.presenting.cautions import CAUTIONS_SCHEMA, DisplayedFigures, furthest
-from deniable.presenting.comparison import comparison_sentence, news_sentence
+from deniable.presenting.comparison import comparison_sentence, news_sentence, one_change
 from deniable.presenting.estimate import (
     estimate_cautions,
     estimate_statement,
     so_far,
     wider_than_noise,
 )
+from deniable.presenting.histogram import histogram_sentence
 from deniable.presenting.pictures import series_panels, series_picture, version_names
 from deniable.presenting.rows import (
     ESTIMATE,
@@ -67,6 +69,10 @@ from deniable.stores import Note
 
 _DAY: Final = 86_400
 _RECURRING: Final = "in several epochs make the trend's interval"
+_TEXTS: Final = (
+    "Texts are found in all epochs together. To quote a text's share of one epoch, use Figures, "
+    "where texts are found in that epoch alone."
+)
 _COMPARED: Final = 20
 """The number of largest answers in which a list of surveys looks for a change."""
 _POINT: Final = (
@@ -137,7 +143,12 @@ def series_document(
             ),
             *([numbered_notes(_notes(series))] if series.notes else []),
         ],
-        notes=[f"Intervals {held}. Dates are in UTC.", *_apart(series), *notes],
+        notes=[
+            f"Intervals {held}. Dates are in UTC.",
+            *([_TEXTS] if any(one.texts for one in series.histograms) else []),
+            *_apart(series),
+            *notes,
+        ],
         cautions=series_cautions(series, figures, *groups, chosen=chosen),
         heading=f"{series.survey}, epoch by epoch",
         sentence=series_sentence(series, *groups, among=[label for label, _ in figures]),
@@ -208,7 +219,7 @@ def series_sentence(series: Series, *groups: Answers, among: Sequence[str] | Non
             )
     else:
         return ""
-    texts = [text]
+    texts = [text, *([] if groups else _medians(series, first, last))]
     if len(series.lines) > 1:
         texts.append(f"Only {version_names(series)[last.survey_id]} is compared.")
     noted = "; ".join(
@@ -220,7 +231,7 @@ def series_sentence(series: Series, *groups: Answers, among: Sequence[str] | Non
         texts.append(f"Noted: {noted}.")
     if noted and trend is not None and trend.slope.distinguishable:
         texts.append("The change may be a step at that time: compare before and after.")
-    return " ".join(texts)
+    return " ".join(filter(None, texts))
 
 
 def _trend(series: Series, *groups: Answers) -> Trend | None:
@@ -256,6 +267,14 @@ def _change(
     except ValueError:  # such as kept responses, or different answers
         return None
     return comparison_sentence(change), first, last
+
+
+def _medians(series: Series, first: Point, last: Point) -> Iterator[str]:
+    """Yield the change of a median of numbers. It has no slope, as it is no sum over reports."""
+    before, now = first.histogram, last.histogram
+    if series.tells_distribution and before and now and last.over:
+        with suppress(ValueError):  # such as kept responses
+            yield one_change(compare(now, None, before, quantile=0.5))
 
 
 def trend_sentence(trend: Trend) -> str:
@@ -342,8 +361,10 @@ def series_csv(series: Series, *groups: Answers) -> str:
     return rows_csv([*columns], series_rows(series, figures), shared)
 
 
-def headline(series: Series) -> Document:
+def headline(series: Series, own: Histogram | None = None) -> Document:
     """Return the newest mean, or largest share, in a sentence, and any change in a note.
+
+    For texts, the sentence is of ``own``, the texts that are found in the newest epoch alone.
 
     The chart is small and shows all epochs. The largest share is that of all epochs together, with
     intervals that hold for all answers at once: so the choice favours neither a large share nor a
@@ -353,7 +374,7 @@ def headline(series: Series) -> Document:
     figures = dict(series.figures())
     label = "mean"
     if not series.numeric:
-        label = largest_shares(histograms, everywhere=False)[0]
+        label = _largest(histograms)
     newest = next(estimate for estimate in reversed(figures[label]) if estimate is not None)
     texts = histograms[0].texts  # found in all epochs together
     reports = texts.reports if texts else sum(histogram.n for histogram in histograms)
@@ -365,7 +386,7 @@ def headline(series: Series) -> Document:
 
     newest_epoch = known[-1].histogram
     assert newest_epoch is not None
-    standing = newest_epoch.standing
+    standing, statement = newest_epoch.standing, estimate_statement(newest, when=when)
 
     def drawing(width: float) -> str:
         panels = series_panels(series, figures=[(label, figures[label])])
@@ -373,16 +394,22 @@ def headline(series: Series) -> Document:
 
     return Document(
         facts=[Fact("reports", f"{reports:,} {since}", "reports", reports)],
-        sentence=so_far(estimate_statement(newest, when=when), standing),
+        sentence=histogram_sentence(own) if own else so_far(statement, standing),
         notes=[*_news(series), *_leading(newest_epoch, label)],
         cautions=[caution for caution in estimate_cautions(newest) if caution.brief],
         chart=drawing,
     )
 
 
+def _largest(histograms: Sequence[Histogram]) -> str:
+    """Return the answer with the largest share; of texts, one that was found if there is any."""
+    ranked = largest_shares(histograms, everywhere=False)
+    return next((label for label in ranked if label != OTHER_TEXTS), ranked[0])
+
+
 def _leading(newest: Histogram, label: str) -> Iterator[str]:
     """Yield why an answer is shown, unless the newest epoch shows the same one."""
-    if newest.numeric is None and largest_shares([newest], everywhere=False)[0] != label:
+    if newest.numeric is None and _largest([newest]) != label:
         yield f"{label} has the largest share over all dates shown."
 
 

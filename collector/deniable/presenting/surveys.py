@@ -271,11 +271,9 @@ class SurveyFigures:
 
         The chart is small. TooFewReports if there are no figures.
         """
-        from deniable.presenting.series import headline
-
         newest = _with_figures(self._source, self.manifest)[-LINE_EPOCHS:]
         counts = self.counts(newest or None)
-        return headline(series_of(self.manifest.name, [self.manifest], counts, level))
+        return headline_of(self.manifest.name, [self.manifest], counts, level)
 
 
 def _range(epoch: SupportsIndex | range | None) -> range | None:
@@ -363,6 +361,16 @@ def series_of(
             points.append(Point(manifest.survey_id.hex(), epoch, begins, ends, histogram))
     apart = tuple(survey.survey_id.hex() for survey in surveys if survey not in alike)
     return Series(name, tuple(points), tuple(notes), apart)
+
+
+def headline_of(
+    name: str, surveys: Sequence[Manifest], counts: Sequence[EpochCounts], level: float = 0.95
+) -> Document:
+    """Return the newest figure of the first of some surveys; a text has its share in Figures."""
+    from deniable.presenting.series import headline
+
+    own = histogram_of(surveys[0], counts[-1:], level) if surveys[0].kind.texts else None
+    return headline(series_of(name, surveys, counts, level), own)
 
 
 class Surveys:

@@ -143,10 +143,9 @@ async def line(visit: Visit) -> web.Response:
         return await site.figures.read_counts(subject.newest, epochs)
 
     def values(counts: Sequence[EpochCounts]) -> dict[str, Any]:
-        from deniable.presenting import histogram_of, series_of
-        from deniable.presenting.series import headline
+        from deniable.presenting import headline_of, histogram_of
 
-        document = headline(series_of(visit.name, subject.surveys, counts))
+        document = headline_of(visit.name, subject.surveys, counts)
         listed = range(counts[0].epoch, counts[-1].epoch + 1)
         if together == asked_text(subject.newest.schedule, listed):  # otherwise not all are read
             whole = histogram_of(subject.newest, counts).document()
@@ -172,10 +171,9 @@ async def card(visit: Visit) -> web.Response:
     manifest, level = subject.newest, asked_level(visit.request)
 
     def values(counts: Sequence[EpochCounts]) -> dict[str, Any]:
-        from deniable.presenting import histogram_of, series_of
-        from deniable.presenting.series import headline
+        from deniable.presenting import headline_of, histogram_of
 
-        main = headline(series_of(visit.name, subject.surveys, counts[-1:], level))
+        main = headline_of(visit.name, subject.surveys, counts[-1:], level)
         whole = histogram_of(manifest, counts[-1:], level)
         document = whole.document(top=None if whole.values else _ON_CARD, raw=False)
         facts = [fact for fact in document.facts if fact.label in {"time", "reports"}]
