@@ -1,6 +1,6 @@
 """A store in which there is something of everything that a store can hold."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from deniable.counterparts.signing import sign_rotation
 from deniable.messages import Manifest, Rotation, SigningKey
 from deniable.stores import KEPT_SECONDS, LogExtension, Note, Role, SqliteStore, Store, Token
-from deniable.stores.rules.copying import StoredRow
+from deniable.stores.rules.copying import Part
 from tests.stores.places import ISSUER, NOW, OTHER_ISSUER, counts, publish, reports
 from tests.support.surveys import AUTHORITY, MANIFEST, manifest
 
@@ -50,22 +50,22 @@ async def fill_with_everything(store: Store) -> None:
     await store.rotate(rotation, envelope, lambda signed: signed, extension)
 
 
-_ROWS: list[Sequence[StoredRow]] = []
+_PARTS: list[Part] = []
 
 
 async def fill_at_once(store: Store) -> None:
     """Fill an empty store with the same, whose figures have taken their steps, by copying it."""
-    if not _ROWS:
+    if not _PARTS:
         with TemporaryDirectory() as folder:
             made = await SqliteStore.open(Path(folder) / "store.sqlite")
             await fill_with_everything(made)
             await everything(made)
-            _ROWS.extend([chunk async for chunk in made.rows()])
+            _PARTS.extend([part async for part in made.rows()])
             await made.close()
 
-    async def rows() -> AsyncIterator[Sequence[StoredRow]]:
-        for chunk in _ROWS:
-            yield chunk
+    async def rows() -> AsyncIterator[Part]:
+        for part in _PARTS:
+            yield part
 
     await store.fill(rows())
 

@@ -1,19 +1,18 @@
 """Rows and their copies: every kind of store can be copied into every other, as of one moment."""
 
-from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from deniable.stores import NotEmpty, SqliteStore, Store, StoreError
-from deniable.stores.rules.copying import ROW_TYPES, ROWS_AT_ONCE, ReceiptRow, ShownRow, StoredRow
+from deniable.stores.rules.copying import COLUMNS, ROWS_AT_ONCE, Part
 from tests.stores.fullness import COURTEOUS, everything, fill_at_once, fill_with_everything
 from tests.stores.places import Place, counts, publish, reports
 from tests.support.reports import report
 
 
-async def rows_of(store: Store) -> list[Sequence[StoredRow]]:
+async def rows_of(store: Store) -> list[Part]:
     return [chunk async for chunk in store.rows()]
 
 
@@ -34,24 +33,17 @@ async def test_a_copy_answers_as_the_original_does(place: Place, other_place: Pl
         await store.close()
 
 
-async def test_rows_come_in_the_order_of_their_types_and_name_no_numbers(place: Place) -> None:
+async def test_tables_come_in_their_order_and_whole(place: Place) -> None:
     store = await place.open()
     assert await rows_of(store) == []
     await fill_with_everything(store)
-    chunks = await rows_of(store)
-    kinds = [type(chunk[0]) for chunk in chunks]
-    assert kinds == sorted(kinds, key=ROW_TYPES.index)
-    assert set(kinds) == set(ROW_TYPES)
-    assert all(
-        {type(row) for row in chunk} == {kind} for chunk, kind in zip(chunks, kinds, strict=True)
-    )
-    flat = [row for chunk in chunks for row in chunk]
+    parts = await rows_of(store)
+    assert [part.table for part in parts] == [*COLUMNS]
+    assert all(len(row) == len(COLUMNS[part.table]) for part in parts for row in part.rows)
+    rows = {part.table: part.rows for part in parts}
     # Three surveys with 7 receipts in each of three epochs, of two of which one is pruned.
-    receipts = [row for row in flat if isinstance(row, ReceiptRow)]
-    assert len(receipts) == 2 * 2 * 7 + 3 * 7 + 1
-    assert {len(row.survey_id) for row in receipts} == {32}
-    assert Counter(len(row.issuer) for row in receipts)[32] == 3 * 7
-    assert sum(row.reports for row in flat if isinstance(row, ShownRow)) == 7
+    assert len(rows["receipts"]) == 2 * 2 * 7 + 3 * 7 + 1
+    assert sum(reports for *_, reports in rows["published_counts"]) == 7
     await store.close()
 
 
@@ -66,10 +58,10 @@ async def test_many_rows_come_in_parts_and_of_one_moment(place: Place, other_pla
     first = await anext(chunks)
     await store.add([report(1, 1), report(2, 1)])
 
-    async def rest() -> AsyncIterator[Sequence[StoredRow]]:
+    async def rest() -> AsyncIterator[Part]:
         yield first
         async for chunk in chunks:
-            assert len(chunk) <= ROWS_AT_ONCE
+            assert len(chunk.rows) <= ROWS_AT_ONCE
             yield chunk
 
     await copy.fill(rest())
@@ -85,12 +77,12 @@ async def test_only_an_empty_store_is_filled(place: Place, tmp_path: Path) -> No
     await fill_at_once(source)
     chunks = await rows_of(source)
 
-    async def only(chunk: Sequence[StoredRow]) -> AsyncIterator[Sequence[StoredRow]]:
+    async def only(chunk: Part) -> AsyncIterator[Part]:
         yield chunk
 
-    for number in (0, 1, 2, len(ROW_TYPES) - 1):  # surveys, rotations, issuers, tokens
-        (chunk,) = (each for each in chunks if type(each[0]) is ROW_TYPES[number])
-        copy = await SqliteStore.open(tmp_path / str(number))
+    for table in ("surveys", "rotations", "issuers", "tokens"):
+        (chunk,) = (each for each in chunks if each.table == table)
+        copy = await SqliteStore.open(tmp_path / table)
         await copy.fill(only(chunk))
         with pytest.raises(NotEmpty):
             await copy.fill(source.rows())
@@ -104,7 +96,7 @@ async def test_a_copy_that_fails_half_way_was_not_made(place: Place, other_place
     await fill_at_once(original)
     chunks = await rows_of(original)
 
-    async def breaks(some: list[Sequence[StoredRow]]) -> AsyncIterator[Sequence[StoredRow]]:
+    async def breaks(some: list[Part]) -> AsyncIterator[Part]:
         for chunk in some:
             yield chunk
         raise OSError("the medium was taken out")

@@ -12,7 +12,7 @@ import pytest
 from deniable.stores import KEPT_SECONDS, PostgresStore, Store, StoreError, Verdict
 from deniable.stores.postgres import postgres_store
 from deniable.stores.rules import FOLDING, LOCK, Rule, Statement, counting
-from deniable.stores.rules.copying import ReceiptRow, SealRow
+from deniable.stores.rules.copying import COLUMNS
 from deniable.stores.values import Receipt
 from tests.stores.databases import SECONDS, many
 from tests.stores.places import ISSUER, NOW, OTHER_ISSUER, A, D, E, S, X, counts, publish
@@ -316,17 +316,18 @@ async def test_pruning_waits_for_who_reads_all_and_nobody_for_it(collectors: Col
     await pruning.seal(ID, 0, NOW)
     reader = pruning.rows()
     async with connected(collectors.url) as observer:
-        read = list(await anext(reader))
+        read = [await anext(reader)]
         pruned = asyncio.create_task(pruning.prune(ID, 0, NOW + KEPT_SECONDS))
         await until_somebody_waits(observer, "relation")
         # Not even whoever needs a new table.
         later = [receipt._replace(epoch=epoch) for epoch in (1, 2) for receipt in many(3)]
         assert await adding.add(later) == [A] * 6
-        async for rows in reader:
-            read += rows
+        read += [part async for part in reader]
         # All is as of one moment: the receipts are there, and not pruned.
-        assert sum(isinstance(row, ReceiptRow) for row in read) == 5
-        assert [row.pruned_at for row in read if isinstance(row, SealRow)] == [None]
+        (receipts,) = (part.rows for part in read if part.table == "receipts")
+        assert len(receipts) == 5
+        ((seal,),) = (part.rows for part in read if part.table == "seals")
+        assert seal[COLUMNS["seals"].index("pruned_at")] is None
     assert await pruned == 5
     assert set(await stored(collectors.url)) == {(each.epoch, each.key) for each in later}
     assert await pruning.check() == []

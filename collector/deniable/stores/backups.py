@@ -5,12 +5,12 @@ import fcntl
 import os
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from deniable.stores.rules.copying import StoredRow, SurveyRow
+from deniable.stores.rules.copying import Part
 from deniable.stores.sqlite import SqliteStore
 from deniable.stores.sqlite.database import VERSION, SqliteDatabase, faults, read_only, version
 from deniable.stores.sqlite.sqlite_store import read_rows
@@ -91,15 +91,15 @@ def _copy_file(source: Path, file: Path) -> None:
         connection.execute("VACUUM INTO ?", (str(file),))
 
 
-async def _rows(file: Path) -> AsyncIterator[Sequence[StoredRow]]:
+async def _rows(file: Path) -> AsyncIterator[Part]:
     with read_only(file, at_rest=True) as connection:
-        chunks = read_rows(connection)
-        first = await asyncio.to_thread(next, chunks, None)
-        if not first or not isinstance(first[0], SurveyRow):
+        parts = read_rows(connection)
+        first = await asyncio.to_thread(next, parts, None)
+        if first is None or first.table != "surveys":
             raise StoreError(f"{file} contains no survey")
         yield first
-        while (chunk := await asyncio.to_thread(next, chunks, None)) is not None:
-            yield chunk
+        while (part := await asyncio.to_thread(next, parts, None)) is not None:
+            yield part
 
 
 async def _check(file: Path, otherwise: str) -> None:

@@ -23,7 +23,7 @@ from functools import partial
 from deniable.messages import Manifest, Rotation
 from deniable.stores.group_commit import GroupCommit
 from deniable.stores.rules import Result, Rule, counting, operating
-from deniable.stores.rules.copying import StoredRow
+from deniable.stores.rules.copying import Part
 from deniable.stores.values import (
     Counts,
     LogExtension,
@@ -284,11 +284,11 @@ class Store(ABC):
         return await self._read(operating.backed_up_at)
 
     @abstractmethod
-    def rows(self) -> AsyncGenerator[Sequence[StoredRow], None]:
-        """Read all rows as of one moment, in lists of one type of row."""
+    def rows(self) -> AsyncGenerator[Part, None]:
+        """Read all rows as of one moment, in parts of one table."""
 
     @abstractmethod
-    async def fill(self, chunks: AsyncIterator[Sequence[StoredRow]]) -> None:
+    async def fill(self, parts: AsyncIterator[Part]) -> None:
         """Write all rows of another store, or none; NotEmpty if this store contains any."""
 
     @abstractmethod

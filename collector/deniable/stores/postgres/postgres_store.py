@@ -157,11 +157,11 @@ class PostgresStore(Store):
 
         return await self._connections.transaction(work)
 
-    async def rows(self) -> AsyncGenerator[Sequence[copying.StoredRow], None]:
+    async def rows(self) -> AsyncGenerator[copying.Part, None]:
         async with self._connections.held() as connection:
             with translated():
                 await _see_one_moment(connection)
-            for kind, query in copying.READ.items():
+            for table, query in copying.READ.items():
                 with translated():
                     cursor = await connection.cursor(query, timeout=LONG_SECONDS)
                 while True:
@@ -169,17 +169,16 @@ class PostgresStore(Store):
                         rows = await cursor.fetch(copying.ROWS_AT_ONCE, timeout=LONG_SECONDS)
                     if not rows:
                         break
-                    yield [kind(*row) for row in rows]
+                    yield copying.Part(table, [tuple(row) for row in rows])
 
-    async def fill(self, chunks: AsyncIterator[Sequence[copying.StoredRow]]) -> None:
-        filling = copying.Filling()
+    async def fill(self, parts: AsyncIterator[copying.Part]) -> None:
         async with self._connections.held() as connection:
             with translated():
                 await connection.execute(_begin_write())
-                await follow(connection, filling.begin())
-            async for chunk in chunks:
+                await follow(connection, copying.begin_filling())
+            async for part in parts:
                 with translated():
-                    await follow(connection, filling.write(chunk))
+                    await follow(connection, copying.write(part))
 
     async def time(self) -> float:
         async def clock(connection: Connection) -> float:

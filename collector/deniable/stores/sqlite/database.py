@@ -24,7 +24,6 @@ from deniable.stores.rules import (
     Rows,
     Rule,
     Statement,
-    copying,
     counting,
     operating,
 )
@@ -36,10 +35,6 @@ _NOTHING: Final = {LOCK, counting.FOLD, operating.TOUCH}
 _FORMS: Final = {
     # Counted here: SQLite would sort all receipts to group them.
     counting.KEPT: "SELECT issuer, response FROM receipts WHERE survey = $1 AND epoch = $2",
-    # Forces the order of the receipts, regardless of the planner's estimate of their number.
-    copying.READ[copying.ReceiptRow]: copying.READ[copying.ReceiptRow].replace(
-        "JOIN", "CROSS JOIN"
-    ),
 }
 
 

@@ -265,26 +265,25 @@ class SqliteStore(Store):
 
         return await asyncio.to_thread(recount)
 
-    async def rows(self) -> AsyncGenerator[Sequence[copying.StoredRow], None]:
+    async def rows(self) -> AsyncGenerator[copying.Part, None]:
         with (
             closing(await asyncio.to_thread(SqliteDatabase, self.path)) as database,
             database.reading() as connection,
         ):
             connection.execute("BEGIN")
-            chunks = read_rows(connection)
-            while (chunk := await asyncio.to_thread(next, chunks, None)) is not None:
-                yield chunk
+            parts = read_rows(connection)
+            while (part := await asyncio.to_thread(next, parts, None)) is not None:
+                yield part
 
-    async def fill(self, chunks: AsyncIterator[Sequence[copying.StoredRow]]) -> None:
-        filling = copying.Filling()
+    async def fill(self, parts: AsyncIterator[copying.Part]) -> None:
         with (
             closing(await asyncio.to_thread(SqliteDatabase, self.path)) as database,
             database.transaction() as connection,
         ):
-            follow(connection, filling.begin())
+            follow(connection, copying.begin_filling())
             # Not in another thread, which would continue writing after this task is cancelled.
-            async for chunk in chunks:
-                follow(connection, filling.write(chunk))
+            async for part in parts:
+                follow(connection, copying.write(part))
 
     async def time(self) -> float:
         """Return Unix seconds by the file system's clock, using a file created beside the store."""
@@ -338,9 +337,9 @@ class SqliteStore(Store):
         return await loop.run_in_executor(self._writing, self._writer.truncate_log)
 
 
-def read_rows(connection: sqlite3.Connection) -> Iterator[Sequence[copying.StoredRow]]:
+def read_rows(connection: sqlite3.Connection) -> Iterator[copying.Part]:
     """Read all rows; in a transaction, they are as of one moment."""
-    for kind, query in copying.READ.items():
+    for table, query in copying.READ.items():
         cursor = connection.execute(in_sqlite(query)[0])
-        while rows := [kind(*row) for row in cursor.fetchmany(copying.ROWS_AT_ONCE)]:
-            yield rows
+        while rows := cursor.fetchmany(copying.ROWS_AT_ONCE):
+            yield copying.Part(table, rows)
