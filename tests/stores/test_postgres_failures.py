@@ -210,14 +210,11 @@ async def test_a_certificate_that_is_not_trusted(tmp_path: Path) -> None:
         folder.mkdir()
     hosts = ("127.0.0.1", "127.0.0.1", "127.0.0.2")
     (other, _), (_, here), (root, elsewhere) = map(certificate, folders, hosts)
-    for context, trusted, words in (
-        (here, other, "certificate of the database server is not trusted: self-signed"),
-        (elsewhere, root, "not trusted: it is for a different host"),
-    ):
+    for context, trusted in ((here, other), (elsewhere, root)):
         async with tls_server(context) as port:
             address = f"postgresql://user:{PASSWORD}@127.0.0.1:{port}/db"
             address += f"?sslmode=verify-full&sslrootcert={trusted}"
-            with pytest.raises(StoreError, match=words) as caught:
+            with pytest.raises(StoreError, match="not trusted, or is for a different") as caught:
                 await PostgresStore.open(address, patience=0.05)
         assert PASSWORD not in "".join(traceback.format_exception(caught.value))
 
@@ -231,11 +228,11 @@ async def test_a_root_certificate_is_missed(
     missing = tmp_path / PASSWORD
     for named, words in (
         ("", "there is no root certificate"),
-        (f"&sslrootcert={missing}", "given by sslrootcert"),
-        ("", "given by PGSSLROOTCERT"),
+        (f"&sslrootcert={missing}", "a TLS file in the URL or"),
+        ("", "a TLS file in the URL or"),
     ):
         with pytest.raises(StoreError, match=words) as caught:
-            await PostgresStore.open(f"{address}{named}")
+            await PostgresStore.open(f"{address}{named}", patience=0.05)
         assert PASSWORD not in "".join(traceback.format_exception(caught.value))
         if named:
             monkeypatch.setenv("PGSSLROOTCERT", str(missing))

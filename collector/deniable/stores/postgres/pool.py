@@ -14,7 +14,6 @@ duplicates or is refused temporarily (S1, S3).
 """
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
@@ -33,9 +32,8 @@ from deniable.stores.postgres.sessions import (
     limit_groups,
     prepare,
     session_settings,
-    unreadable_file,
 )
-from deniable.stores.values import StoreError, Unreachable
+from deniable.stores.values import StoreError
 
 if TYPE_CHECKING:
     from asyncpg.pool import Pool, PoolConnectionProxy
@@ -300,13 +298,6 @@ class Connections:
         await self._pool  # asyncpg's way to start; without a minimal size it connects nothing
         try:
             return await self._pool.acquire(timeout=ANSWER_SECONDS)
-        except (FileNotFoundError, NotADirectoryError, PermissionError):
-            name = unreadable_file(self._url, dict(os.environ))
-            if name is None:  # a Unix socket
-                raise
-            raise Unreachable(
-                f"the TLS file given by {name} does not exist or cannot be read"
-            ) from None
         except (OSError, asyncpg.ClientConfigurationError):
             # A certificate problem is an OSError, and both are ValueErrors too.
             raise

@@ -8,7 +8,6 @@ import socket
 import ssl
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from urllib.parse import parse_qsl
@@ -56,13 +55,6 @@ ANSWER_SECONDS: Final = _STATEMENT_SECONDS + 10.0
 _GROUP_SECONDS: Final = 10
 """Seconds for storing a group, which takes hundredths of a second: all reports wait for it."""
 _MARGIN: Final = 5.0  # after the server should have given up
-_FILES: Final = {
-    "sslrootcert": "PGSSLROOTCERT",
-    "sslcert": "PGSSLCERT",
-    "sslkey": "PGSSLKEY",
-    "sslcrl": "PGSSLCRL",
-}
-
 _MARK: Final = "deniable.session"
 """A custom setting, with a different value for each connection."""
 OF_CONNECTING: Final = frozenset(
@@ -111,20 +103,6 @@ def session_settings(url: str) -> dict[str, str]:
     """Return the settings of a session, including those in a URL."""
     given = {name: value for name, value in _parameters(url).items() if name not in OF_CONNECTING}
     return _SETTINGS | given | _REQUIRED
-
-
-def unreadable_file(url: str, environment: dict[str, str]) -> str | None:
-    """Return the name, in a URL or the environment, of a TLS file that cannot be read."""
-    given = _parameters(url)
-    for name, variable in _FILES.items():
-        path = given.get(name) or environment.get(variable)
-        if not path:
-            continue
-        try:
-            Path(path).open("rb").close()
-        except OSError:
-            return name if given.get(name) else variable
-    return None
 
 
 async def prepare(session: Session, settings: dict[str, str]) -> None:
@@ -231,9 +209,10 @@ _NO_ROOT: Final = (
     "there is no root certificate for verifying the database server: set its path as "
     "sslrootcert in the URL, or store it as ~/.postgresql/root.crt"
 )
+_NOT_TRUSTED: Final = (
+    "the certificate of the database server is not trusted, or is for a different host"
+)
 _NO_MATCH: Final = "no host of the database matches target_session_attrs in its URL"
-_OF_ANOTHER_HOST: Final = {62, 63, 64}
-"""OpenSSL's X509_V_ERR_HOSTNAME_MISMATCH, and its counterparts for e-mail and IP addresses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,17 +236,12 @@ def failure_of(error: BaseException) -> Failure:
         return Failure(Unreachable(_NO_MATCH), again=True, lost=True)
     if isinstance(error, TimeoutError):
         return Failure(Unreachable("the database does not respond"), again=True, lost=True)
-    if isinstance(error, ssl.SSLCertVerificationError):
-        # The message would quote a host of another name.
-        reason = (
-            "it is for a different host"
-            if error.verify_code in _OF_ANOTHER_HOST
-            else error.verify_message
-        )
-        wrong = f"the certificate of the database server is not trusted: {reason}"
-        return Failure(Unreachable(wrong), again=True, lost=True)
+    if isinstance(error, ssl.SSLCertVerificationError):  # its message would quote the host
+        return Failure(Unreachable(_NOT_TRUSTED), again=True, lost=True)
     if isinstance(error, OSError):
         reason = error.strerror or type(error).__name__
+        if isinstance(error, FileNotFoundError | NotADirectoryError | PermissionError):
+            reason += " (its socket, or a TLS file in the URL or the environment)"
         return Failure(
             Unreachable(f"the database cannot be reached: {reason}"), again=True, lost=True
         )
