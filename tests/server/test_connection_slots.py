@@ -18,8 +18,6 @@ PROXY = "10.0.0.1"
 PEERS = [PROXY, "192.0.2.1", "192.0.2.2", "2001:db8::1", "2001:db8::2"]
 CALLERS = dict(zip(PEERS, [None, "192.0.2.1", "192.0.2.2", "v6", "v6"], strict=True))
 MOST, MOST_OF_ONE = 7, 3
-SLICE, BUDGET = 4, 16
-BODIES = [bytes([i]) * size for i, size in enumerate((1, SLICE, 2 * SLICE, 9 * SLICE))]
 
 
 class Holder:
@@ -34,15 +32,13 @@ class Holder:
 
 
 class SlotsMachine(RuleBasedStateMachine):
-    """Beside the slots: lists of who waits, works and sends what."""
+    """Beside the slots: lists of who waits and who works."""
 
     def __init__(self) -> None:
         super().__init__()
         self.patched = pytest.MonkeyPatch()
         self.patched.setattr(connection_slots, "MOST_CONNECTIONS", MOST)
         self.patched.setattr(connection_slots, "_MOST_OF_ADDRESS", MOST_OF_ONE)
-        self.patched.setattr(connection_slots, "_MOST_UNREAD_BYTES", BUDGET)
-        self.patched.setattr(connection_slots, "SLICE_BYTES", SLICE)
         self.meters = Meters()
         config = Config(
             origin=ORIGIN, authority=AUTHORITY.public_key, trusted_proxies=(ip_network(PROXY),)
@@ -51,7 +47,6 @@ class SlotsMachine(RuleBasedStateMachine):
         self.evicted: list[Holder] = []
         self.waiting: list[Holder] = []  # the longest first
         self.working: list[Holder] = []
-        self.sending: dict[Holder, bytes] = {}
 
     def teardown(self) -> None:
         self.patched.undo()
@@ -63,7 +58,6 @@ class SlotsMachine(RuleBasedStateMachine):
     def gone(self, holder: Holder) -> None:
         self.waiting = [each for each in self.waiting if each is not holder]
         self.working = [each for each in self.working if each is not holder]
-        self.sending.pop(holder, None)
 
     @rule(peer=st.sampled_from(PEERS))
     def enter(self, peer: str) -> None:
@@ -82,54 +76,36 @@ class SlotsMachine(RuleBasedStateMachine):
             self.waiting.append(holder)
         self.evicted.clear()
 
-    @precondition(lambda self: any(holder not in self.sending for holder in self.inside))
+    @precondition(lambda self: bool(self.inside))
     @rule(data=st.data())
     def work(self, data: st.DataObject) -> None:
-        holder = data.draw(st.sampled_from([g for g in self.inside if g not in self.sending]))
+        holder = data.draw(st.sampled_from(self.inside))
         self.slots.works(holder)
         if holder in self.waiting:
             self.waiting.remove(holder)
             self.working.append(holder)
 
-    @precondition(lambda self: any(holder not in self.sending for holder in self.inside))
-    @rule(data=st.data(), body=st.sampled_from(BODIES))
-    def send(self, data: st.DataObject, body: bytes) -> None:
-        holder = data.draw(st.sampled_from([g for g in self.inside if g not in self.sending]))
+    @precondition(lambda self: bool(self.inside))
+    @rule(data=st.data())
+    def send(self, data: st.DataObject) -> None:
+        holder = data.draw(st.sampled_from(self.inside))
         self.gone(holder)
         self.waiting.append(holder)
-        self.sending[holder] = body
         self.slots.waits(holder)
-        self.slots.sends(holder, body)
-        expected = []
-        for slow in [each for each in self.waiting[:-1] if each in self.sending]:
-            if self.held() > BUDGET:
-                expected.append(slow)
-                self.gone(slow)
-        assert self.evicted == expected
-        self.evicted.clear()
 
     @precondition(lambda self: bool(self.inside))
-    @rule(data=st.data(), leaves=st.booleans())
-    def sent_or_left(self, data: st.DataObject, leaves: bool) -> None:
+    @rule(data=st.data())
+    def leave(self, data: st.DataObject) -> None:
         holder = data.draw(st.sampled_from(self.inside))
-        (self.slots.leave if leaves else self.slots.sent)(holder)
-        self.sending.pop(holder, None)
-        if leaves:
-            self.gone(holder)
-            self.slots.leave(holder)  # an end is told more than once
-            self.slots.waits(holder)
-            self.slots.sends(holder, BODIES[-1])
-
-    def held(self) -> int:
-        slices = sum(min(len(body), SLICE) for body in self.sending.values())
-        return slices + sum(map(len, set(self.sending.values())))
+        self.slots.leave(holder)
+        self.gone(holder)
+        self.slots.leave(holder)  # an end is told more than once
+        self.slots.waits(holder)
 
     @invariant()
     def no_more_than_the_limits(self) -> None:
         assert len(self.inside) <= MOST
         assert self.meters.totals()["connections"] == {(): len(self.inside)}
-        assert self.slots.unread_bytes == self.held()
-        assert self.held() <= BUDGET or len(self.sending) == 1
 
 
 TestConnectionSlots = SlotsMachine.TestCase

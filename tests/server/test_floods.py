@@ -103,12 +103,9 @@ async def test_an_address_has_its_share_of_the_places_and_a_trusted_proxy_all(
             await until(lambda: collector.total("connections") == (20 if trusted else 5))
 
 
-async def test_unread_answers_hold_a_bounded_number_of_bytes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_unread_answers_hold_a_bounded_number_of_bytes(tmp_path: Path) -> None:
     """200 strangers ask for 200 MB and read none of it; then somebody does read an answer."""
-    budget, strangers = 4 << 20, 200
-    monkeypatch.setattr(connection_slots, "_MOST_UNREAD_BYTES", budget)
+    strangers = 200
     async with running(tmp_path) as collector:
         await collector.publish(LARGE)
         port = collector.client.port
@@ -128,17 +125,14 @@ async def test_unread_answers_hold_a_bounded_number_of_bytes(
         with ExitStack() as stack:
             for _ in range(strangers):
                 await stranger(port, "127.0.0.1", LIST, stack)
-                assert sum(waiting()) <= collector.server.slots.unread_bytes <= budget
-            await until(lambda: collector.total("connections_evicted") > strangers / 2)
             assert max(waiting()) <= SLICE_BYTES + 1_024
             # What the allocator keeps of the slices, and the connections themselves.
-            assert resident_bytes() - before < 4 * budget + strangers * SLICE_BYTES
+            assert resident_bytes() - before < (16 << 20) + 2 * strangers * SLICE_BYTES
             async with connected(collector) as (reader, writer):
                 writer.write(LIST)
                 answer = await read_answer(reader)
                 assert answer.body == whole.body
         await until(lambda: not collector.server.connections)
-        assert collector.server.slots.unread_bytes == 0
 
 
 @pytest.mark.parametrize("hello", [b"", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"])
@@ -160,8 +154,9 @@ async def test_half_handshakes_take_places_and_lose_them_to_whoever_comes(
             await until(lambda: count("connections_evicted") == strangers - most)
             assert count("connections") == most
             async with asyncio.timeout(SECONDS):
-                ended = [await asyncio.get_running_loop().sock_recv(each, 1) for each in made[:9]]
-            assert ended == [b""] * 9
+                for cut_off in made[:9]:
+                    with pytest.raises(ConnectionResetError):
+                        await asyncio.get_running_loop().sock_recv(cut_off, 1)
             for _ in range(3):
                 answer, _ = await ask(port, config.tls_certificate)
                 assert answer.status == 200

@@ -147,7 +147,7 @@ async def test_n2_who_reads_no_answer_and_no_last_word_is_cut_off(collector: Col
     async with connected(collector) as (_, writer):
         connection = await only_one(collector)
         writer.write(LIST * 100)  # far more than the sockets between them hold
-        await until(lambda: connection.unread is not None)
+        await until(lambda: connection.answering)
         connection.sweep(await connection.overdue("ANSWER"))
         await until_closed(collector)
     async with connected(collector) as (_, writer):

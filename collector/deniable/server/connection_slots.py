@@ -1,4 +1,4 @@
-"""Slots of connections: limits on their number, the number per address, and unread bytes.
+"""Slots of connections: limits on their number, and the number per address.
 
 An address is never stored or logged: only slots and token buckets in memory contain it.
 """
@@ -89,7 +89,6 @@ _MOST_OF_ADDRESS: Final = 250
 """The most connections of one address, except trusted proxies, so that it cannot use all."""
 SLICE_BYTES: Final = 1 << 16
 """Bytes of an answer that are passed to a connection at a time."""
-_MOST_UNREAD_BYTES: Final = 128 << 20
 
 
 class SlotHolder(Protocol):
@@ -100,7 +99,7 @@ class SlotHolder(Protocol):
 
 
 class ConnectionSlots:
-    """One worker's slots for connections, with limits in all, per address and on unread bytes.
+    """One worker's slots for connections, with limits in all and per address.
 
     A newcomer beyond a limit replaces the client that has kept the server waiting longest.
     Invariants:
@@ -108,8 +107,6 @@ class ConnectionSlots:
     S1. Only a connection that waits for its own client is ended for another, never a request in
         progress: a newcomer is turned away only if all places are taken by such requests.
     S2. Handshakes in progress take places like connections.
-    S3. Answers not yet passed to the kernel use at most the budget, or one answer: each counts as
-        one slice (TLS stores as much again, encrypted), and a shared body is counted once.
     """
 
     def __init__(self, config: Config, meters: Meters) -> None:
@@ -118,9 +115,6 @@ class ConnectionSlots:
         self._callers: dict[SlotHolder, str | None] = {}
         self._held = Counter[str | None]()
         self._waiting = OrderedDict[SlotHolder, None]()  # the longest waiting first
-        self._sending: dict[SlotHolder, bytes] = {}
-        self._readers = Counter[int]()  # by the body's identity, which lasts as long as its readers
-        self.unread_bytes = 0
 
     def enter(self, holder: SlotHolder, peer: str) -> bool:
         """Give a slot to a connection that waits for its client; return False if none is free."""
@@ -147,7 +141,6 @@ class ConnectionSlots:
         """Release a connection's slot, if it has one."""
         if holder not in self._callers:
             return
-        self.sent(holder)
         self._meters.connections.dec()
         self._waiting.pop(holder, None)
         name = self._callers.pop(holder)
@@ -165,33 +158,7 @@ class ConnectionSlots:
             self._waiting[holder] = None
             self._waiting.move_to_end(holder)
 
-    def sends(self, holder: SlotHolder, body: bytes) -> None:
-        """Note that the kernel did not accept all of the answer at once."""
-        if holder not in self._callers or holder in self._sending:
-            return
-        self._sending[holder] = body
-        self._readers[id(body)] += 1
-        self.unread_bytes += _cost(body, shared=self._readers[id(body)] > 1)
-        if self.unread_bytes > _MOST_UNREAD_BYTES:
-            for slow in [other for other in self._waiting if other in self._sending]:
-                if slow is not holder and self.unread_bytes > _MOST_UNREAD_BYTES:
-                    self._evict(slow)
-
-    def sent(self, holder: SlotHolder) -> None:
-        """Note that the kernel has the answer, or that the answer was discarded."""
-        body = self._sending.pop(holder, None)
-        if body is not None:
-            self._readers[id(body)] -= 1
-            self.unread_bytes -= _cost(body, shared=self._readers[id(body)] > 0)
-            if not self._readers[id(body)]:
-                del self._readers[id(body)]
-
     def _evict(self, holder: SlotHolder) -> None:
         self._meters.connections_evicted.inc()
         self.leave(holder)
         holder.evict()
-
-
-def _cost(body: bytes, *, shared: bool) -> int:
-    """Return the bytes for one more reader of a body: a slice; for the first reader, all of it."""
-    return min(len(body), SLICE_BYTES) + (0 if shared else len(body))
