@@ -11,7 +11,7 @@ from deniable.intake import Action, Due, due, finished
 from deniable.intake.life import BELIEVED_SECONDS
 from deniable.messages import Schedule
 from deniable.messages.schedule import EARLY_SECONDS
-from deniable.stores.values import KEPT_SECONDS
+from deniable.stores.values import KEPT_SECONDS, Seal
 from tests.support.effort import effort
 from tests.support.surveys import DAY, START, manifest
 
@@ -20,16 +20,12 @@ CLOSES = [SURVEY.schedule.closes(epoch) for epoch in range(3)]
 END = Due(Action.END)
 
 
-@dataclass(frozen=True)
-class Sealed:
-    """A seal, as far as it matters."""
-
-    epoch: int
-    sealed_at: int
-    pruned_at: int | None = None
+def sealed(epoch: int, at: int, pruned_at: int | None = None) -> Seal:
+    """Return a seal, as far as it matters."""
+    return Seal(epoch, at, 0, b"", pruned_at)
 
 
-Row = tuple[list[Sealed], int | None, float, int | None, list[Due]]
+Row = tuple[list[Seal], int | None, float, int | None, list[Due]]
 
 
 def dues(action: Action, *epochs: int) -> list[Due]:
@@ -39,9 +35,9 @@ def dues(action: Action, *epochs: int) -> list[Due]:
 ask, seal, prune = (partial(dues, each) for each in (Action.ASK, Action.SEAL, Action.PRUNE))
 OPENS, LATE = SURVEY.schedule.opens(1), CLOSES[0] + 1_000
 BELIEVED = CLOSES[0] + BELIEVED_SECONDS
-TWO = [Sealed(0, CLOSES[0], CLOSES[1]), Sealed(1, CLOSES[1], CLOSES[2])]
-ALL = [Sealed(epoch, CLOSES[2], CLOSES[2] + DAY) for epoch in range(3)]
-EARLY = [Sealed(0, OPENS, CLOSES[0])]
+TWO = [sealed(0, CLOSES[0], CLOSES[1]), sealed(1, CLOSES[1], CLOSES[2])]
+ALL = [sealed(epoch, CLOSES[2], CLOSES[2] + DAY) for epoch in range(3)]
+EARLY = [sealed(0, OPENS, CLOSES[0])]
 NEVER: list[Row] = [
     ([], None, now, 2, []) for now in (0, START - 1, START + DAY, CLOSES[0] - 0.001)
 ]
@@ -65,19 +61,19 @@ DONE: list[Row] = [
         (EARLY, OPENS - 1, CLOSES[1] - 1, 2, []),
         (EARLY, OPENS - 1, CLOSES[1], 2, seal(1)),
         # L2: receipts are pruned a day after the seal that stands.
-        ([Sealed(0, LATE)], None, LATE + KEPT_SECONDS - 1, 2, seal(1)),
-        ([Sealed(0, LATE)], None, LATE + KEPT_SECONDS, 2, [*seal(1), *prune(0)]),
-        ([Sealed(0, LATE, LATE + DAY)], None, CLOSES[1], 2, seal(1)),
+        ([sealed(0, LATE)], None, LATE + KEPT_SECONDS - 1, 2, seal(1)),
+        ([sealed(0, LATE)], None, LATE + KEPT_SECONDS, 2, [*seal(1), *prune(0)]),
+        ([sealed(0, LATE, LATE + DAY)], None, CLOSES[1], 2, seal(1)),
         # L3: a survey ends with its last seal; one that was sealed early ends nothing.
         (TWO, None, CLOSES[2] - 1, 2, []),
         (TWO, None, CLOSES[2], 2, [*seal(2), END]),
-        ([*TWO, Sealed(2, CLOSES[2])], None, CLOSES[2], 2, [END]),
-        ([*TWO, Sealed(2, CLOSES[2])], CLOSES[2], CLOSES[2], 2, []),
-        ([Sealed(2, START)], None, START, 2, []),
-        ([Sealed(2, START)], None, CLOSES[1], 2, [*seal(0, 1), END, *prune(2)]),
+        ([*TWO, sealed(2, CLOSES[2])], None, CLOSES[2], 2, [END]),
+        ([*TWO, sealed(2, CLOSES[2])], CLOSES[2], CLOSES[2], 2, []),
+        ([sealed(2, START)], None, START, 2, []),
+        ([sealed(2, START)], None, CLOSES[1], 2, [*seal(0, 1), END, *prune(2)]),
         # L4: what is done is not asked for again, whatever the clock says.
         *DONE,
-        ([Sealed(0, CLOSES[0])], None, 0, 2, []),
+        ([sealed(0, CLOSES[0])], None, 0, 2, []),
         # L5: what no report bears out is not sealed. A later epoch that has begun shows what is
         # over, whatever the time; who ended it has had the word.
         *SILENT,
@@ -91,7 +87,7 @@ DONE: list[Row] = [
     ],
 )
 def test_so_much_is_due(
-    held: list[Sealed], ended_at: int | None, now: float, newest: int | None, wanted: list[Due]
+    held: list[Seal], ended_at: int | None, now: float, newest: int | None, wanted: list[Due]
 ) -> None:
     assert due(SURVEY, held, ended_at, newest, now) == wanted
 
@@ -99,7 +95,7 @@ def test_so_much_is_due(
 def test_a_survey_is_finished_when_all_is_pruned_and_it_has_ended() -> None:
     assert finished(SURVEY, ALL, CLOSES[2])
     assert not finished(SURVEY, ALL, None)
-    assert not finished(SURVEY, [*ALL[:2], Sealed(2, CLOSES[2])], CLOSES[2])
+    assert not finished(SURVEY, [*ALL[:2], sealed(2, CLOSES[2])], CLOSES[2])
     assert not finished(SURVEY, ALL[:2], CLOSES[2])
 
 
@@ -114,7 +110,7 @@ class Life:
 
     time: int = START
     newest: int | None = None
-    seals: dict[int, Sealed] = field(default_factory=dict)
+    seals: dict[int, Seal] = field(default_factory=dict)
     ended_at: int | None = None
     done: list[Due] = field(default_factory=list)
     asked: set[int] = field(default_factory=set)
@@ -140,11 +136,11 @@ class Life:
                     early = CLOSES[epoch] - self.time
                     assert early <= max(0, offset)
                     assert early <= 0 or offset <= MOST_AHEAD, "such a clock seals nothing early"
-                    self.seals[epoch] = Sealed(epoch, now)
+                    self.seals[epoch] = sealed(epoch, now)
                 case Due(Action.PRUNE, int(epoch)):
                     kept = self.seals[epoch]
                     assert now - kept.sealed_at >= KEPT_SECONDS
-                    self.seals[epoch] = Sealed(epoch, kept.sealed_at, now)
+                    self.seals[epoch] = sealed(epoch, kept.sealed_at, now)
                 case Due(Action.END):
                     assert set(self.seals) == {0, 1, 2}
                     self.ended_at = now

@@ -29,10 +29,10 @@ collector would confirm its clock.
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, Protocol
+from typing import Final
 
 from deniable.messages import Manifest, Schedule
-from deniable.stores.values import KEPT_SECONDS
+from deniable.stores.values import KEPT_SECONDS, Seal
 
 BELIEVED_SECONDS: Final = 7 * 86_400
 """How late upkeep may be: a week, so that it need not ask the operator after some days off."""
@@ -55,25 +55,9 @@ class Due:
     epoch: int | None = None
 
 
-class StandingSeal(Protocol):
-    """The required attributes of a seal."""
-
-    @property
-    def epoch(self) -> int:
-        """Return the number of the epoch."""
-
-    @property
-    def sealed_at(self) -> int:
-        """Return the instant of the seal, in Unix seconds."""
-
-    @property
-    def pruned_at(self) -> int | None:
-        """Return the instant when the epoch's receipts were erased; None while they are kept."""
-
-
 def due(
     manifest: Manifest,
-    seals: Iterable[StandingSeal],
+    seals: Iterable[Seal],
     ended_at: int | None,
     newest: int | None,
     now: float,
@@ -110,7 +94,7 @@ def _closing(
     return Action.SEAL if borne_out else Action.ASK
 
 
-def finished(manifest: Manifest, seals: Iterable[StandingSeal], ended_at: int | None) -> bool:
+def finished(manifest: Manifest, seals: Iterable[Seal], ended_at: int | None) -> bool:
     """Return whether the survey is over, so that no action will be due again."""
     pruned = sum(seal.pruned_at is not None for seal in seals)
     return ended_at is not None and pruned == manifest.schedule.epochs
