@@ -3,6 +3,7 @@
 import csv
 import io
 from collections.abc import Sequence
+from contextlib import suppress
 from fractions import Fraction
 
 import pytest
@@ -25,14 +26,14 @@ PROPERTY = settings(max_examples=effort(60))
 HALVES = SolutionMatrix.exact([["0.5", "0.5"], ["0.25", "0.75"]])
 
 
-def read(text: str, *, rounding: bool = False) -> NamedMatrix:
-    return read_matrix(text.encode(), rounding=rounding)
+def read(text: str) -> NamedMatrix:
+    return read_matrix(text.encode())
 
 
-def refused(text: str | bytes, *, rounding: bool = False) -> str:
+def refused(text: str | bytes) -> str:
     data = text if isinstance(text, bytes) else text.encode()
     with pytest.raises(InvalidMatrixFile) as caught:
-        read_matrix(data, rounding=rounding)
+        read_matrix(data)
     message = str(caught.value)
     assert len(message) < 500
     assert len(message.splitlines()) == 1
@@ -49,18 +50,18 @@ FORMS = [
 @pytest.mark.parametrize("text", FORMS)
 def test_decimals_fractions_and_weights_are_the_same_matrix(text: str) -> None:
     named = read(text)
-    assert named == NamedMatrix(HALVES, ("1", "2"), ("1", "2"), rounded=False)
+    assert named == NamedMatrix(HALVES, (), (), rounded=False)
 
 
 NAMES = [
-    ("a,b\n2,2\n1,3", "12", "ab"),
-    ("x,2,2\ny,1,3", "xy", "12"),
+    ("a,b\n2,2\n1,3", "", "ab"),
+    ("x,2,2\ny,1,3", "xy", ""),
     (",a,b\nx,2,2\ny,1,3", "xy", "ab"),
     ("answer,a,b\nx,2,2\ny,1,3", "xy", "ab"),
     (",0,1\n0,0.5,0.5\n1,0.25,0.75", "01", "01"),  # as pandas writes it
-    ('"a, b",c\n2,2\n1,3', "12", ("a, b", "c")),
-    ("ä,β\n2,2\n1,3", "12", "äβ"),
-    ("nan,inf\n2,2\n1,3", "12", ("nan", "inf")),
+    ('"a, b",c\n2,2\n1,3', "", ("a, b", "c")),
+    ("ä,β\n2,2\n1,3", "", "äβ"),
+    ("nan,inf\n2,2\n1,3", "", ("nan", "inf")),
 ]
 
 
@@ -93,32 +94,26 @@ def test_any_matrix_comes_back_as_it_was_written(
     assert read(stream.getvalue()).matrix == matrix
 
 
-def test_a_row_that_does_not_sum_to_one_is_named_with_the_way_out_if_it_nearly_does() -> None:
-    assert "row 'y' does not sum to 1 exactly, but to 1 - 0.25" in refused("x,1/2,1/2\ny,1/2,1/4")
-    assert "row '2' does not sum to 1 exactly, but to 1 + 0.1" in refused(".5,.5\n.5,.6")
-    assert "--round" not in refused(".5,.5\n.5,.6")
-    assert "row '2' sums to 5, but the first row to 4" in refused("2,2\n3,2")
-    text = "0.333333333333,0.666666666666\n0.5,0.5"
-    message = refused(text)
-    assert "row '1' does not sum to 1 exactly, but to 1 - 1e-12" in message
-    assert "--round" in message
-    named = read(text, rounding=True)
+def test_a_row_that_does_not_sum_to_one_is_named_and_scaled_if_it_nearly_does() -> None:
+    assert "row 'y' does not sum to 1, but to 1 - 0.25" in refused("x,1/2,1/2\ny,1/2,1/4")
+    assert "row '2' does not sum to 1, but to 1 + 0.1" in refused(".5,.5\n.5,.6")
+    assert "row '2' does not sum to 1, but to 1 + 0.25" in refused("2,2\n3,2")
+    named = read("0.333333333333,0.666666666666\n0.5,0.5")
     assert named.rounded
     for row, expected in zip(entries(named.matrix), [(1 / 3, 2 / 3), (0.5, 0.5)], strict=True):
         assert sum(row) == 1
         assert [float(entry) for entry in row] == pytest.approx(expected, abs=1e-12)
-    # It takes no more than a billionth, and leaves exact rows alone.
-    assert read("0.5,0.500000001\n0.5,0.5", rounding=True).rounded
-    assert "row '1'" in refused("0.5,0.5000000011\n0.5,0.5", rounding=True)
-    assert read("0.5,0.5\n0.25,0.75", rounding=True) == read("0.5,0.5\n0.25,0.75")
+    # It takes no more than a billionth.
+    assert read("0.5,0.500000001\n0.5,0.5").rounded
+    assert "row '1'" in refused("0.5,0.5000000011\n0.5,0.5")
 
 
 def test_rounding_takes_no_response_away_however_rare() -> None:
     # On a grid of 2^64 the first column would be all zeros: a matrix that seems to say nothing.
-    rare = read("1e-21,0.5,0.5\n1e-30,0.5,0.5", rounding=True)
+    rare = read("1e-21,0.5,0.5\n1e-30,0.5,0.5")
     odds = rare.matrix.privacy.odds
     assert odds == pytest.approx(10**9, rel=1e-12)
-    assert read("1e-23,.5,.5\n0,.5,.5", rounding=True).matrix.privacy.odds is None
+    assert read("1e-23,.5,.5\n0,.5,.5").matrix.privacy.odds is None
 
 
 NO_MATRICES = [
@@ -146,8 +141,7 @@ NO_MATRICES = [
     ("1\n" * (MAX_DENSE + 2), "exceeds 4,096"),
     ("1\n" * (MAX_DENSE + 1), "exceeds 4,096"),
     (b"1" * (MAX_FILE_BYTES + 1), "exceeds 64 MiB"),
-    ("1e-999,1\n" + "1/" + "9" * 390 + ",1", "row '1' does not sum"),
-    ("\n".join(f"1/{10**380 + x},1" for x in range(12)), "common denominator"),
+    ("1e-999,2\n" + "1/" + "9" * 390 + ",1", "row '1' does not sum"),
     # A mistyped number is no header: else the row would be lost, and with it the worst pair.
     *[
         (f"0.5,0.4,{cell}\n0.5,0.25,0.25\n0.5,0.25,0.25", "row '1'")
@@ -165,11 +159,8 @@ def test_what_is_no_matrix_is_refused_in_one_line(text: str | bytes, expected: s
 @PROPERTY
 @given(st.one_of(st.text(max_size=60), st.text('0123456789.,/\n -+eE"ab', max_size=60)))
 def test_any_text_is_a_matrix_or_refused(text: str) -> None:
-    for rounding in (False, True):
-        try:
-            named = read(text, rounding=rounding)
-        except InvalidMatrixFile:
-            continue
-        assert len(named.categories) == named.matrix.categories
-        assert len(named.responses) == named.matrix.responses
+    with suppress(InvalidMatrixFile):
+        named = read(text)
+        assert len(named.categories) in {0, named.matrix.categories}
+        assert len(named.responses) in {0, named.matrix.responses}
         assert all(sum(row) == 1 for row in entries(named.matrix))

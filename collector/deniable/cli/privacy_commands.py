@@ -33,32 +33,25 @@ _ENVELOPE: Final = b"\x92"
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--epsilon", help="Show the smallest delta that holds with this epsilon.")
 @click.option("--delta", help="Show the smallest epsilon that holds with this delta.")
-@click.option(
-    "--round",
-    "rounding",
-    is_flag=True,
-    help="Rescale rows that sum to 1 within 1e-9 so that they sum to exactly 1.",
-)
 @click.option("--authority", metavar="HEX", help="Verify the manifest with this public key.")
 @json_option
 def audit(
     file: Path,
     epsilon: str | None,
     delta: str | None,
-    rounding: bool,
     authority: str | None,
     as_json: bool,
 ) -> None:
     """Show the tight guarantee of the solution matrix in FILE, and the responses that prove it.
 
     FILE is CSV with a row for each category and a column for each response. Cells are decimals,
-    fractions or integer weights; rows and columns may have names. FILE may also be a manifest from
-    a collector.
+    fractions or integer weights; rows and columns may have names. Rows that sum to 1 within 1e-9
+    are scaled. FILE may also be a manifest from a collector.
 
     Epsilon is for one report, rounded up. The proof is a set S of responses and two categories with
     P(S | first) = e^epsilon P(S | second) + delta: no smaller values hold.
     """
-    subject = _read(file, rounding, authority)
+    subject = _read(file, authority)
     try:
         document = audit_document(subject, epsilon, delta)
     except (InvalidPrivacyParameter, MatrixTooLarge) as error:
@@ -66,21 +59,22 @@ def audit(
     show(document, as_json=as_json)
 
 
-def _read(file: Path, rounding: bool, authority: str | None) -> AuditSubject:
+def _read(file: Path, authority: str | None) -> AuditSubject:
     with file.open("rb") as stream:
         data = stream.read(MAX_FILE_BYTES + 1)
     if data.startswith(_ENVELOPE):
-        if rounding:
-            raise click.UsageError("--round is only for CSV: the rows of a manifest sum to 1")
         return _from_manifest(file, data, authority)
     if authority is not None:
         raise click.UsageError("--authority is only for manifests: a CSV file has no signature")
     try:
-        named = read_matrix(data, rounding=rounding)
+        named = read_matrix(data)
     except InvalidMatrixFile as error:
         raise click.ClickException(f"{file}: {error}") from error
     note = "for rows scaled to sum to exactly 1" if named.rounded else ""
-    return AuditSubject(str(file), named.matrix, named.categories, named.responses, note)
+    sizes = named.matrix.categories, named.matrix.responses
+    rows, columns = ([*map(str, range(1, size + 1))] for size in sizes)
+    categories, responses = named.categories or rows, named.responses or columns
+    return AuditSubject(str(file), named.matrix, categories, responses, note)
 
 
 def _from_manifest(file: Path, envelope: bytes, authority: str | None) -> AuditSubject:

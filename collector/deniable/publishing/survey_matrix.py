@@ -1,18 +1,18 @@
 """A survey's solution matrix, or a hand-written CSV matrix: read exactly, and certified.
 
 A row is a category, a column a response. A cell is a decimal, a fraction such as 1/3, or, if the
-whole file consists of integers, a weight; then every row must have the same sum. Nothing is rounded
-unless requested.
+whole file consists of integers, a weight; then every row must have the same sum.
 """
 
 import csv
 import io
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from itertools import count
+from math import lcm
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from deniable.documents import read_number
 from deniable.mechanisms import KINDS, MAX_DENSE, InvalidParameter
@@ -27,7 +27,6 @@ MAX_FILE_BYTES: Final = 1 << 26
 
 _MOST_DIGITS: Final = 400
 _MOST_NAME: Final = 256
-_MOST_BITS: Final = 1 << 13
 _RATIO: Final = re.compile(r"([+-]?[0-9]+) ?/ ?([0-9]+)", re.ASCII)
 _KEPT_BITS: Final = 64
 _NEAR: Final = Fraction(1, 10**9)
@@ -37,9 +36,8 @@ class InvalidMatrixFile(ValueError):
     """A file without a valid solution matrix; the message names the row and the remedy."""
 
 
-@dataclass(frozen=True, slots=True)
-class NamedMatrix:
-    """A solution matrix with the names of its rows and columns; numbers from 1 by default.
+class NamedMatrix(NamedTuple):
+    """A solution matrix with the names of its rows and of its columns, as far as these have names.
 
     The matrix is ``rounded`` if rows did not sum to 1 and were scaled and rounded.
     """
@@ -48,53 +46,48 @@ class NamedMatrix:
     categories: tuple[str, ...]
     responses: tuple[str, ...]
     rounded: bool = False
-    names_rows: bool = field(default=False, compare=False)  # whether the file names the categories
-    names_columns: bool = field(default=False, compare=False)  # whether it names the responses
 
 
-def read_matrix(data: bytes, *, rounding: bool = False) -> NamedMatrix:
+def read_matrix(data: bytes) -> NamedMatrix:
     """Read a matrix from the bytes of a CSV file.
 
     A first row without numbers after its first cell names the responses; such a first column names
     the categories. If both exist, the first cell is ignored. If the two have the same names in a
     different order, the columns are put into the order of the rows.
 
-    With ``rounding`` rows that sum to 1 within 1e-9 are scaled to sum to 1 exactly, on a grid that
-    keeps 64 bits of each entry. Other rows are still refused, by an InvalidMatrixFile.
+    Rows that sum to 1 within 1e-9 are scaled to sum to 1 exactly, on a grid that keeps 64 bits of
+    each entry. Other rows are refused, by an InvalidMatrixFile.
     """
     table = _table(data)
     header, names = _named(table)
     responses = [cell.strip() for cell in table.pop(0)[names:]] if header else []
     categories = [row.pop(0).strip() for row in table] if names else []
-    return _named_matrix(table, categories, responses, rounding)
-
-
-def read_rows(rows: Iterable[Iterable[str]], *, rounding: bool = False) -> NamedMatrix:
-    """Read a matrix from the cells of its rows, none of which is a name."""
-    return _named_matrix([list(row) for row in rows], [], [], rounding)
+    return _named_matrix(table, categories, responses)
 
 
 def _named_matrix(
-    table: Sequence[Sequence[str]],
-    categories: Sequence[str],
-    responses: Sequence[str],
-    rounding: bool,
+    table: Sequence[Sequence[str]], categories: Sequence[str], responses: Sequence[str]
 ) -> NamedMatrix:
     if len(table) < 2:
         raise InvalidMatrixFile("has fewer than two categories, so there is nothing to compare")
     if not table[0]:
         raise InvalidMatrixFile("has no probabilities")
-    named = bool(categories), bool(responses)
-    categories = categories or _numbered(len(table))
-    responses = responses or _numbered(len(table[0]))
+    if max(len(table), len(table[0])) > MAX_DENSE:
+        raise InvalidMatrixFile(f"exceeds {MAX_DENSE:,} rows or columns")
     for what, given in (("categories", categories), ("responses", responses)):
         _check_names(what, given)
-    rows = _exact_rows(table, categories, len(responses))
-    if sorted(categories) == sorted(responses):
+    width = len(responses) or len(table[0])
+    rows: dict[str, list[Fraction]] = {}
+    for name, row in zip(categories or map(str, count(1)), table, strict=False):
+        if len(row) != width:
+            raise InvalidMatrixFile(f"row {name!r} has {len(row)} entries, not {width}")
+        rows[name] = [_probability(name, cell) for cell in row]
+    if responses and sorted(categories) == sorted(responses):
         order = [responses.index(name) for name in categories]
-        rows, responses = [[row[y] for y in order] for row in rows], categories
-    matrix, rounded = _matrix(rows, categories, rounding)
-    return NamedMatrix(matrix, tuple(categories), tuple(responses), rounded, *named)
+        rows = {name: [row[y] for y in order] for name, row in rows.items()}
+        responses = categories
+    matrix, rounded = _matrix(rows)
+    return NamedMatrix(matrix, tuple(categories), tuple(responses), rounded)
 
 
 def _table(data: bytes) -> list[list[str]]:
@@ -132,17 +125,6 @@ def _named(table: Sequence[Sequence[str]]) -> tuple[bool, bool]:
     return header, names
 
 
-def _exact_rows(
-    table: Sequence[Sequence[str]], categories: Sequence[str], width: int
-) -> list[list[Fraction]]:
-    rows = []
-    for name, row in zip(categories, table, strict=True):
-        if len(row) != width:
-            raise InvalidMatrixFile(f"row {name!r} has {len(row)} entries, not {width}")
-        rows.append([_probability(name, cell) for cell in row])
-    return rows
-
-
 def _probability(name: str, cell: str) -> Fraction:
     number = _number(cell)
     if number is None:
@@ -153,38 +135,34 @@ def _probability(name: str, cell: str) -> Fraction:
     return number
 
 
-def _matrix(
-    rows: Sequence[Sequence[Fraction]], categories: Sequence[str], rounding: bool
-) -> tuple["SolutionMatrix", bool]:
-    from deniable.audit.solution_matrix import SolutionMatrix, common_denominator, largest_remainder
+def _matrix(rows: Mapping[str, Sequence[Fraction]]) -> tuple["SolutionMatrix", bool]:
+    """Return the matrix of some rows, and whether rows were scaled."""
+    from deniable.audit.solution_matrix import InvalidMatrix, SolutionMatrix, largest_remainder
 
-    grid = common_denominator((n.denominator for row in rows for n in row), _MOST_BITS)
-    if grid is None:
-        raise InvalidMatrixFile("its entries have no common denominator of reasonable size")
-    weights = [[n.numerator * (grid // n.denominator) for n in row] for row in rows]
-    sums = [sum(row) for row in weights]
-    if grid == 1 and sums[0] > 1:
-        for name, total in zip(categories, sums, strict=True):
-            if total != sums[0]:
-                raise InvalidMatrixFile(
-                    f"row {name!r} sums to {total}, but the first row to {sums[0]}: integer "
-                    "weights need the same sum in every row"
-                )
-        return SolutionMatrix(weights, sums[0]), False
-    for name, total in zip(categories, sums, strict=True):
-        error = Fraction(total, grid) - 1
-        if error and not (rounding and abs(error) <= _NEAR):
-            hint = "; use --round to round it to a grid" if abs(error) <= _NEAR else ""
-            if not hint and name == categories[0]:
-                hint = "; if the first row contains names, begin it with a comma"
+    if all(entry.denominator == 1 for row in rows.values() for entry in row):
+        total = sum(next(iter(rows.values()))) or 1
+        rows = {name: [weight / total for weight in row] for name, row in rows.items()}
+    errors = {name: sum(row, Fraction(-1)) for name, row in rows.items()}
+    for name, error in errors.items():
+        if abs(error) > _NEAR:
+            first = name == next(iter(rows))
+            hint = "; if the first row contains names, begin it with a comma" * first
             about = f"1 {'+' if error > 0 else '-'} {float(abs(error)):.3g}"
-            raise InvalidMatrixFile(f"row {name!r} does not sum to 1 exactly, but to {about}{hint}")
-    if all(total == grid for total in sums):
-        return SolutionMatrix(weights, grid), False
+            raise InvalidMatrixFile(f"row {name!r} does not sum to 1, but to {about}{hint}")
+    if not any(errors.values()):
+        try:
+            return SolutionMatrix.exact(rows.values()), False
+        except InvalidMatrix as error:
+            raise InvalidMatrixFile(str(error)) from error
     # Fine enough that every entry keeps 64 bits: a coarser grid could round away a small entry, and
     # perhaps the worst response.
-    least = min(weight for row in weights for weight in row if weight)
-    fine = 1 << (_KEPT_BITS + (max(sums) // least).bit_length())
+    least = min(entry for row in rows.values() for entry in row if entry)
+    fine = 1 << (_KEPT_BITS + int(1 / least).bit_length())
+    scales = (lcm(*(entry.denominator for entry in row)) for row in rows.values())
+    weights = (
+        [int(entry * scale) for entry in row]
+        for row, scale in zip(rows.values(), scales, strict=True)
+    )
     return SolutionMatrix((largest_remainder(row, fine) for row in weights), fine), True
 
 
@@ -196,13 +174,7 @@ def _number(cell: str) -> Fraction | None:
     return Fraction(int(match[1]), int(match[2])) if int(match[2]) else None
 
 
-def _numbered(count: int) -> list[str]:
-    return [str(number) for number in range(1, count + 1)]
-
-
 def _check_names(what: str, names: Sequence[str]) -> None:
-    if len(names) > MAX_DENSE:
-        raise InvalidMatrixFile(f"exceeds {MAX_DENSE:,} {what}")
     if len(set(names)) != len(names):
         twice = next(name for i, name in enumerate(names) if name in names[:i])
         raise InvalidMatrixFile(f"has two {what} called {twice[:_MOST_NAME]!r}")
@@ -253,9 +225,9 @@ def read_survey_matrix(
     try:
         # Floats are rounded here, and certified afterwards.
         if isinstance(given, str):
-            named = read_matrix((folder / given).read_bytes(), rounding=True)
+            named = read_matrix((folder / given).read_bytes())
         elif isinstance(given, tuple) and all(isinstance(row, tuple) for row in given):
-            named = read_rows((map(str, row) for row in given), rounding=True)
+            named = _named_matrix([[*map(str, row)] for row in given], (), ())
         else:
             raise InvalidManifest("matrix", "must be the name of a CSV file, or a list of rows")
     except InvalidMatrixFile as error:
@@ -264,13 +236,13 @@ def read_survey_matrix(
         [Fraction(weight, named.matrix.grid) for weight in named.matrix.row(x)]
         for x in range(named.matrix.categories)
     ]
-    if named.names_rows:
+    if named.categories:
         if sorted(named.categories) != sorted(categories):
             raise InvalidManifest("matrix", "must use the survey's categories as row names")
         rows = [rows[named.categories.index(category)] for category in categories]
-    if named.names_columns and labels not in ((), named.responses):
+    if named.responses and labels not in ((), named.responses):
         raise InvalidManifest("responses", "have different names in the CSV file; omit them")
-    responses = labels or (named.responses if named.names_columns else ())
+    responses = labels or named.responses
     if sorted(responses) == sorted(categories):
         rows = [[row[responses.index(category)] for category in categories] for row in rows]
         responses = ()
