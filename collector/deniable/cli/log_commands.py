@@ -8,6 +8,8 @@ import click
 from deniable.cli.options import a_file, confirm, directory_option, yes_option
 from deniable.directory import Config, authority_chain, find_key_file, store_text, with_store
 from deniable.directory.log_publishing import all_signed, log_policy, offer_logged, witnesses_of
+from deniable.doctor.diagnosis import Status
+from deniable.doctor.survey_checks import judge_log
 from deniable.logs import SignedCheckpoint, log_origin
 from deniable.public_log.publish import (
     Answer,
@@ -28,9 +30,6 @@ from deniable.public_log.publish import (
 )
 from deniable.stores import Store
 
-_RECOVER = ": deniable log recover FROM"
-_FORK = ": see “a fork” in docs/public-log.md"
-
 authority_key_option = click.option(
     "--authority-key",
     type=a_file,
@@ -45,7 +44,7 @@ authority_key_option = click.option(
 def show(ctx: click.Context, directory: Path, authority_key: Path | None) -> None:
     """Show the log's size, and which witnesses cosigned its newest checkpoint.
 
-    The exit status is 1 if a signed entry is missing from the store's log.
+    The exit status is 1 if the store lacks signed entries, or has a different history.
     """
     config = Config.load(directory)
 
@@ -55,24 +54,21 @@ def show(ctx: click.Context, directory: Path, authority_key: Path | None) -> Non
         return held, await all_signed(store, config, held), key_file
 
     held, signed, key_file = with_store(config, work)
-    newest, record = held.newest, ""
+    newest = held.newest
     origin = log_origin(config.origin) if newest is None else newest.checkpoint.origin
     click.echo(f"log        {origin}")
     click.echo(f"key        {_key_text(key_file, newest, origin)}")
     click.echo(f"entries    {held.size}")
     if newest is not None:
-        if record := _record_text(key_file, held, newest):
-            click.echo(f"record     {record}")
         click.echo(f"root       {newest.checkpoint.root.hex()}")
-        click.echo(f"cosigned   {cosigned_text(config, held)}")
-    if config.witnesses and newest is not None:
-        covered = 0 if held.witnessed is None else held.witnessed.checkpoint.size
-        quorum = witnesses_of(config).quorum
-        click.echo(f"witnessed  {entries_text(covered)}, by {quorum} witnesses or more")
-    if missing := sum(envelope not in held for envelope in signed):
-        click.echo(f"missing    {missing}, which the next deniable survey publish appends")
-    if record.endswith((_RECOVER, _FORK)):
-        ctx.exit(1)
+    witnesses, record = witnesses_of(config), _record(key_file, held)
+    state = judge_log(held.stored, record, signed, witnesses, log_origin(config.origin))
+    if state is not None:
+        click.echo(f"state      {state.text}")
+        if state.remedy:
+            click.echo(f"next       {state.remedy}")
+        if state.status is Status.FAIL:
+            ctx.exit(1)
 
 
 @click.command(short_help="Print the policy that an app pins.")
@@ -121,9 +117,12 @@ def cosign_log(ctx: click.Context, directory: Path, authority_key: Path | None) 
         key_file = await _key_file(store, config, directory, authority_key)
         before = await _read(store)
         keep_record(key_file, before)
-        record = _record_text(key_file, before, before.newest) if before.newest else ""
-        if record.endswith((_RECOVER, _FORK)):
-            raise click.ClickException(f"the record next to the log's key {record}")
+        record = _record(key_file, before)
+        if record is not None and not before.extends(record):
+            raise click.ClickException(
+                "the record next to the log's key has entries that the store lacks: run deniable "
+                "doctor"
+            )
         answers = await cosign(store, witnesses_of(config))
         return answers, PublicLog(await store.log())
 
@@ -229,22 +228,13 @@ def _key_text(key_file: Path, newest: SignedCheckpoint | None, origin: str) -> s
     return f"not next to {key_file}"
 
 
-def _record_text(authority_key: Path, held: PublicLog, newest: SignedCheckpoint) -> str:
-    """Return the fault of the record beside the log's key, with a remedy; "" for no fault."""
-    try:
-        key_file, _ = find_log_key(authority_key, newest)
-    except LogKeyMissing:
-        return ""
-    record = read_record(key_file, newest.checkpoint.origin)
-    if record is None:
-        return "is missing; the next deniable survey publish writes it"
-    if held.extends(record):
-        behind = record.checkpoint.size < held.size
-        return "is behind; deniable log cosign brings it up to date" if behind else ""
-    size = record.checkpoint.size
-    if size > held.size:
-        return f"has {entries_text(size)}, some of which the store lacks{_RECOVER}"
-    return f"has a different history, of {entries_text(size)}{_FORK}"
+def _record(authority_key: Path, held: PublicLog) -> SignedCheckpoint | None:
+    """Return the record beside the log's key, if both are here."""
+    with suppress(LogKeyMissing):
+        if held.newest is not None:
+            key_file, _ = find_log_key(authority_key, held.newest)
+            return read_record(key_file, held.newest.checkpoint.origin)
+    return None
 
 
 async def _read(store: Store) -> PublicLog:
