@@ -68,8 +68,7 @@ claims/test_sentences
   test_so_many_reports_make_intervals_as_narrow_as_the_caution_says
     presenting.cautions:_few_reports presenting.cautions:reports_text
   test_the_least_epsilon_that_is_told_is_the_least_that_does planning.facts:plan_document
-  test_what_is_said_to_fit_a_lifetime_does_and_more_does_not publishing.document:_warnings
-    publishing.document:_what_fits
+  test_the_ceiling_that_a_survey_is_said_to_need_is_the_least publishing.document:_warnings
 cli/test_budget test_three_reports_of_a_hundredth_need_the_delta_that_is_printed
     planning.facts:_compositions planning.facts:composition_document
 cli/test_successors test_what_is_set_aside_is_for_the_epochs_to_come

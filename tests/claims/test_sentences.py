@@ -30,7 +30,7 @@ from deniable.presenting.histogram import supporting_text
 from deniable.presenting.rows import category_rows, chosen_rows
 from deniable.publishing.changes import changes
 from deniable.publishing.document import published_facts, survey_facts
-from deniable.publishing.following import CEILING, reserved
+from deniable.publishing.following import reserved
 from deniable.simulation import SimulatedReports
 from tests.mechanisms.laws import entries
 from tests.support.devices import NAME, Bench
@@ -271,23 +271,13 @@ def test_so_many_reports_make_intervals_as_narrow_as_the_caution_says(k: int) ->
 
 
 @pytest.mark.parametrize(("epsilon", "epochs"), some([*product(("0.7", "1", "3"), (30, 365))]))
-def test_what_is_said_to_fit_a_lifetime_does_and_more_does_not(epsilon: str, epochs: int) -> None:
-    def survey(epsilon: str, epochs: int) -> Manifest:
-        return manifest(epsilon=epsilon, schedule=Schedule(START, DAY, epochs, DAY))
-
-    def cost(one: Manifest) -> int:
-        return reserved([one], START)
-
-    asked = survey(epsilon, epochs)
-    facts = published_facts(asked, (), (), cost(asked), START)
-    (text,) = (text for text in texts(facts, "warning") if "It fits" in text)
-    fits = re.search(r"with (\d+) epochs?, with epsilon ([\d.]+), or with fewer", text)
-    assert fits
-    count, lower = int(fits[1]), fits[2]
-    assert cost(survey(epsilon, count)) <= CEILING < cost(survey(epsilon, count + 1))
-    digits = len(lower.partition(".")[2])
-    more = f"{float(lower) + 10**-digits:.{digits}f}"
-    assert cost(survey(lower, epochs)) <= CEILING < cost(survey(more, epochs))
+def test_the_ceiling_that_a_survey_is_said_to_need_is_the_least(epsilon: str, epochs: int) -> None:
+    asked = manifest(epsilon=epsilon, schedule=Schedule(START, DAY, epochs, DAY))
+    cost = reserved([asked], START)
+    facts = published_facts(asked, (), (), cost, START)
+    (text,) = (text for text in texts(facts, "warning") if "lifetime_epsilon" in text)
+    (needed,) = re.findall(r'lifetime_epsilon = "(\d+)"', text)
+    assert (int(needed) - 1) * NANO < cost <= int(needed) * NANO
 
 
 def test_a_ceiling_that_was_lowered_is_not_said_to_have_held(tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ TOLD: list[tuple[dict[str, str], tuple[str, ...], tuple[str, ...]]] = [
             "mechanism affine (q = 113, m = 1, s = 43), a design with 904",
             "guarantee: epsilon 0.5 ex",
         ),
-        ("It fits with 40 epochs, with epsilon 0.38", 'Client(lifetime_epsilon="26"), or bundle'),
+        ("Lower epsilon, or publish fewer, longer", 'Client(lifetime_epsilon="26"), or bundle'),
     ),
     (
         {"categories": _many(16), "delta": '"0.5"'},

@@ -94,12 +94,6 @@ class AccountIssuer(ABC):
             NotListed: if the survey does not name this issuer.
             Refusal: malformed, bad-key or bad-signature, if the authority did not sign it.
         """
-        if envelope[:1] == b"{":
-            raise Refusal(
-                RefusalCode.MALFORMED,
-                "that is a file written by `deniable survey export`: its manifests are "
-                "deniable.messages.bundle.read_bundle(file).manifests",
-            )
         manifest, _ = open_manifest_of_chain(envelope, self._chain)
         self._check_listed(manifest)
         self._surveys[manifest.survey_id] = manifest

@@ -5,7 +5,6 @@ follows from request and key, so the same request gets the same answer as long a
 This also holds after a crash, since the request was recorded before. Source: RFC 9578, section 6.2.
 """
 
-import logging
 from collections.abc import Collection, Iterable
 from typing import Final, Unpack
 
@@ -22,7 +21,6 @@ from deniable.key_files import KeyFileError
 from deniable.messages import Manifest, Refusal, RefusalCode
 from deniable.privacy_pass import InvalidToken, token_key_id
 
-_LOG = logging.getLogger("deniable.issuer")
 _HOLDER: Final = b"deniable/issuance-blind-holder/v1\0"
 
 
@@ -45,7 +43,6 @@ class BlindIssuer(AccountIssuer):
     ) -> None:
         self.name: Final = name
         self._keys = tuple(keys)
-        self._warned: set[tuple[int, ...]] = set()
         super().__init__(record, **surveys)
 
     def __repr__(self) -> str:
@@ -83,8 +80,8 @@ class BlindIssuer(AccountIssuer):
     def forget(self, now: float) -> None:
         """Erase the private keys of epochs that are over, and the record a day later.
 
-        Only a manifest that lists a key shows when its epoch is over. A warning names the keys
-        before all listed ones: they stay until their manifest is given, too.
+        Only a manifest that lists a key shows when its epoch is over. Keys that none of the given
+        manifests lists stay.
 
         Raises:
             KeyFileError, RecordError: if that fails.
@@ -92,22 +89,7 @@ class BlindIssuer(AccountIssuer):
         ended = ended_moduli(self._manifests, now)
         for keys in self._keys:
             keys.erase(ended)
-            self._warn_of_unlisted(keys)
         super().forget(now)
-
-    def _warn_of_unlisted(self, keys: EpochKeys) -> None:
-        listed = {key for survey in self._manifests for key in survey.enrolment.keys}
-        numbers = [n for n, key in enumerate(keys.public.moduli) if key in listed]
-        before = keys.public.moduli[: numbers[0]] if numbers else ()
-        epochs = tuple(n for n, key in enumerate(before, keys.public.first) if keys.holds(key))
-        if epochs and epochs not in self._warned:
-            self._warned.add(epochs)
-            _LOG.warning(
-                "%s: none of the manifests lists the private keys of epochs %s, so they are not "
-                "erased: give the earlier manifests too, or run `deniable issuer erase`",
-                keys.directory,
-                ", ".join(map(str, epochs)),
-            )
 
     def _read(
         self, manifests: Iterable[Manifest], epoch: int, request: bytes
@@ -142,12 +124,6 @@ class BlindIssuer(AccountIssuer):
             raise NotListed(
                 f"{manifest.name} does not name this issuer; publish it with "
                 f'enrolment = "blind" and issuer = "{self.name}"'
-            )
-        # With one key for two epochs or names it would unknowingly sign two tokens for one of them.
-        others = (survey for survey in self._manifests if survey.name != manifest.name)
-        if any(not set(survey.enrolment.keys).isdisjoint(enrolment.keys) for survey in others):
-            raise NotListed(
-                f"{manifest.name} lists another survey's keys; make separate keys for it"
             )
         last = enrolment.keys[-1]  # the last to be erased
         for keys in self._keys:

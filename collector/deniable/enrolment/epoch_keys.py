@@ -48,7 +48,7 @@ class FaultyResult(IssuerError):
 
 
 class PrivateKey:
-    """An RSA private key of one epoch; it cannot be shown or pickled.
+    """An RSA private key of one epoch.
 
     Args:
         key: a key of 2,048 bits, with the exponent 65537.
@@ -75,12 +75,6 @@ class PrivateKey:
         self._n, self._p, self._q = map(gmpy2.mpz, (public.n, numbers.p, numbers.q))
         self._d_p, self._d_q = gmpy2.mpz(numbers.dmp1), gmpy2.mpz(numbers.dmq1)
         self._q_inverse = gmpy2.mpz(numbers.iqmp)
-
-    def __repr__(self) -> str:
-        return "PrivateKey(...)"
-
-    def __reduce__(self) -> str:
-        raise TypeError("a private key cannot be pickled")
 
     def answer(self, blinded: bytes) -> bytes:
         """Return the blind signature of a blinded message, which is below the modulus.

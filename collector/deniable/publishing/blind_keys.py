@@ -6,7 +6,6 @@ lists the same keys for shared numbers, followed by more.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from math import gcd, prod
 
 from deniable.enrolment import PublicKeys
 from deniable.messages import Enrolment, InvalidManifest, Manifest
@@ -59,58 +58,38 @@ class BlindKeys:
 class ListedKeys:
     """The keys of blind issuers that manifests have listed, and the check of the next manifest."""
 
-    def __init__(self, most_compared: int | None = None) -> None:
-        """Compare all keys, or the first, for common factors: the work is quadratic."""
-        self._most = most_compared
+    def __init__(self) -> None:
         self._places: dict[bytes, _Place] = {}
         self._keys: dict[tuple[str, _Place], bytes] = {}
-        self._product = 1
 
     def add(self, manifest: Manifest) -> None:
         """Add a manifest's keys to the listed ones."""
-        new = {key: at for key, at in _listed(manifest).items() if key not in self._places}
-        if self._comparing:
-            self._product *= prod(map(int.from_bytes, new))
-        self._places |= new
-        for key, place in new.items():
+        for key, place in _listed(manifest).items():
+            self._places.setdefault(key, place)
             self._keys.setdefault((manifest.enrolment.issuer, place), key)
-
-    @property
-    def _comparing(self) -> bool:
-        return self._most is None or len(self._places) < self._most
 
     def check(self, manifest: Manifest) -> None:
         """Check that each survey name's epoch has one key of an issuer, used nowhere else.
 
-        With a key for two places, a token could be requested in one and used in the other. The same
-        holds for keys that share a factor. If an issuer has two keys for one place, apps that know
-        the older get tokens of the newer.
+        With a key for two places, a token could be requested in one and used in the other. If an
+        issuer has two keys for one place, apps that know the older get tokens of the newer.
 
         Raises:
             InvalidManifest: if a key has another place, or a place another key.
         """
         for modulus, (name, epoch) in _listed(manifest).items():
-            n, was = int.from_bytes(modulus), self._places.get(modulus)
-            if was is not None:
-                if was != (name, epoch):
-                    raise InvalidManifest(
-                        "issuer_keys",
-                        f"has the key of epoch {was[1]} of {was[0]} for epoch {epoch}: create "
-                        "keys for this survey only",
-                    )
-            elif (manifest.enrolment.issuer, (name, epoch)) in self._keys:
+            was = self._places.get(modulus)
+            if was is not None and was != (name, epoch):
+                raise InvalidManifest(
+                    "issuer_keys",
+                    f"has the key of epoch {was[1]} of {was[0]} for epoch {epoch}: create "
+                    "keys for this survey only",
+                )
+            if was is None and (manifest.enrolment.issuer, (name, epoch)) in self._keys:
                 raise InvalidManifest(
                     "issuer_keys",
                     f"has a different key for epoch {epoch} than {name} lists: use the listed key "
                     "or, if the key was stolen, give the issuer a new name",
-                )
-            elif self._comparing and gcd(self._product % n, n) != 1:
-                other = next(key for key in self._places if gcd(int.from_bytes(key), n) != 1)
-                name, epoch = self._places[other]
-                raise InvalidManifest(
-                    "issuer_keys",
-                    f"has a key that shares a factor with the key of epoch {epoch} of {name}: "
-                    "check the random generator, and create all keys again",
                 )
 
 

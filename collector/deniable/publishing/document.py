@@ -2,7 +2,7 @@
 
 import textwrap
 from collections.abc import Iterator, Sequence, Set
-from decimal import ROUND_FLOOR, Context, Decimal
+from decimal import Decimal
 from fractions import Fraction
 from typing import Final, Literal
 
@@ -11,7 +11,7 @@ from deniable.client import DAY, DEFAULT_LIFETIME_EPSILON
 from deniable.documents import Fact, upper_text
 from deniable.mechanisms import MatrixPrivacy, TwoRound, exact_epsilon, odds_floor, percent_text
 from deniable.mechanisms.exact import ceil_div
-from deniable.messages import FRESH, Manifest, format_value
+from deniable.messages import Manifest, format_value
 from deniable.planning.accuracy import accuracy_facts, blind_devices_text
 from deniable.planning.facts import choice_facts
 from deniable.planning.words import promise_text, strength_fact, strength_warnings, survey_terms
@@ -21,7 +21,7 @@ from deniable.publishing.following import CEILING, epochs_left, left_behind, res
 from deniable.reading import duration_text, instant_text
 from deniable.reading.epochs import cut_text, cuts, ranges_text, unit_text
 from deniable.stores import Seal
-from deniable.terms.sentences import Coalitions, possible_answers
+from deniable.terms.sentences import possible_answers
 
 _RESPONSES: Final = 400
 _EXACT: Final = 1e-12
@@ -54,7 +54,6 @@ def published_facts(
     yield strength_fact(manifest)
     if manifest.enrolment.issuer_ids:
         yield from _device_facts(manifest)
-        yield from _coalition_facts(manifest)
     beside = {survey.name for survey in blind_surveys([manifest, *offered])}
     if manifest.enrolment.mode == "blind" and len(beside) > 1:
         yield Fact(
@@ -100,7 +99,6 @@ def survey_facts(
     yield Fact("costs", _cost_text(manifest, manifest.schedule.start))
     yield Fact("epochs", epochs_text(manifest))
     yield from _device_facts(manifest)
-    yield from _coalition_facts(manifest)
     if seals:
         yield Fact("sealed", f"epochs {ranges_text(seal.epoch for seal in seals)}")
     if pruned := [seal.epoch for seal in seals if seal.pruned_at is not None]:
@@ -234,15 +232,6 @@ def _keys_text(manifest: Manifest) -> str:
     )
 
 
-def _coalition_facts(manifest: Manifest) -> Iterator[Fact]:
-    """Yield the parties that could attribute a response, without a relay and with one."""
-    mode = manifest.enrolment.mode
-    direct, relayed = (Coalitions.of(mode, relayed=way).rows[2:4] for way in (False, True))
-    for number, ((what, who), (_, behind)) in enumerate(zip(direct, relayed, strict=True)):
-        other = f"; behind a relay {behind}" * (behind != who)
-        yield Fact("" if number else "learn", f"{what[0].lower()}{what[1:]}: {who}{other}")
-
-
 def _cost_text(manifest: Manifest, now: float) -> str:
     """Return the most that a device spends on a survey that the device accepts at that time."""
     epochs, kept = epochs_left(manifest, now), manifest.repeat.epochs
@@ -307,8 +296,8 @@ def _warnings(manifest: Manifest, together: int, now: float) -> Iterator[str]:
         more = f", or {setting} if the app also asks all other running surveys" * (setting != alone)
         yield (
             f"no device answers this survey unless its app sets {alone}{more}: the survey costs "
-            f"{format_nano(costs)}, and devices spend at most {DEFAULT_LIFETIME_EPSILON}. "
-            f"{_what_fits(manifest, now)}"
+            f"{format_nano(costs)}, and devices spend at most {DEFAULT_LIFETIME_EPSILON}. Lower "
+            "epsilon, or publish fewer, longer epochs"
             if costs > CEILING
             else f"devices spend at most epsilon {DEFAULT_LIFETIME_EPSILON} in total unless their "
             f"app sets {setting}: they will refuse the last surveys"
@@ -329,19 +318,3 @@ def _warnings(manifest: Manifest, together: int, now: float) -> Iterator[str]:
             "users who do not open the app in both halves of an epoch report nothing: let blind "
             "epochs last a week or longer"
         )
-
-
-def _what_fits(manifest: Manifest, now: float) -> str:
-    """Return how a survey that costs too much would fit by itself."""
-    ways = []
-    if manifest.repeat == FRESH:
-        if epochs := CEILING // pure_cost(manifest.mechanism):
-            ways.append(f"with {epochs} epoch{'s' * (epochs > 1)}")
-        if manifest.delta == "0":
-            # The result has two digits and is rounded down.
-            epsilon = Fraction(CEILING, NANO * epochs_left(manifest, now))
-            down = Context(prec=2, rounding=ROUND_FLOOR)
-            rounded = down.divide(epsilon.numerator, epsilon.denominator)
-            ways.append(f"with epsilon {rounded:f}")
-    listed = "".join(f"{way}, " for way in ways) + "or " * bool(ways)
-    return f"It fits {listed}with fewer, longer epochs."

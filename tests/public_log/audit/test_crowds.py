@@ -30,7 +30,7 @@ from tests.public_log.audit.served import (
     signed,
 )
 from tests.support.effort import every, some
-from tests.support.rsa_keys import RSA_KEYS, RsaKey, small_primes
+from tests.support.rsa_keys import small_primes
 from tests.support.surveys import AUTHORITY, DAY
 
 ORIGIN = "https://collector.example"
@@ -200,7 +200,6 @@ def blind(*keys: bytes, first: int = 0, issuer: str = "issuer.example", **change
 
 
 A, B, C, D = moduli(4)
-MIXED = RsaKey(RSA_KEYS[0].p, RSA_KEYS[1].q).modulus
 
 
 @pytest.mark.parametrize(
@@ -212,7 +211,6 @@ MIXED = RsaKey(RSA_KEYS[0].p, RSA_KEYS[1].q).modulus
         ([blind(A, B), blind(A, D, sequence=1, issuer="next.example")], set()),
         ([blind(A, B), blind(C, A, name="other")], {"issuer-keys"}),
         ([blind(A, B), blind(B, C, sequence=1, question="Other?")], {"issuer-keys"}),
-        ([blind(RSA_KEYS[0].modulus), blind(MIXED, name="other")], {"issuer-keys"}),
     ],
 )
 def test_issuer_keys_that_no_honest_publisher_lists_are_found(

@@ -44,8 +44,6 @@ _MOST_ALIVE: Final = 2
 """Lists of gateway keys, the current one and the next: more at once are a crowd."""
 _MOST_RUNNING: Final = 4
 """Manifests, the running one, two changes of it and the next: more at once are a crowd."""
-_MOST_COMPARED: Final = 1_024
-"""The number of a log's first issuer keys that are searched for common factors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,7 +292,7 @@ def _gateway_crowds(history: History, now: float) -> Iterator[_Suspicion]:
 
 def _issuer_keys(history: History) -> Iterator[_Suspicion]:
     """Find manifests of blind issuers that ``publish`` would refuse after the earlier ones."""
-    listed = ListedKeys(_MOST_COMPARED)
+    listed = ListedKeys()
     numbered = {i: survey for named in history.versions.values() for i, survey in named.items()}
     for index, manifest in sorted(numbered.items()):
         try:
