@@ -1,7 +1,5 @@
 """Encapsulation against RFC 9458, appendix A, and what does not open."""
 
-import pickle
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -88,16 +86,12 @@ def test_other_bytes_raise_the_one_error(other: bytes) -> None:
             opener.open(bytes_)
 
 
-def test_an_answer_to_another_request_does_not_open_and_no_secret_is_shown_or_pickled() -> None:
-    sealed, opener = seal_request(SEALED_FOR, REQUEST)
+def test_an_answer_to_another_request_does_not_open() -> None:
+    sealed, _ = seal_request(SEALED_FOR, REQUEST)
     _, sealer = open_request({7: KEY}, sealed)
     _, other = seal_request(SEALED_FOR, REQUEST)
     with pytest.raises(ObliviousHttpError):
         other.open(sealer.seal(REQUEST))
-    for secret in (opener, sealer):
-        assert "<secret>" in repr(secret)
-        with pytest.raises(TypeError):
-            pickle.dumps(secret)
 
 
 def test_a_list_of_keys_is_read_in_its_order_without_those_of_others() -> None:

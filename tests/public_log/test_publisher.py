@@ -171,7 +171,7 @@ async def test_p1_a_store_that_was_put_back_is_told_from_the_record_and_from_a_w
 
 
 @pytest.mark.parametrize("witnesses", [0, 1])
-async def test_p1_another_history_is_kept_as_proof(
+async def test_p1_another_history_is_told_from_the_record_and_from_a_witness(
     site: Site, tmp_path: Path, witnesses: int
 ) -> None:
     async with witnessing(witnesses, site.verifier_key) as site.witnesses:
@@ -187,11 +187,7 @@ async def test_p1_another_history_is_kept_as_proof(
             thief.record.write_text(site.record.read_text("utf-8"), "utf-8")
         with pytest.raises(LogForked, match="two histories") as forked:
             await thief.publish("more")
-        kept = thief.record.with_suffix(".fork").read_text("utf-8")
-        assert forked.value.ours in kept
-        assert forked.value.theirs in kept
-        for text, size in ((forked.value.ours, 3), (forked.value.theirs, 2)):
-            signed = SignedCheckpoint.parse(text)
+        for signed, size in ((forked.value.ours, 3), (forked.value.theirs, 2)):
             signed.verify(site.verifier_key)
             assert signed.checkpoint.size == size
 

@@ -36,9 +36,6 @@ class GatewayFile:
     private_bytes: Mapping[int, bytes] = field(repr=False)
     needed_until: Mapping[int, int]
 
-    def __reduce__(self) -> str:
-        raise TypeError("private keys cannot be pickled; pass their file instead")
-
     def private_keys(self) -> dict[int, PrivateKey]:
         """Return the private keys by their identifiers."""
         return {number: PrivateKey(secret) for number, secret in self.private_bytes.items()}

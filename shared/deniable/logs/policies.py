@@ -6,7 +6,6 @@ quorums share a witness, and an honest witness never cosigns two histories.
 """
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -83,13 +82,17 @@ class LogPolicy:
         draft = _Draft()
         for number, line in enumerate(text.split("\n"), start=1):
             words = re.split("[ \t]+", line.strip(" \t"))
-            if not words[0] or words[0].startswith("#"):
-                continue
-            try:
-                draft.take(words)
-            except TransparencyLogError as error:
-                raise TransparencyLogError(f"line {number} of the policy: {error}") from error
-        return draft.finish()
+            if words[0] and not words[0].startswith("#"):
+                try:
+                    draft.take(words)
+                except TransparencyLogError as error:
+                    raise TransparencyLogError(f"line {number} of the policy: {error}") from error
+        if draft.quorum is None:
+            raise TransparencyLogError("a policy must have a quorum line")
+        members, threshold = draft.groups[draft.quorum]
+        if unused := sorted(draft.witnesses.keys() - members):
+            raise TransparencyLogError(f"the witness {unused[0]} does not count towards the quorum")
+        return cls(tuple(draft.logs), tuple(draft.witnesses.values()), threshold)
 
     def check(self, entry: bytes, proof: LogProof) -> frozenset[VerifierKey]:
         """Check an entry's proof; return the witnesses that cosigned its checkpoint.
@@ -112,51 +115,33 @@ class LogPolicy:
 
 @dataclass(slots=True)
 class _Draft:
-    """A policy with the lines read so far."""
+    """A policy with the lines read so far; a witness is a group of itself, too."""
 
     logs: list[Log] = field(default_factory=list)
     witnesses: dict[str, Witness] = field(default_factory=dict)
-    group: str | None = None
-    members: frozenset[str] = frozenset()
-    threshold: int = 0
+    groups: dict[str, tuple[frozenset[str], int]] = field(default_factory=dict)
     quorum: str | None = None
 
     def take(self, words: list[str]) -> None:
-        keyword, *rest = words
-        takers: dict[str, tuple[Callable[..., None], int, int]] = {
-            "log": (self._take_log, 1, 2),
-            "witness": (self._take_witness, 2, 3),
-            "group": (self._take_group, 3, MAX_POLICY_BYTES),
-            "quorum": (self._take_quorum, 1, 1),
-        }
-        if keyword not in takers:
-            raise TransparencyLogError("must begin with log, witness, group, quorum or #")
-        taker, least, most = takers[keyword]
-        if not least <= len(rest) <= most:
-            raise TransparencyLogError(f"{keyword} must be followed by {least} to {most} words")
-        taker(*rest)
+        match words:
+            case ["log", key, *url] if len(url) < 2:
+                self.logs.append(Log(_key(key, LOG), *url))
+            case ["witness", name, key, *url] if len(url) < 2:
+                self._check_new(name)
+                self.witnesses[name] = Witness(name, _key(key, COSIGNER), *url)
+                self.groups[name] = frozenset({name}), 1
+            case ["group", name, threshold, *members] if members:
+                self._check_new(name)
+                self.groups[name] = self._group(threshold, members)
+            case ["quorum", name]:
+                self._take_quorum(name)
+            case ["log" | "witness" | "group" | "quorum", *_]:
+                raise TransparencyLogError(f"{words[0]} has too few or too many words")
+            case _:
+                raise TransparencyLogError("must begin with log, witness, group, quorum or #")
 
-    def finish(self) -> LogPolicy:
-        if self.quorum is None:
-            raise TransparencyLogError("a policy must have a quorum line")
-        if self.quorum == self.group:
-            members, threshold = self.members, self.threshold
-        else:
-            members, threshold = frozenset({self.quorum}), 1
-        if unused := sorted(self.witnesses.keys() - members):
-            raise TransparencyLogError(f"the witness {unused[0]} does not count towards the quorum")
-        return LogPolicy(tuple(self.logs), tuple(self.witnesses.values()), threshold)
-
-    def _take_log(self, key: str, url: str | None = None) -> None:
-        self.logs.append(Log(_key(key, LOG), url))
-
-    def _take_witness(self, name: str, key: str, url: str | None = None) -> None:
-        self._check_new(name)
-        self.witnesses[name] = Witness(name, _key(key, COSIGNER), url)
-
-    def _take_group(self, name: str, threshold: str, *members: str) -> None:
-        self._check_new(name)
-        if self.group is not None:
+    def _group(self, threshold: str, members: list[str]) -> tuple[frozenset[str], int]:
+        if len(self.groups) > len(self.witnesses):
             raise TransparencyLogError("a policy may have only one group")
         unknown = set(members) - self.witnesses.keys()
         if unknown or len(set(members)) < len(members):
@@ -168,7 +153,7 @@ class _Draft:
             raise TransparencyLogError(
                 "a group's threshold must be any, all or a number up to the group's size"
             )
-        self.group, self.members, self.threshold = name, frozenset(members), numbers[threshold]
+        return frozenset(members), numbers[threshold]
 
     def _take_quorum(self, name: str) -> None:
         if self.quorum is not None:
@@ -178,12 +163,12 @@ class _Draft:
                 "a quorum is required: without one, a log can show different entries to different "
                 "readers"
             )
-        if name != self.group and name not in self.witnesses:
+        if name not in self.groups:
             raise TransparencyLogError("the quorum must be a witness or group from a line above")
         self.quorum = name
 
     def _check_new(self, name: str) -> None:
-        if name in {_NONE, self.group} or name in self.witnesses:
+        if name == _NONE or name in self.groups:
             raise TransparencyLogError(f"the name {name} is already in use")
 
 

@@ -10,7 +10,6 @@ from hashlib import sha256
 from typing import Final
 
 from deniable.logs.checkpoints import (
-    HASH_BYTES,
     MAX_CHECKPOINT_BYTES,
     SignedCheckpoint,
     read_hash,
@@ -94,36 +93,14 @@ def check_inclusion(leaf: bytes, index: int, size: int, path: Sequence[bytes], r
     """
     if not 0 <= index < size:
         raise TransparencyLogError(f"a log of {size} entries has no index {index}")
-    hashes = _PathHashes(path)
-    new = _check_length(leaf)
+    hashes, new = iter(path), leaf
     while size > 1:
         if index ^ 1 < size:
-            sibling = hashes.take()
+            if (sibling := next(hashes, None)) is None:
+                raise TransparencyLogError("the path has too few hashes for its tree")
             new = node_hash(sibling, new) if index & 1 else node_hash(new, sibling)
         index, size = index >> 1, (size + 1) >> 1
-    hashes.end()
+    if next(hashes, None) is not None:
+        raise TransparencyLogError("the path has too many hashes for its tree")
     if new != root:
         raise TransparencyLogError("the path does not lead from this entry to the log's root")
-
-
-class _PathHashes:
-    """The hashes of a path, each used once, with none left over."""
-
-    def __init__(self, path: Sequence[bytes]) -> None:
-        self._hashes = iter(path)
-
-    def take(self) -> bytes:
-        hash_ = next(self._hashes, None)
-        if hash_ is None:
-            raise TransparencyLogError("the path has too few hashes for its tree")
-        return _check_length(hash_)
-
-    def end(self) -> None:
-        if next(self._hashes, None) is not None:
-            raise TransparencyLogError("the path has too many hashes for its tree")
-
-
-def _check_length(hash_: bytes) -> bytes:
-    if len(hash_) != HASH_BYTES:
-        raise TransparencyLogError(f"a hash must be {HASH_BYTES} bytes long")
-    return hash_

@@ -149,12 +149,6 @@ class Exchange:
         key = extract(self._encapsulated + response_nonce, self._secret)
         return AESGCM(expand(key, b"key", AEAD_KEY_BYTES)), expand(key, b"nonce", AEAD_NONCE_BYTES)
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(<secret>)"
-
-    def __reduce__(self) -> str:
-        raise TypeError("a request's secrets must not be pickled")
-
 
 class ResponseOpener(Exchange):
     """A client that sealed a request, and opens its response."""

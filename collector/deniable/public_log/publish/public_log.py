@@ -61,15 +61,14 @@ class LogRolledBack(PublicLogError):
 class LogForked(PublicLogError):
     """Two checkpoints signed by the log's key, neither of which extends the other.
 
-    They are kept in a file as proof that somebody was shown another history.
+    Both are kept: one in the store, the other in the record or by a witness.
     """
 
-    def __init__(self, ours: str, theirs: str, kept: object) -> None:
+    def __init__(self, ours: SignedCheckpoint, theirs: SignedCheckpoint, whose: str) -> None:
         super().__init__(
             "two histories of the public log were signed. Nothing was signed this time. Find out "
             "who published with a copy of the log's key, or a restored store; see “a fork” in "
-            f"docs/public-log.md. Both checkpoints are kept in {kept}: ours {_in_a_line(ours)}; "
-            f"theirs {_in_a_line(theirs)}"
+            f"docs/public-log.md. Ours has {_state(ours)}; {whose} has {_state(theirs)}"
         )
         self.ours = ours
         self.theirs = theirs
@@ -95,9 +94,8 @@ class NoAnswer(WitnessingError):
     """A witness did not answer, or violated the protocol."""
 
 
-def _in_a_line(checkpoint: str) -> str:
-    origin, size, root = checkpoint.split("\n")[:3]
-    return f"{origin} {size} {root}"
+def _state(signed: SignedCheckpoint) -> str:
+    return f"{signed.checkpoint.size} entries with the root {signed.checkpoint.root.hex()}"
 
 
 #: The path of the newest checkpoint under a log's address.
@@ -125,7 +123,6 @@ class PublicLog:
             if signed is not None and not self.extends(signed):
                 raise TransparencyLogError("the stored log does not match its own checkpoint")
         self._places = {envelope: place for place, envelope in enumerate(self.envelopes)}
-        self._proofs: dict[bytes, bytes] = {}
 
     @property
     def size(self) -> int:
@@ -149,7 +146,7 @@ class PublicLog:
         return self._trees[size]
 
     def proof(self, envelope: bytes) -> bytes:
-        """Return the proof that the log contains an envelope, computed once; empty if it does not.
+        """Return the proof that the log contains an envelope; empty if it does not.
 
         The proof is also empty if it would be longer than devices accept.
 
@@ -158,19 +155,17 @@ class PublicLog:
         place = self._places.get(envelope)
         if place is None or self.newest is None:
             return b""
-        if envelope not in self._proofs:
-            signed, witnessed = self.newest, self.witnessed
-            # Apps that pin the log's name reject cosignatures under its former name.
-            if (
-                witnessed is not None
-                and witnessed.checkpoint.origin == signed.checkpoint.origin
-                and place < witnessed.checkpoint.size
-            ):
-                signed = witnessed
-            path = siblings(self._tree(signed.checkpoint.size), 0, place)
-            proof = LogProof(place, path, signed).text.encode()
-            self._proofs[envelope] = proof if len(proof) <= MAX_PROOF_BYTES else b""
-        return self._proofs[envelope]
+        signed, witnessed = self.newest, self.witnessed
+        # Apps that pin the log's name reject cosignatures under its former name.
+        if (
+            witnessed is not None
+            and witnessed.checkpoint.origin == signed.checkpoint.origin
+            and place < witnessed.checkpoint.size
+        ):
+            signed = witnessed
+        path = siblings(self._tree(signed.checkpoint.size), 0, place)
+        proof = LogProof(place, path, signed).text.encode()
+        return proof if len(proof) <= MAX_PROOF_BYTES else b""
 
     def file(self, path: str) -> bytes:
         """Return the content of a file by its path below ``/log/``.

@@ -161,13 +161,6 @@ def keep_record(authority_key: Path, log: PublicLog) -> None:
             write_record(key_file, log.newest, log.extends)
 
 
-def keep_fork(key_file: Path, ours: SignedCheckpoint, theirs: SignedCheckpoint) -> Path:
-    """Store two contradictory checkpoints of one log; return the file."""
-    file = record_file(key_file, ours.checkpoint.origin).with_suffix(".fork")
-    replace_file(file, f"{ours.text}\n{theirs.text}".encode())
-    return file
-
-
 def _stem(authority_key: Path) -> str:
     return re.sub(r"(-authority(-[0-9]+)?)?(\.pem)?$", "", authority_key.name) or "public"
 
@@ -288,8 +281,7 @@ class Publisher:
         if seen.checkpoint.size > self.log.size:
             raise LogRolledBack(whose, seen.checkpoint.size, self._held, self.log.size)
         if not self.log.extends(seen):
-            ours = self._newest(self.log)
-            raise LogForked(ours.text, seen.text, keep_fork(self.key_file, ours, seen))
+            raise LogForked(self._newest(self.log), seen, whose)
 
     def _newest(self, log: PublicLog) -> SignedCheckpoint:
         """Return a log's newest checkpoint, under its name from now on."""

@@ -44,16 +44,6 @@ def root_hash(leaf_hashes: Sequence[bytes]) -> bytes:
     return tree_levels(leaf_hashes)[-1][0] if leaf_hashes else EMPTY_ROOT
 
 
-def first_root(levels: Sequence[Sequence[bytes]], size: int) -> bytes:
-    """Return the root of the first ``size`` leaves of a tree that may lack some nodes."""
-    root = b""
-    for level, hashes in enumerate(levels):
-        if size >> level & 1:
-            node = hashes[(size >> level) - 1]
-            root = node_hash(node, root) if root else node
-    return root or EMPTY_ROOT
-
-
 def siblings(levels: Sequence[Sequence[bytes]], level: int, index: int) -> tuple[bytes, ...]:
     """Return the siblings of a node and of its ancestors, which lead from it to the root."""
     path = []
