@@ -90,7 +90,7 @@ client/test_guessing test_a_guess_from_all_responses_is_right_as_often_as_is_sai
 client/test_launches test_d7_no_launch_is_the_moment_of_a_request
     client.explaining.explanation:Explanation._when
 client/test_ledger test_d3_whatever_clock_and_authority_do_an_epoch_and_a_moment_are_decided_once
-    client.explaining.promise:Terms.of client.explaining.prompt:in_short
+    client.explaining.prompt:in_short
     public_log.audit.document:_version_text terms.sentences:_consent
 client/test_memo test_a_key_is_of_a_range_and_costs_what_answers_could
     client.explaining.prompt:limits

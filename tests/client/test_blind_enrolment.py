@@ -14,7 +14,6 @@ import pytest
 
 from deniable.client import (
     Client,
-    EnrolmentEntry,
     EnrolmentRequest,
     HttpAnswer,
     ManifestFault,
@@ -42,6 +41,7 @@ from tests.support.devices import (
     OFFLINE,
     UNREACHABLE,
     Bench,
+    entries_of,
     fault_of,
     plain,
     read_upload,
@@ -236,7 +236,7 @@ def test_the_journal_shows_a_token_once_until_erased(vouched: Vouched, erase: st
 
     for reported in (False, True) if erase == "off" else (False,):
         journal = client.journal()
-        (entry,) = [each for each in journal.entries if isinstance(each, EnrolmentEntry)]
+        (entry,) = entries_of(journal, "enrolment")
         assert (entry.blind, entry.issuer_name) == (True, vouched.issuer.enrolment.issuer)
         assert (entry.content, entry.reported) == (credential, reported)
         text = plain(journal)

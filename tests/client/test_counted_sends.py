@@ -7,14 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from threading import Event
+from types import SimpleNamespace
 from unittest import mock
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable.client import Client, Delivery, HttpAnswer, ReportEntry, TransportError
+from deniable.client import Client, Delivery, HttpAnswer, TransportError
 from deniable.client.client import engine_of
 from deniable.counterparts.bodies import split_upload
 from deniable.fakes import FakeIssuer
@@ -28,6 +28,7 @@ from tests.support.devices import (
     UNREACHABLE,
     Bench,
     FakeTransport,
+    entries_of,
     judged,
     problem,
     refused,
@@ -91,9 +92,6 @@ class JumpingClock(FakeClock):
     def move(self, seconds: float) -> None:
         self.time += seconds
         self.forward += max(0.0, seconds)
-
-    def wait(self, event: Event, seconds: float) -> None:
-        self.move(seconds)
 
 
 class Recording(FakeTransport):
@@ -249,8 +247,8 @@ def test_d8_who_starts_offline_is_served_within_twice_the_outage_or_ten_minutes(
     assert tries <= 8 + outage / 300
 
 
-def journalled(client: Client) -> ReportEntry:
-    (entry,) = [entry for entry in client.journal().entries if isinstance(entry, ReportEntry)]
+def journalled(client: Client) -> SimpleNamespace:
+    (entry,) = entries_of(client.journal(), "report")
     return entry
 
 

@@ -72,7 +72,7 @@ def test_explain_tells_from_the_state_what_is_asked(stored: Run, capsys: Screen)
     assert stored("explain", "--json") == 0
     page = json.loads(capsys.readouterr().out)
     assert page["budget"]["lifetime_nano_epsilon"] is None
-    assert (page["surveys"][0]["promise"], page["surveys"][0]["reports"]) == (None, 1)
+    assert (page["surveys"][0]["limits"], page["surveys"][0]["reports"]) == ([], 1)
 
 
 def test_journal_shows_the_report_that_was_sent(stored: Run, bench: Bench, capsys: Screen) -> None:

@@ -12,14 +12,13 @@ from deniable.client import (
     ManifestFault,
     ManifestRefused,
     OutcomeStatus,
-    ReportEntry,
     Survey,
 )
 from deniable.client.client import engine_of
 from deniable.client.ledger import following as following_module
 from deniable.counterparts.signing import sign_manifest
 from deniable.messages import InvalidManifest, Manifest, Schedule, open_manifest_of_chain
-from tests.support.devices import NAME, UNREACHABLE, Bench, fault_of, read_upload
+from tests.support.devices import NAME, UNREACHABLE, Bench, entries_of, fault_of, read_upload
 from tests.support.surveys import AUTHORITY, CATEGORIES, DAY, DECLARED, MANIFEST, START, manifest
 
 RECORDED = OutcomeStatus.RECORDED
@@ -156,8 +155,7 @@ def test_the_bundled_manifest_that_is_shown_is_the_one_that_is_answered(bench: B
     bundled = [sign_manifest(offered, AUTHORITY) for offered in (coming, MANIFEST)]
     client = bench.client(manifests=bundled, consent="unset")
     (survey,) = client.explain().surveys
-    assert survey.terms is not None
-    assert survey.terms.survey_id == MANIFEST.survey_id.hex()
+    assert survey.survey_id == MANIFEST.survey_id.hex()
     client.set_consent("on")
     assert client.report(NAME, "good").status is RECORDED
     client.flush()
@@ -234,7 +232,7 @@ def test_manifests_that_were_replaced_are_let_go_once_nothing_needs_them(bench: 
         bench.clock.time = START + day * DAY
         assert offer(bench, client, following(day, START, 20)) is None
         assert client.report(NAME, "good").ok
-    waiting = [entry for entry in client.journal().entries if isinstance(entry, ReportEntry)][-3:]
+    waiting = entries_of(client.journal(), "report")[-3:]
     assert [entry.response in CATEGORIES for entry in waiting] == [True] * 3
     assert offer(bench, client, manifest(sequence=10)) is ManifestFault.ROLLED_BACK
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from deniable.client import OutcomeStatus, ReportEntry, Survey, UndeclaredAnswer
+from deniable.client import OutcomeStatus, Survey, UndeclaredAnswer
 from deniable.mechanisms.block_design import DesignMechanism
 from deniable.messages import InvalidManifest, Manifest, Specification
-from tests.support.devices import Bench, FakeTransport, read_upload
+from tests.support.devices import Bench, FakeTransport, entries_of, read_upload
 from tests.support.kinds import KINDS
 from tests.support.surveys import DAY, DECLARED, manifest
 
@@ -160,7 +160,7 @@ def test_a_device_never_lists_a_row_of_a_million_responses(bench: Bench) -> None
     assert cost - 1 <= LARGEST.mechanism.privacy.epsilon * 10**9 <= cost
     page = client.explain()
     assert page.to_dict()
-    (entry,) = (e for e in client.journal().entries if isinstance(e, ReportEntry))
+    (entry,) = entries_of(client.journal(), "report")
     assert entry.response is not None
     head, _, members = entry.response.partition(" answers: ")
     assert head.endswith(" of 1,046,181, about 269 of 1,000")

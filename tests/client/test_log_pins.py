@@ -3,16 +3,17 @@
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any, Final
 
 import pytest
 
-from deniable.client import Client, ManifestEntry, ManifestFault, OutcomeStatus
+from deniable.client import Client, ManifestFault, OutcomeStatus
 from deniable.client.optional.pins import LogPin
 from deniable.counterparts.bodies import pack_logged
 from deniable.counterparts.signing import sign_manifest
 from deniable.messages.bundle import make_bundle
-from tests.support.devices import NAME, Bench, fault_of
+from tests.support.devices import NAME, Bench, entries_of, fault_of
 from tests.support.effort import some
 from tests.support.surveys import AUTHORITY, DAY, DECLARED, MANIFEST, ORIGIN, START, manifest
 from tests.support.witnessed import (
@@ -63,8 +64,8 @@ INSUFFICIENT: Final[dict[str, Callable[[ShownLog], bytes]]] = {
 }
 
 
-def manifests(client: Client) -> list[ManifestEntry]:
-    return [entry for entry in client.journal().entries if isinstance(entry, ManifestEntry)]
+def manifests(client: Client) -> list[SimpleNamespace]:
+    return entries_of(client.journal(), "manifest")
 
 
 @pytest.mark.parametrize("how", ["fetched", "passed", "bundled"])

@@ -7,7 +7,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from deniable.client import Client, EventEntry, ManifestFault, OutcomeStatus
+from deniable.client import Client, ManifestFault, OutcomeStatus
 from deniable.client.client import engine_of
 from deniable.client.explaining.explain import explain_stored
 from deniable.client.optional.relay import Keyring
@@ -17,7 +17,7 @@ from deniable.logs import LogPolicy, LogProof
 from deniable.messages import SigningKey
 from deniable.messages.bundle import make_bundle
 from deniable.messages.gateway import GATEWAY_KEYS_PATH
-from tests.support.devices import NAME, Bench, fault_of
+from tests.support.devices import NAME, Bench, entries_of, fault_of
 from tests.support.fakes import THEME, device
 from tests.support.relays import RELAY, Gateway, Relay
 from tests.support.surveys import AUTHORITY, DAY, DECLARED, MANIFEST, START, manifest, rotation
@@ -303,8 +303,8 @@ def test_an_app_that_pins_the_log_is_tested_with_a_fake_collector() -> None:
 
 
 def events(client: Client) -> list[str]:
-    entries = client.journal().entries
-    return [e.detail for e in entries if isinstance(e, EventEntry) and e.event == "not-witnessed"]
+    entries = entries_of(client.journal(), "event")
+    return [entry.detail for entry in entries if entry.event == "not-witnessed"]
 
 
 def newest_key(bench: Bench, client: Client) -> bytes:

@@ -16,14 +16,12 @@ from tests.support.surveys import AUTHORITY
 SURFACE = [
     *("Answer", "AppError", "Backoff", "BudgetExhausted", "BudgetExplanation", "Client"),
     *("ClientSettings", "Consent", "ConsentMissing", "ConsentRecord", "DAY"),
-    *("DEFAULT_LIFETIME_EPSILON", "Delivery", "DeniableError", "Enrol", "EnrolmentEntry"),
-    *("EnrolmentRequest", "EpochUndecidable", "EventEntry", "Explanation", "HttpAnswer"),
-    *("HttpTransport", "IN_MEMORY", "Journal", "JournalEntry", "ManifestEntry", "ManifestFault"),
-    *("ManifestRefused", "MemoEntry", "NotChosen", "NotCovered", "NotEnrolled", "NotReady"),
-    *("NotRecorded", "NotRunning", "Outcome", "OutcomeStatus"),
-    *("Promise", "Refresh", "ReportDropped", "ReportEntry"),
-    *("RotationEntry", "SlidingCeiling", "StateUnavailable", "Survey"),
-    *("SurveyExplanation", "Terms", "Transport", "TransportError", "UndeclaredAnswer"),
+    *("DEFAULT_LIFETIME_EPSILON", "Delivery", "DeniableError", "Enrol", "EnrolmentRequest"),
+    *("EpochUndecidable", "Explanation", "HttpAnswer", "HttpTransport", "IN_MEMORY", "Journal"),
+    *("JournalEntry", "ManifestFault", "ManifestRefused", "NotChosen", "NotCovered"),
+    *("NotEnrolled", "NotReady", "NotRecorded", "NotRunning", "Outcome", "OutcomeStatus"),
+    *("Refresh", "ReportDropped", "SlidingCeiling", "StateUnavailable", "Survey"),
+    *("SurveyExplanation", "Transport", "TransportError", "UndeclaredAnswer"),
     *("UndeclaredSurvey", "catalogue", "device_commands"),
 ]
 

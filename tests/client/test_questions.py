@@ -1,6 +1,5 @@
 """Surveys of several questions: declared by the app, answered with a map, by either kind."""
 
-import asyncio
 import json
 from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
@@ -18,6 +17,7 @@ from deniable.fakes.capture import text_of
 from deniable.messages import Manifest
 from deniable.messages.bundle import declaration_of, make_bundle
 from deniable.planning.calibration import calibrated
+from tests.support.devices import entries_of
 from tests.support.fakes import device
 from tests.support.surveys import manifest
 
@@ -68,13 +68,13 @@ def test_the_answers_make_the_categories() -> None:
 def test_a_map_costs_once_in_each_kind(collector: FakeCollector, client: Client, kind: str) -> None:
     collector.publish(USAGE, kind=None if kind == "one-question" else kind)
     assert client.refresh().ready == ("usage",)
-    outcome = asyncio.run(client.areport("usage", {"plan": "free", "theme": "dark"}, strict=True))
+    outcome = client.report("usage", {"plan": "free", "theme": "dark"}, strict=True)
     assert outcome.ok
     assert client.flush().delivered == 1
     (report,) = collector.reports
     assert report.response in asked(kind).responses
-    (entry,) = [entry for entry in client.journal().entries if hasattr(entry, "cost")]
-    assert entry.cost == pure_cost(asked(kind).mechanism) <= 10**9
+    (entry,) = entries_of(client.journal(), "report")
+    assert entry.cost_nano_epsilon == pure_cost(asked(kind).mechanism) <= 10**9
     said = str(client.explain())
     assert "plan: free / plan: paid / theme: light" in said
     if kind == "one-question":

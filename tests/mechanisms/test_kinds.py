@@ -14,7 +14,6 @@ import pytest
 from deniable import mechanisms
 from deniable.budget import RangeCost
 from deniable.client import IN_MEMORY, Client, ClientSettings, ManifestRefused, Survey
-from deniable.client.explaining.journal import ReportEntry
 from deniable.client.ledger.admission import check_declaration, fits_declaration
 from deniable.estimates import estimate_histogram
 from deniable.fakes import FakeCollector
@@ -35,6 +34,7 @@ from tests.mechanisms.laws import (
     word,
     worst_ratio,
 )
+from tests.support.devices import entries_of
 from tests.support.entries import probability
 from tests.support.kinds import EXAMPLES, THREE, example_survey
 from tests.support.surveys import manifest
@@ -233,8 +233,7 @@ def test_a_kind_that_is_registered_goes_from_a_file_to_a_histogram(tmp_path: Pat
                 client.refresh()
                 client.report("tea", "always" if device % 4 else "never", strict=True)
                 assert client.flush(5.0).delivered == 1
-                entries = client.journal().entries
-                journalled |= {e.response for e in entries if isinstance(e, ReportEntry)}
+                journalled |= {e.response for e in entries_of(client.journal(), "report")}
         counts = collector.counts("tea")
     assert journalled == set(published.responses) == set(counts)
     raw = [counts[label] for label in published.responses]

@@ -7,12 +7,14 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from email.utils import format_datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
 
 from deniable.client import (
     Client,
     HttpAnswer,
+    Journal,
     ManifestFault,
     ManifestRefused,
     NotReady,
@@ -114,6 +116,12 @@ def took(refreshed: Refresh) -> bool:
     """Tell whether every manifest was taken; time or a certificate may still keep back a report."""
     errors = (*refreshed.errors.values(), *refreshed.declined.values())
     return not any(isinstance(e, ManifestRefused) or type(e) is NotReady for e in errors)
+
+
+def entries_of(journal: Journal, kind: str) -> list[SimpleNamespace]:
+    """Return the facts of a kind of entries, with their time."""
+    entries = [entry for entry in journal.entries if entry.kind == kind]
+    return [SimpleNamespace(at=entry.at, lines=entry.lines, **entry.facts) for entry in entries]
 
 
 def plain(shown: object) -> str:

@@ -41,30 +41,16 @@ if TYPE_CHECKING:
         Explanation,
         SurveyExplanation,
     )
-    from deniable.client.explaining.journal import (
-        EnrolmentEntry,
-        EventEntry,
-        Journal,
-        JournalEntry,
-        ManifestEntry,
-        MemoEntry,
-        ReportEntry,
-        RotationEntry,
-    )
-    from deniable.client.explaining.promise import Promise, Terms
+    from deniable.client.explaining.journal import Journal, JournalEntry
     from deniable.client.explaining.prompt import catalogue
     from deniable.client.optional.credentials import Enrol, EnrolmentRequest
 else:
     _LATER = {
         "console": ["device_commands"],
         "explaining.explanation": ["BudgetExplanation", "Explanation", "SurveyExplanation"],
-        "explaining.journal": [
-            *("EnrolmentEntry", "EventEntry", "Journal", "JournalEntry", "ManifestEntry"),
-            *("MemoEntry", "ReportEntry", "RotationEntry"),
-        ],
+        "explaining.journal": ["Journal", "JournalEntry"],
         "optional.credentials": ["Enrol", "EnrolmentRequest"],
         "explaining.prompt": ["catalogue"],
-        "explaining.promise": ["Promise", "Terms"],
     }
     __getattr__ = on_demand(
         __name__, {name: module for module, names in _LATER.items() for name in names}
@@ -87,19 +73,15 @@ __all__ = [
     "Delivery",
     "DeniableError",
     "Enrol",
-    "EnrolmentEntry",
     "EnrolmentRequest",
     "EpochUndecidable",
-    "EventEntry",
     "Explanation",
     "HttpAnswer",
     "HttpTransport",
     "Journal",
     "JournalEntry",
-    "ManifestEntry",
     "ManifestFault",
     "ManifestRefused",
-    "MemoEntry",
     "NotChosen",
     "NotCovered",
     "NotEnrolled",
@@ -108,16 +90,12 @@ __all__ = [
     "NotRunning",
     "Outcome",
     "OutcomeStatus",
-    "Promise",
     "Refresh",
     "ReportDropped",
-    "ReportEntry",
-    "RotationEntry",
     "SlidingCeiling",
     "StateUnavailable",
     "Survey",
     "SurveyExplanation",
-    "Terms",
     "Transport",
     "TransportError",
     "UndeclaredAnswer",

@@ -10,8 +10,9 @@ import os
 import sys
 import time
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from deniable.budget import DEFAULT_LIFETIME_EPSILON, RangeCost, epsilon_to_nano, format_nano
 from deniable.client.client import Client
@@ -28,7 +29,6 @@ from deniable.client.errors import (
     ReportDropped,
     StateUnavailable,
 )
-from deniable.client.explaining.journal import ReportEntry
 from deniable.client.ledger.admission import NameRecord, admit_manifest, check_addressee
 from deniable.client.outcome import OutcomeStatus
 from deniable.client.sending.http_transport import HttpTransport
@@ -120,7 +120,7 @@ def _report(options: argparse.Namespace) -> int:
         delivery = client.flush(_FLUSH_SECONDS)
         # For this report alone: others may wait in the same state.
         statuses = [
-            report.status for report in _reports(client, survey.name) if report.epoch == epoch
+            report["status"] for report in _reports(client, survey.name) if report["epoch"] == epoch
         ]
     if repeated:
         print(f"You have already reported in epoch {epoch}.")
@@ -140,9 +140,9 @@ def _report(options: argparse.Namespace) -> int:
     return 0
 
 
-def _reports(client: Client, name: str) -> list[ReportEntry]:
-    entries = client.journal().entries
-    return [entry for entry in entries if isinstance(entry, ReportEntry) and entry.survey == name]
+def _reports(client: Client, name: str) -> list[Mapping[str, Any]]:
+    reports = [entry.facts for entry in client.journal().entries if entry.kind == "report"]
+    return [report for report in reports if report["survey"] == name]
 
 
 def _choose(
@@ -194,14 +194,14 @@ def _as_shown(error: NotRecorded) -> NotRecorded:
 
 def _answered(client: Client, name: str) -> int | None:
     """Return the epoch that is already decided; None if an answer can still count."""
-    for entry in _reports(client, name):
-        if time.time() < entry.ends:
-            if entry.status == "dropped":
+    for report in _reports(client, name):
+        if time.time() < report["ends"]:
+            if report["status"] == "dropped":
                 raise ReportDropped(
-                    f"the report of epoch {entry.epoch} was dropped ({entry.verdict}); you can "
-                    "report again in the next epoch"
+                    f"the report of epoch {report['epoch']} was dropped ({report['verdict']}); you "
+                    "can report again in the next epoch"
                 )
-            return entry.epoch
+            return int(report["epoch"])
     return None
 
 

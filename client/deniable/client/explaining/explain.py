@@ -4,15 +4,13 @@ import sqlite3
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import partial
 
-from deniable.budget import changing_cost
 from deniable.client.client_settings import Arguments
 from deniable.client.consent import Consent, ConsentRecord
 from deniable.client.errors import ManifestFault, ManifestRefused, NotRecorded, StateUnavailable
 from deniable.client.explaining import prompt
 from deniable.client.explaining.explanation import BudgetExplanation, Explanation, SurveyExplanation
-from deniable.client.explaining.promise import Promise, Terms
 from deniable.client.ledger.admission import Bundled
 from deniable.client.ledger.allowance import (
     Allowance,
@@ -27,16 +25,27 @@ from deniable.client.parts import GatewayKeyring
 from deniable.client.state.state import State
 from deniable.client.survey import Survey
 from deniable.messages import Manifest, Refusal, instant_text, open_manifest
-from deniable.terms.sentences import Translate, possible_answers
+from deniable.terms import guess_of
+from deniable.terms.sentences import (
+    Coalitions,
+    Translate,
+    guess,
+    learnt,
+    leaves,
+    period,
+    possible_answers,
+    seen,
+    summary,
+)
 
 _WORST = (
     "Only the app knows whether it uses a relay and whether it bundles this survey; the sentences "
     "on who learns what assume that the app does neither."
 )
 
-_Account = tuple[int | None, int | None, int | None, bool, int | None]
-"""The cost of a name: reports, spent, reserved, kept and spent_any of ``SurveyExplanation``."""
-_UNREAD: _Account = (None, None, None, False, None)
+_Account = tuple[int | None, int | None, int | None, bool]
+"""The cost of a name: reports, spent, reserved and kept of ``SurveyExplanation``."""
+_UNREAD: _Account = (None, None, None, False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +68,13 @@ def explain_declared(state: State, ledger: Ledger, app: App, now: float) -> Expl
     sending = (
         arguments.background,
         int(arguments.settings.delivery_seconds),
-        relay,
         tuple(prompt.not_hidden(arguments.collector, relay, app.translate)),
     )
     try:
         consent, budget, surveys = state.do(partial(_read_declared, state, ledger, app, now))
     except StateUnavailable as error:
         surveys = tuple(
-            _survey(survey, app, _promise(survey, app, None), None, "", _UNREAD)
-            for survey in declared
+            _survey(survey, app, _promise(survey, app, None), "", _UNREAD) for survey in declared
         )
         return Explanation(None, str(error), surveys, None, *sending, app.translate)
     return Explanation(consent, "", surveys, budget, *sending, app.translate)
@@ -136,48 +143,14 @@ def _explain_stored(state: State, now: float) -> Explanation:
 
 def _account(connection: sqlite3.Connection | None, name: str) -> _Account:
     if connection is None:
-        return 0, 0, 0, False, 0
-    reports, spent = connection.execute(
-        "SELECT count(*), coalesce(sum(cost), 0) FROM decisions WHERE name = ?", (name,)
-    ).fetchone()
-    ranges = connection.execute(
-        "SELECT survey_id, reports FROM memos WHERE name = ? AND reports > 0", (name,)
-    ).fetchall()
-    (fresh,) = connection.execute(
-        "SELECT coalesce(sum(cost), 0) FROM decisions WHERE name = :name AND survey_id NOT IN"
-        " (SELECT survey_id FROM memos WHERE name = :name)",
+        return 0, 0, 0, False
+    reports, spent, kept = connection.execute(
+        "SELECT count(*), coalesce(sum(cost), 0),"
+        " EXISTS (SELECT 1 FROM memos WHERE name = :name AND reports > 0)"
+        " FROM decisions WHERE name = :name",
         {"name": name},
     ).fetchone()
-    spent_any = _any_history(connection, int(fresh), ranges)
-    return int(reports), int(spent), reserved_of_name(connection, name), bool(ranges), spent_any
-
-
-def _any_history(
-    connection: sqlite3.Connection, fresh: int, ranges: list[tuple[bytes, int]]
-) -> int | None:
-    """Return the cost of reports against any other answers; None if the cost has no known bound.
-
-    Ranges share no noise, and neither do fresh reports: their costs add up.
-    """
-    total = fresh
-    opened = cache(partial(held_manifest, connection))  # opening a large one takes a second
-    for survey_id, reports in ranges:
-        manifest = opened(survey_id)
-        cost = None if manifest is None else changing_cost(manifest.mechanism, reports)
-        if cost is None:
-            return None
-        total += cost
-    return total
-
-
-def held_manifest(connection: sqlite3.Connection, survey_id: bytes) -> Manifest | None:
-    """Return the survey with an id; None if the survey's bytes are damaged or gone."""
-    for row in connection.execute(
-        "SELECT envelope, signer FROM manifests WHERE survey_id = ?", (survey_id,)
-    ).fetchall():
-        with suppress(Refusal, TypeError):
-            return open_manifest(*row)
-    return None
+    return int(reports), int(spent), reserved_of_name(connection, name), bool(kept)
 
 
 def _budget(
@@ -202,7 +175,6 @@ def _declared_survey(
     survey_of = partial(_survey, survey, app, _promise(survey, app, connection))
     accepted = [] if connection is None else ledger.following.accepted(connection, survey.name)
     fitting, misfit = [], ""
-    terms_of = partial(_terms_of, connection, ledger, app, survey)
     for manifest in accepted:
         try:
             ledger.following.check_fits(manifest, survey)
@@ -213,7 +185,6 @@ def _declared_survey(
             fitting.append(manifest)
     followed, standing = _followed(fitting, now, _)
     if followed is not None:
-        terms = terms_of(followed, _reserved(connection, followed))
         if followed.enrolment.mode == "blind" and connection is not None:
             names = {manifest.name for manifest in ledger.following.issuer.followed(connection)}
             one = _(
@@ -221,15 +192,17 @@ def _declared_survey(
                 "token. The survey is chosen at random, before there is an answer."
             )
             standing = f"{standing} {one}".strip() if len(names) > 1 else standing
-        return survey_of(terms, standing, account)
+        learners = _coalitions(connection, ledger, app, survey, followed)
+        return survey_of(standing, account, followed, learners)
     foreseen = ledger.following.foreseen(app.bundled, connection, survey, now)
     if isinstance(foreseen, ManifestRefused):
         text = _("The survey that came with the app is not answered: {why}.")
         standing = _refusal(text, foreseen, _)
     elif foreseen is not None:
         bundled = _("This survey came with the app and is not in use yet.")
-        running = _followed([foreseen[0]], now, _)[1]
-        return survey_of(terms_of(*foreseen), f"{bundled} {running}".strip(), account)
+        standing = f"{bundled} {_followed([foreseen], now, _)[1]}".strip()
+        learners = _coalitions(connection, ledger, app, survey, foreseen)
+        return survey_of(standing, account, foreseen, learners)
     else:
         refused: object = app.refused.get(survey.name)
         if refused is None and connection is not None:  # refused elsewhere or earlier
@@ -239,7 +212,7 @@ def _declared_survey(
         )
         if refused and not misfit:
             standing = _refusal(_("There is no survey on this device: {why}."), refused, _)
-    return survey_of(None, standing, account)
+    return survey_of(standing, account)
 
 
 def _refusal(text: str, why: object, _: Translate) -> str:
@@ -255,43 +228,63 @@ def _refusal(text: str, why: object, _: Translate) -> str:
     return text.format(why=why)
 
 
-def _promise(survey: Survey, app: App, connection: sqlite3.Connection | None) -> Promise:
+def _promise(survey: Survey, app: App, connection: sqlite3.Connection | None) -> prompt.Promise:
     """Return the promise, or the actual spending if the app has since lowered its ceiling."""
     arguments = app.arguments
-    promise = Promise.of(
-        survey,
-        arguments.allowance,
-        enrols=arguments.enrol is not None,
-        seen_by=arguments.log_pin.quorum,
-    )
-    if connection is None:
-        return promise
-    spent = spent_in_all(connection) if promise.shared else spent_of_name(connection, survey.name)
-    return replace(promise, total=max(promise.total, spent))
+    lifetime, own = arguments.lifetime, survey.total_ceiling
+    shared = own is None or own > lifetime
+    total = lifetime if own is None or shared else own
+    if connection is not None:
+        spent = spent_in_all(connection) if shared else spent_of_name(connection, survey.name)
+        total = max(total, spent)
+    enrols, quorum = arguments.enrol is not None, arguments.log_pin.quorum
+    return prompt.Promise(survey, total, enrols, quorum)
 
 
 def _survey(
     survey: Survey,
     app: App,
-    promise: Promise,
-    terms: Terms | None,
+    promise: prompt.Promise,
     standing: str,
     account: _Account,
+    manifest: Manifest | None = None,
+    learners: Coalitions | None = None,
 ) -> SurveyExplanation:
-    said = promise, terms, app.translate
-    return SurveyExplanation(
+    _ = app.translate
+    mode = survey.enrolment if manifest is None else manifest.enrolment.mode
+    vouched = tuple(prompt.vouched(promise, None if mode == "open" else learners, _))
+    page = SurveyExplanation(
         survey.name,
         survey.question,
-        possible_answers(survey.categories, app.translate, texts=survey.texts),
+        possible_answers(survey.categories, _, texts=survey.texts),
         app.arguments.collector,
-        promise,
-        terms,
+        "",
+        promise.enrols and mode == "blind",
         standing,
         *account,
-        summary=prompt.in_short(*said),
-        limits=tuple(prompt.limits(*said)),
-        vouched=tuple(prompt.vouched(*said)),
-        translate=app.translate,
+        summary=prompt.in_short(promise, manifest, _),
+        limits=tuple(prompt.limits(promise, manifest, _)),
+        details=tuple(prompt.details(promise, manifest, _)),
+        vouched=vouched,
+        leaves=(*leaves(None, _), *vouched),
+        translate=_,
+    )
+    return page if manifest is None else _with_terms(page, manifest, learners, _)
+
+
+def _with_terms(
+    page: SurveyExplanation, manifest: Manifest, learners: Coalitions | None, _: Translate
+) -> SurveyExplanation:
+    """Add the sentences on a signed survey, in the words of the operator's notice."""
+    assert learners is not None
+    joined = (f"{what}: {who}." for what, who in learners.rows)
+    return replace(
+        page,
+        survey_id=manifest.survey_id.hex(),
+        period=period(manifest, _),
+        leaves=tuple(leaves(manifest, _)),
+        seen=(*seen(manifest, _), *joined, learners.condition),
+        learnt=(*learnt(manifest, _), *page.learnt),
     )
 
 
@@ -307,18 +300,20 @@ def _stored_surveys(connection: sqlite3.Connection, now: float) -> Iterable[Surv
     for name, accepted in by_name.items():
         manifest, standing = _followed(accepted, now)
         assert manifest is not None
-        terms = Terms.of(manifest, _reserved(connection, manifest))
-        yield SurveyExplanation(
+        mode = manifest.enrolment.mode
+        page = SurveyExplanation(
             name,
             manifest.question,
             possible_answers(manifest.all_answers, str, texts=manifest.kind.texts),
             manifest.origin,
-            None,
-            terms,
+            "",
+            mode == "blind",
             f"{standing} {_WORST}".strip(),
             *_account(connection, name),
-            summary=terms.summary,
+            summary=summary(manifest),
+            learnt=(guess(guess_of(manifest.mechanism), str),),
         )
+        yield _with_terms(page, manifest, Coalitions.of(mode, relayed=False, same=False), str)
 
 
 def _followed(
@@ -338,15 +333,14 @@ def _followed(
     return None, ""
 
 
-def _terms_of(
+def _coalitions(
     connection: sqlite3.Connection | None,
     ledger: Ledger,
     app: App,
     survey: Survey,
     manifest: Manifest,
-    most: int,
-) -> Terms:
-    """Return the terms; a survey that came with the app, or was pinned, is the same everywhere.
+) -> Coalitions:
+    """Return who could learn what; a survey that came with the app, or is pinned, is no other's.
 
     A fetched survey may be logged, and may have been given to one device alone. Surveys that are
     not known to be blind reveal when the app is open.
@@ -362,13 +356,10 @@ def _terms_of(
         for other in arguments.surveys.values()
         if other.enrolment is None and other.name != survey.name
     )
-    relayed = arguments.relay is not None
-    return Terms.of(manifest, most, app.translate, relayed=relayed, same=same, beside=beside)
-
-
-def _reserved(connection: sqlite3.Connection | None, manifest: Manifest) -> int:
-    assert connection is not None
-    (reserved,) = connection.execute(
-        "SELECT max(reserved) FROM manifests WHERE survey_id = ?", (manifest.survey_id,)
-    ).fetchone()
-    return int(reserved)
+    return Coalitions.of(
+        manifest.enrolment.mode,
+        relayed=arguments.relay is not None,
+        same=same,
+        beside=beside,
+        translate=app.translate,
+    )

@@ -6,13 +6,11 @@ from typing import Any, ClassVar
 
 from deniable.budget import format_nano
 from deniable.client.consent import DOUBTED, Consent, ConsentRecord
-from deniable.client.explaining import prompt
-from deniable.client.explaining.promise import Promise, Terms
 from deniable.client.sending.delays import LONGEST_DELAY
 from deniable.mechanisms import is_vast, odds_text
 from deniable.messages import instant_text
 from deniable.terms import odds_of
-from deniable.terms.sentences import Translate, duration, guess, leaves
+from deniable.terms.sentences import Translate, duration
 from deniable.terms.text import Disclosure, Row, listed, printable, text_of, wrapped
 
 MEANING = {
@@ -68,47 +66,43 @@ class BudgetExplanation(Disclosure):
 
 @dataclass(frozen=True, slots=True)
 class SurveyExplanation(Disclosure):
-    """A survey, as the user should see it.
+    """A survey, as the user should see it: figures, and sentences in the language of the app.
 
     Costs are in units of 1e-9 epsilon; they and ``reports`` are None if the state cannot be read.
     """
 
-    _costs: ClassVar = ("spent", "reserved", "spent_any")
+    _costs: ClassVar = ("spent", "reserved")
 
     name: str
     question: str
     categories: tuple[str, ...]
     collector: str
-    promise: Promise | None  # None if only the app knows
-    # Today's terms, from the signed survey on the device, or the bundled one that would be accepted
-    # after consent. They may change within the promise.
-    terms: Terms | None
+    # Of the signed survey on the device, or the bundled one that would be accepted after consent:
+    # 64 hex digits, or empty. Its terms are today's: they may change within the limits.
+    survey_id: str
+    blind: bool  # whether an issuer vouches blindly, which determines when a report leaves
     standing: str  # why nothing is reported at present; empty if the survey runs
     reports: int | None  # the number decided under the name
     # For kept responses, against answers that repeat and change in the same epochs.
     spent: int | None
     reserved: int | None  # by all accepted surveys of the name
     kept: bool  # whether any reports used kept responses, for this survey or an earlier one
-    spent_any: int | None  # against any other answers; None also if there is no bound
     # Whether consent was given for it, as it is declared; None unless consent is ON.
     covered: bool | None = None
-    # For users who are asked for consent, in the language of the app:
-    summary: tuple[str, ...] = ()  # three lines, from the terms or otherwise the promise
+    summary: tuple[str, ...] = ()  # three lines, on today's terms or otherwise the declaration
     news: tuple[str, ...] = ()  # changes since consent was given
     limits: tuple[str, ...] = ()  # limits on all later surveys
+    details: tuple[str, ...] = ()  # further limits, which a prompt omits
     vouched: tuple[str, ...] = ()  # about an issuer; empty if none may be asked
+    period: str = ""  # the days on which the survey is asked
+    leaves: tuple[str, ...] = ()  # what leaves the device, and what stays on it meanwhile
+    seen: tuple[str, ...] = ()  # who sees figures, and who could learn what together
+    learnt: tuple[str, ...] = ()  # what all responses reveal, and several from one device
     translate: Translate = field(default=str, repr=False, compare=False)
-
-    @property
-    def blind(self) -> bool:
-        """Return whether an issuer vouches blindly, which determines when a report leaves."""
-        if self.terms is not None:
-            return self.terms.enrolment == "blind"
-        return self.promise is not None and self.promise.blind
 
     def rows(self) -> list[Row]:
         """Return the rows of the survey's text, without the lines that precede them."""
-        promise, terms, _ = self.promise, self.terms, self.translate
+        _ = self.translate
         consent = {
             None: "",
             True: _("You agreed to this question as it is shown here."),
@@ -118,25 +112,18 @@ class SurveyExplanation(Disclosure):
                 "drawn, stored, sent or fetched for it."
             ),
         }[self.covered]
-        rows: list[Row] = [
+        return [
             *zip((_("In short"), "", ""), self.summary, strict=False),
             (_("Name"), self.name),
             (_("Answers"), listed(self.categories)),
             (_("Consent"), [*filter(None, (*self.news, consent))]),
-            (_("At present"), [*filter(None, (self.standing, terms.period if terms else ""))]),
+            (_("At present"), [*filter(None, (self.standing, self.period))]),
+            (_("What is sent"), self.leaves),
+            (_("Who sees it"), self.seen),
+            (_("What it reveals"), self.learnt),
+            (_("Limits"), (*self.limits, *self.details)),
+            (_("Spent"), tuple(self._spent())),
         ]
-        more = () if promise is None else (*self.limits, *prompt.details(promise, terms, _))
-        if terms is None:
-            rows += [(_("What is sent"), (*leaves(None, _), *self.vouched))]
-        else:
-            learnt = (*terms.learnt, *([] if promise else [guess(terms.guess, _)]))
-            joined = (f"{what}: {who}." for what, who in terms.coalitions)
-            rows += [
-                (_("What is sent"), terms.leaves),
-                (_("Who sees it"), (*terms.seen, *joined, terms.apart)),
-                (_("What it reveals"), learnt),
-            ]
-        return [*rows, (_("Limits"), more), (_("Spent"), tuple(self._spent()))]
 
     def _spent(self) -> Iterator[str]:
         _ = self.translate
@@ -150,29 +137,21 @@ class SurveyExplanation(Disclosure):
         yield text.format(count=f"{self.reports:,}", spent=spent, reserved=reserved)
         if not self.spent:
             return
-        odds, same = odds_of(self.spent), self.spent == self.spent_any
+        odds = odds_of(self.spent)
+        text = _(
+            "All reports together are at most {odds} times as likely with your answers as with "
+            "others."
+        )
         if is_vast(odds):
-            yield _("All reports together may reveal your answers.")
-        elif same:
-            text = _(
-                "All reports together are at most {odds} times as likely with your answers as with "
-                "others."
-            )
-            yield text.format(odds=odds_text(odds))
-        else:
+            text = _("All reports together may reveal your answers.")
+        elif self.kept:
             text = _(
                 "All reports together are at most {odds} times as likely with your answers as with "
                 "others that stay the same and change at the same times as yours."
             )
-            yield text.format(odds=odds_text(odds))
-        # The number is omitted if a different number would contradict it.
-        if not same and (self.spent_any is None or is_vast(odds_of(self.spent_any))):
+        yield text.format(odds=odds_text(odds))
+        if self.kept:
             yield _("For all other answers, there is no such limit.")
-        elif not same:
-            assert self.spent_any is not None
-            text = _("For all other answers, the limit is {odds} times (epsilon {spent}).")
-            odds, spent = odds_of(self.spent_any), format_nano(self.spent_any)
-            yield text.format(odds=odds_text(odds), spent=spent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +168,6 @@ class Explanation(Disclosure):
     # The rest is None if only the app knows.
     background: bool | None = None  # whether reports are sent in the background, or by the app
     delivery_seconds: int | None = None  # a background send happens within this time, at random
-    relay: str | None = None  # the relay for everything, sealed; None also if there is none
     not_hidden: tuple[str, ...] = ()  # who sees what, in the language of the app
     translate: Translate = field(default=str, repr=False, compare=False)
 

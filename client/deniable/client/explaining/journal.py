@@ -6,18 +6,19 @@ kind of entry is one table of the state: its query names the fields, its rows ar
 
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import cache, partial
-from typing import Any, ClassVar, Final, TypeVar, get_args
+from types import SimpleNamespace
+from typing import Any, Final, NamedTuple
 
 from deniable.budget import format_nano
 from deniable.client.consent import ConsentRecord
-from deniable.client.explaining.explain import held_manifest
 from deniable.client.explaining.explanation import consent_lines
 from deniable.client.state.state import State
 from deniable.client.survey import DAY
-from deniable.messages import Manifest, Refusal, SignedReport, day_text, instant_text
-from deniable.terms.text import Disclosure, Row, labelled, printable, text_of, wrapped
+from deniable.messages import Manifest, Refusal, SignedReport, day_text, instant_text, open_manifest
+from deniable.terms.text import Disclosure, Row, labelled, text_of, wrapped
 
 _ERASED: Final = "erased"
 _DRAWN: Final = (
@@ -48,220 +49,159 @@ _SEEN_BLINDLY: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry(Disclosure):
-    """An entry with its time, in Unix seconds by this device's clock."""
+class JournalEntry(Disclosure):
+    """A report, event, signed survey, rotation of the authority's key, credential, or memo key.
 
-    _query: ClassVar[str]
+    The facts depend on the kind:
 
-    at: int
+    * ``report``, the one decision about an epoch: ``survey``, ``epoch``, ``survey_id``,
+      ``collector``, ``status`` (pending, delivered or dropped), ``verdict`` (the collector's final
+      code, or the reason for dropping it), ``response`` (as drawn, if it is still known),
+      ``content`` (the signed bytes), ``sends``, ``unanswered`` (sends whose fate is unknown),
+      ``due``, ``settled`` (the day on which it was delivered or dropped), ``starts``, ``ends``,
+      ``closes``, ``cost_nano_epsilon`` and ``relayed``. Once it is settled, ``at`` is the day only.
+    * ``event``, such as consent, purge or state-replaced: ``event`` and ``detail``.
+    * ``manifest``, a signed survey: ``survey``, ``sequence``, ``survey_id``, ``authority``,
+      ``role`` (accepted, replaced, refused or equivocating), ``reason``,
+      ``reserved_nano_epsilon``, ``content``, and ``contradicted``, the other one of its sequence.
+    * ``rotation``: ``old_key``, ``new_key``, ``sequence``, ``role`` (followed or forking) and
+      ``content``.
+    * ``enrolment``, a certificate or token: ``survey``, ``epoch``, ``survey_id``, ``issuer``,
+      ``issuer_name``, ``asks``, ``content``, ``closes``, ``blind``, and ``reported``, whether a
+      report contains it.
+    * ``memo``, a key that keeps the responses of a range of epochs the same: ``survey``,
+      ``survey_id``, ``first``, ``live`` and ``reports``; ``at`` is when the key is erased.
+    """
 
-    def lines(self) -> list[str]:
-        """Return the text, at 80 columns."""
-        title, rows = self._text()
-        return [*wrapped(f"{self._when()}  {title}", rest="  "), *text_of(rows)]
-
-    def _when(self) -> str:
-        return instant_text(self.at)
-
-    def _text(self) -> tuple[str, list[Row]]:
-        raise NotImplementedError
-
-
-@dataclass(frozen=True, slots=True)
-class ReportEntry(_Entry):
-    """A report: the one decision about an epoch. Once it is settled, ``at`` is the day only."""
-
-    _kind: ClassVar = "report"
-    _costs: ClassVar = ("cost",)
-    _query: ClassVar = (
-        "SELECT decided AS at, name AS survey, epoch, survey_id, origin AS collector, status,"
-        " verdict, envelope AS content, attempts AS sends, unanswered,"
-        " CASE status WHEN 'pending' THEN due END AS due, settled, starts, ends, closes, cost,"
-        " relayed FROM decisions ORDER BY name, epoch"
-    )
-
-    survey: str
-    epoch: int
-    survey_id: str
-    collector: str  # the origin of its collector
-    status: str  # pending, delivered or dropped
-    verdict: str  # the collector's final code, or the reason for dropping it
-    response: str | None  # the drawn response, if the bytes and the survey are still there
-    content: bytes | None = field(repr=False)  # the signed bytes; a request is an array of these
-    sends: int
-    unanswered: int  # sends whose fate is unknown: the report may have been counted
-    due: float | None  # when the report is sent next, if it is pending
-    settled: int | None  # the day on which the report was delivered or dropped
-    starts: int
-    ends: int
-    closes: int  # when the collector stops accepting the report
-    cost: int
-    relayed: bool  # whether it was decided with a relay, and is only sent through one
+    kind: str
+    at: int  # Unix seconds by this device's clock
+    facts: Mapping[str, Any]
+    lines: tuple[str, ...] = field(repr=False, compare=False)  # the text, at 80 columns
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the entry for JSON; bytes are in hex, or "erased"."""
-        values = Disclosure.to_dict(self)
-        size = None if self.content is None else len(self.content)
-        return {**values, "content": values["content"] or _ERASED, "size": size}
-
-    def _when(self) -> str:
-        return instant_text(self.at) if self.settled is None else day_text(self.at)
-
-    def _text(self) -> tuple[str, list[Row]]:
-        meaning = _VERDICTS.get(self.verdict)
-        because = f"{self.verdict} ({meaning})" if meaning else self.verdict
-        settled = "" if self.settled is None else f"{because}, {day_text(self.settled)}"
-        waits = self.settled is None and self.due is not None
-        unanswered = f", {self.unanswered} unanswered" if self.unanswered else ""
-        by = ", through a relay only" if self.relayed else ""
-        return f"report to {self.survey!r}, epoch {self.epoch}: {self.status}", [
-            ("Verdict", settled),
-            ("Last answer", because if self.settled is None else ""),
-            ("Next send", f"not before {instant_text(self.due or 0)}" if waits else ""),
-            ("Attempts", f"{self.sends}{unanswered}; to {self.collector}{by}"),
-            ("Cost", f"epsilon {format_nano(self.cost)}"),
-            *_content(self.response, self.content),
-        ]
+        """Return the entry for JSON; bytes are in hex."""
+        facts = {
+            name: fact.hex() if isinstance(fact, bytes) else fact
+            for name, fact in self.facts.items()
+        }
+        return {"kind": self.kind, "at": self.at, **facts}
 
 
-@dataclass(frozen=True, slots=True)
-class EventEntry(_Entry):
-    """An event other than reports: consent, purge, state-replaced, new-device and so on."""
-
-    _kind: ClassVar = "event"
-    _query: ClassVar = "SELECT at, kind AS event, detail FROM events ORDER BY number"
-
-    event: str  # a code
-    detail: str
-
-    def _text(self) -> tuple[str, list[Row]]:
-        return f"{self.event}: {self.detail}", []
+_Text = tuple[str, list[Row]]
+"""A title, and the rows below it."""
 
 
-@dataclass(frozen=True, slots=True)
-class ManifestEntry(_Entry):
-    """A signed survey that was received: accepted, replaced, refused, or evidence of fraud."""
+def _report(**facts: Any) -> _Text:
+    report = SimpleNamespace(**facts)
+    meaning = _VERDICTS.get(report.verdict)
+    because = f"{report.verdict} ({meaning})" if meaning else report.verdict
+    settled = "" if report.settled is None else f"{because}, {day_text(report.settled)}"
+    waits = report.settled is None and report.due is not None
+    unanswered = f", {report.unanswered} unanswered" if report.unanswered else ""
+    by = ", through a relay only" if report.relayed else ""
+    known = report.response or "its survey is no longer known"
+    return f"report to {report.survey!r}, epoch {report.epoch}: {report.status}", [
+        ("Verdict", settled),
+        ("Last answer", because if report.settled is None else ""),
+        ("Next send", f"not before {instant_text(report.due)}" if waits else ""),
+        ("Attempts", f"{report.sends}{unanswered}; to {report.collector}{by}"),
+        ("Cost", f"epsilon {format_nano(report.cost_nano_epsilon)}"),
+        ("Response", "" if report.content is None else known),
+        ("Bytes", _ERASED if report.content is None else report.content),
+    ]
 
-    _kind: ClassVar = "manifest"
-    _costs: ClassVar = ("reserved",)
-    _query: ClassVar = (
-        "SELECT m.seen AS at, m.name AS survey, m.sequence, m.survey_id, m.signer AS authority,"
-        " m.role, m.reason, m.reserved, m.envelope AS content,"
+
+def _event(event: str, detail: str) -> _Text:
+    return f"{event}: {detail}", []
+
+
+def _manifest(**facts: Any) -> _Text:
+    survey = SimpleNamespace(**facts)
+    accepted, proof = survey.role == "accepted", survey.contradicted is not None
+    reserved = f"epsilon {format_nano(survey.reserved_nano_epsilon)}"
+    return f"survey {survey.survey!r}, sequence {survey.sequence}: {survey.role}", [
+        ("Survey id", survey.survey_id),
+        ("Signed by", survey.authority),
+        ("Because", survey.reason),
+        ("Set aside", reserved if accepted else ""),
+        ("Proof", _PROOF if proof else ""),
+        ("Bytes", survey.content if proof else None),
+        ("The other's", survey.contradicted),
+    ]
+
+
+def _rotation(old_key: str, new_key: str, sequence: int, role: str, content: bytes) -> _Text:
+    forking = role == "forking"
+    return f"authority's key rotated, sequence {sequence}: {role}", [
+        ("From", old_key),
+        ("To", new_key),
+        ("Proof", "its signer has handed over to two keys" if forking else ""),
+        ("Bytes", content if forking else None),
+    ]
+
+
+def _enrolment(**facts: Any) -> _Text:
+    key = SimpleNamespace(**facts)
+    held = "held" if key.content else _ERASED if key.issuer else "none so far"
+    kind = "token" if key.blind else "certificate"
+    saw = f": it saw {_SEEN_BLINDLY if key.blind else _SEEN}" if key.asks else ""
+    return f"{kind} for {key.survey!r}, epoch {key.epoch}: {held}", [
+        ("Asked", f"the app's issuer, {_times(key.asks)}{saw}"),
+        ("Given by", key.issuer_name or key.issuer),
+        ("Bytes", "the last bytes of the report" if key.reported else key.content),
+    ]
+
+
+def _memo(**facts: Any) -> _Text:
+    key = SimpleNamespace(**facts)
+    fate = f"{'kept until then' if key.live else _ERASED}; used {_times(key.reports)}"
+    return f"memo key for {key.survey!r} from epoch {key.first}: {fate}", []
+
+
+class _Kind(NamedTuple):
+    """A kind of entry: the query for its time and facts, and their text."""
+
+    query: str
+    text: Callable[..., _Text]
+
+
+_KINDS: Final = {
+    "event": _Kind("SELECT at, kind AS event, detail FROM events ORDER BY number", _event),
+    "rotation": _Kind(
+        "SELECT seen, old_key, new_key, sequence, role, envelope AS content FROM authorities"
+        " ORDER BY seen, sequence, new_key",
+        _rotation,
+    ),
+    "manifest": _Kind(
+        "SELECT m.seen, m.name AS survey, m.sequence, m.survey_id, m.signer AS authority,"
+        " m.role, m.reason, m.reserved AS reserved_nano_epsilon, m.envelope AS content,"
         " (SELECT o.envelope FROM manifests o WHERE m.role = 'equivocating'"
         " AND o.authority = m.authority AND o.name = m.name AND o.sequence = m.sequence"
         " AND o.role != 'equivocating' LIMIT 1) AS contradicted"
-        " FROM manifests m ORDER BY m.name, m.sequence"
-    )
-
-    survey: str
-    sequence: int  # the survey's number among those of that name
-    survey_id: str
-    authority: str
-    role: str
-    reason: str  # the rule that the survey broke; empty if accepted
-    reserved: int  # the reservation for accepting the survey
-    content: bytes = field(repr=False)
-    contradicted: bytes | None = field(repr=False)  # the other survey with this sequence, as proof
-
-    def _text(self) -> tuple[str, list[Row]]:
-        accepted, proof = self.role == "accepted", self.contradicted is not None
-        return f"survey {self.survey!r}, sequence {self.sequence}: {self.role}", [
-            ("Survey id", self.survey_id),
-            ("Signed by", self.authority),
-            ("Because", self.reason),
-            ("Set aside", f"epsilon {format_nano(self.reserved)}" if accepted else ""),
-            ("Proof", _PROOF if proof else ""),
-            ("Bytes", self.content if proof else None),
-            ("The other's", self.contradicted),
-        ]
-
-
-@dataclass(frozen=True, slots=True)
-class RotationEntry(_Entry):
-    """A rotation of the key that signs surveys: followed, or evidence of fraud."""
-
-    _kind: ClassVar = "rotation"
-    _query: ClassVar = (
-        "SELECT seen AS at, old_key, new_key, sequence, role, envelope AS content FROM authorities"
-        " ORDER BY seen, sequence, new_key"
-    )
-
-    old_key: str
-    new_key: str
-    sequence: int  # in the chain of keys
-    role: str  # followed (the new key is trusted, for good) or forking
-    content: bytes = field(repr=False)  # the bytes that both keys signed, as received
-
-    def _text(self) -> tuple[str, list[Row]]:
-        forking = self.role == "forking"
-        return f"authority's key rotated, sequence {self.sequence}: {self.role}", [
-            ("From", self.old_key),
-            ("To", self.new_key),
-            ("Proof", "its signer has handed over to two keys" if forking else ""),
-            ("Bytes", self.content if forking else None),
-        ]
-
-
-@dataclass(frozen=True, slots=True)
-class EnrolmentEntry(_Entry):
-    """A certificate or token that was wanted for this device's key in an epoch."""
-
-    _kind: ClassVar = "enrolment"
-    _query: ClassVar = (
-        "SELECT wanted AS at, name AS survey, epoch, survey_id, issuer, asks,"
+        " FROM manifests m ORDER BY m.name, m.sequence",
+        _manifest,
+    ),
+    "enrolment": _Kind(
+        "SELECT wanted, name AS survey, epoch, survey_id, issuer, asks,"
         " credential AS content, closes, blind, EXISTS(SELECT 1 FROM decisions d WHERE"
         " d.name = c.name AND d.epoch = c.epoch AND instr(d.envelope, c.credential)) AS reported"
-        " FROM credentials c ORDER BY name, epoch, wanted"
-    )
-
-    survey: str
-    epoch: int
-    survey_id: str
-    issuer: str | None  # the issuer of the latest: a public key; for a token, its name's digest
-    asks: int  # how often the app was asked to request it from its issuer
-    content: bytes | None = field(repr=False)  # None before arrival and after erasure
-    closes: int  # when the credential is erased
-    blind: bool  # whether the credential is a token, whose issuer never saw the key
-    reported: bool  # whether a report's bytes contain it
-    issuer_name: str | None  # for a token, if the survey is still there
-
-    def _text(self) -> tuple[str, list[Row]]:
-        held = "held" if self.content else _ERASED if self.issuer else "none so far"
-        kind = "token" if self.blind else "certificate"
-        ending = "the last bytes of the report" if self.reported else self.content
-        saw = f": it saw {_SEEN_BLINDLY if self.blind else _SEEN}" if self.asks else ""
-        return f"{kind} for {self.survey!r}, epoch {self.epoch}: {held}", [
-            ("Asked", f"the app's issuer, {_times(self.asks)}{saw}"),
-            ("Given by", self.issuer and (self.issuer_name or self.issuer)),
-            ("Bytes", ending),
-        ]
-
-
-JournalEntry = EventEntry | RotationEntry | ManifestEntry | EnrolmentEntry | ReportEntry
-"""The kinds of entries of the journal, in their order within the same second."""
-
-
-@dataclass(frozen=True, slots=True)
-class MemoEntry(Disclosure):
-    """A key that keeps the responses of a range of epochs the same; it is never sent."""
-
-    _query: ClassVar = (
-        "SELECT name AS survey, survey_id, first, ends, key IS NOT NULL AS live, reports FROM memos"
-        " ORDER BY ends, name"
-    )
-
-    survey: str
-    survey_id: str
-    first: int  # the range's first epoch
-    ends: int  # the range's end, when the key is erased
-    live: bool  # whether the key is still there
-    reports: int  # reports decided with the key
-
-    def lines(self) -> list[str]:
-        """Return the text, at 80 columns."""
-        fate = f"kept until {instant_text(self.ends)}" if self.live else _ERASED
-        text = f"{self.survey!r} from epoch {self.first}: {fate}; used {_times(self.reports)}"
-        return labelled("Memo key", text, indent=0)
+        " FROM credentials c ORDER BY name, epoch, wanted",
+        _enrolment,
+    ),
+    "report": _Kind(
+        "SELECT decided, name AS survey, epoch, survey_id, origin AS collector, status,"
+        " verdict, envelope AS content, attempts AS sends, unanswered,"
+        " CASE status WHEN 'pending' THEN due END AS due, settled, starts, ends, closes,"
+        " cost AS cost_nano_epsilon, relayed FROM decisions ORDER BY name, epoch",
+        _report,
+    ),
+    "memo": _Kind(
+        "SELECT ends, name AS survey, survey_id, first, key IS NOT NULL AS live, reports"
+        " FROM memos ORDER BY ends, name",
+        _memo,
+    ),
+}
+"""The kinds of entries, in their order within the same second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +211,6 @@ class Journal(Disclosure):
     consent: ConsentRecord
     entries: tuple[JournalEntry, ...] = ()  # newest last
     dropped: Mapping[str, int] = field(default_factory=dict)  # how many reports, by reason
-    memos: tuple[MemoEntry, ...] = ()  # keys of memoised surveys, which stay on the device
 
     def __str__(self) -> str:
         lines = consent_lines(self.consent)
@@ -279,10 +218,9 @@ class Journal(Disclosure):
             return "\n".join([*lines, *labelled("Journal", "nothing was stored or sent", indent=0)])
         lines += labelled("Responses", _DRAWN, indent=0)
         for entry in self.entries:
-            lines += ["", *entry.lines()]
+            lines += ["", *entry.lines]
         counts = ", ".join(f"{reason} {count}" for reason, count in self.dropped.items())
         lines += ["", *text_of([("Dropped", counts)], indent=0)]
-        lines += [line for memo in self.memos for line in memo.lines()]
         return "\n".join(lines).rstrip("\n")
 
 
@@ -300,53 +238,54 @@ def _read_journal(state: State, now: float) -> Journal:
         consent = state.consent_in(connection)
         if connection is None:
             return Journal(consent)
-        entries: list[JournalEntry] = []
-        survey_of = cache(
-            partial(held_manifest, connection)
-        )  # each once: opening a large one takes a second
-        for kind in get_args(JournalEntry):
-            entries += _read(kind, connection, survey_of)
+        # Each is opened once: a large one takes a second.
+        survey_of = cache(partial(_held_manifest, connection))
+        entries = [entry for kind in _KINDS for entry in _read(kind, connection, survey_of)]
         dropped = connection.execute(
             "SELECT verdict, count(*) FROM decisions WHERE status = 'dropped'"
             " GROUP BY verdict ORDER BY verdict"
         ).fetchall()
-        memos = tuple(_read(MemoEntry, connection, survey_of))
     # Stable: within one second, events of the device come before its reports. A settled report, for
     # which only the day is known, comes at the end of the day.
     entries.sort(
-        key=lambda entry: (entry.at // DAY, getattr(entry, "settled", None) is not None, entry.at)
+        key=lambda entry: (entry.at // DAY, entry.facts.get("settled") is not None, entry.at)
     )
-    return Journal(consent, tuple(entries), dict(dropped), memos)
+    return Journal(consent, tuple(entries), dict(dropped))
 
 
-_E = TypeVar("_E", bound=_Entry | MemoEntry)
 _IN_HEX: Final = frozenset({"survey_id", "authority", "old_key", "new_key", "issuer"})
 _SurveyOf = Callable[[bytes], Manifest | None]
 
 
-def _read(kind: type[_E], connection: sqlite3.Connection, survey_of: _SurveyOf) -> Iterator[_E]:
+def _read(
+    kind: str, connection: sqlite3.Connection, survey_of: _SurveyOf
+) -> Iterator[JournalEntry]:
     """Read the entries of a kind, with the surveys' names for their responses."""
-    types = {column.name: column.type for column in fields(kind)}
-    rows = connection.execute(kind._query)
-    for row in rows.fetchall():
-        named = zip((name for name, *_ in rows.description), row, strict=True)
-        values = {name: _sound(name, value, types[name]) for name, value in named}
-        if kind is EnrolmentEntry:
-            survey = survey_of(bytes.fromhex(values["survey_id"]))
-            values["issuer_name"] = survey.enrolment.issuer if survey and values["blind"] else None
-        elif kind is ReportEntry:
-            values["response"] = _response(values["content"], survey_of)
-        yield kind(**values)
+    rows = connection.execute(_KINDS[kind].query)
+    names = [name for name, *_ in rows.description][1:]
+    for at, *row in rows.fetchall():
+        facts: dict[str, Any] = dict(zip(names, row, strict=True))
+        if kind == "enrolment":
+            survey = survey_of(facts["survey_id"])
+            facts["issuer_name"] = survey.enrolment.issuer if survey and facts["blind"] else None
+        elif kind == "report":
+            facts["response"] = _response(facts["content"], survey_of)
+        for name in _IN_HEX & facts.keys():
+            facts[name] = facts[name] and bytes.hex(facts[name])
+        title, below = _KINDS[kind].text(**facts)
+        when = instant_text(at) if facts.get("settled") is None else day_text(at)
+        lines = *wrapped(f"{when}  {title}", rest="  "), *text_of(below)
+        yield JournalEntry(kind, int(at), facts, lines)
 
 
-def _sound(name: str, value: Any, kind: Any) -> Any:
-    if name in _IN_HEX and isinstance(value, bytes):
-        return value.hex()
-    if name not in _IN_HEX and kind is bool and isinstance(value, int):
-        return bool(value)
-    if isinstance(value, kind) and (value is None or name not in _IN_HEX):
-        return value
-    raise ValueError("a row of the state is damaged")
+def _held_manifest(connection: sqlite3.Connection, survey_id: bytes) -> Manifest | None:
+    """Return the survey with an id; None if the survey's bytes are damaged or gone."""
+    for row in connection.execute(
+        "SELECT envelope, signer FROM manifests WHERE survey_id = ?", (survey_id,)
+    ).fetchall():
+        with suppress(Refusal, TypeError):
+            return open_manifest(*row)
+    return None
 
 
 def _response(content: bytes | None, survey_of: _SurveyOf) -> str | None:
@@ -360,13 +299,6 @@ def _response(content: bytes | None, survey_of: _SurveyOf) -> str | None:
     survey = survey_of(report.survey_id)
     known = survey.responses if survey else ()
     return known[report.response] if report.response < len(known) else None
-
-
-def _content(response: str | None, content: bytes | None) -> list[Row]:
-    if content is None:
-        return [("Bytes", _ERASED)]
-    known = "its survey is no longer known" if response is None else printable(response)
-    return [("Response", known), ("Bytes", content)]
 
 
 def _times(count: int) -> str:

@@ -4,26 +4,53 @@ The sentences are message ids for gettext, like those of :mod:`deniable.terms.se
 """
 
 from collections.abc import Iterator
+from fractions import Fraction
+from math import ceil
+from typing import NamedTuple
 
-from deniable.budget import format_nano
+from deniable.budget import NANO, format_nano
 from deniable.client.consent import Scope
-from deniable.client.explaining.promise import Promise, Terms
 from deniable.client.survey import Survey
-from deniable.mechanisms import is_vast, odds_text, percent_text
+from deniable.mechanisms import is_vast, odds_ceiling, odds_text, percent_text
 from deniable.messages import Manifest
-from deniable.terms import odds_of
-from deniable.terms.sentences import Translate, duration, guess, length, likely
+from deniable.terms import guess_of, guess_within, odds_of, pure_odds
+from deniable.terms.sentences import Coalitions, Translate, duration, guess, length, likely, summary
 from deniable.terms.sentences import catalogue as catalogue
 
 _MOST_NAMED = 3
 
 
-def in_short(promise: Promise, terms: Terms | None, _: Translate) -> tuple[str, str, str]:
+class Promise(NamedTuple):
+    """The limits of an app on everything that a collector publishes for a declared survey."""
+
+    survey: Survey
+    total: int  # the most that all reports of this name may ever cost, in units of 1e-9 epsilon
+    enrols: bool  # whether an issuer may be asked to vouch for this device
+    witnesses: str  # how many witnesses of a public log must have seen a survey; "" for none
+
+    @property
+    def response(self) -> int:
+        """Return the highest epsilon of one report, in units of 1e-9."""
+        return ceil(self.survey.epsilon_ceiling * NANO)
+
+    @property
+    def epoch_seconds(self) -> int:
+        """Return the shortest epoch, in each of which at most one report is made."""
+        return max(1, self.survey.min_epoch_seconds)
+
+    @property
+    def guess(self) -> Fraction:
+        """Return how often a guess that is right half of the time is right with one response."""
+        odds, delta = odds_ceiling(self.survey.epsilon_ceiling), self.survey.delta_ceiling
+        return guess_within(odds, delta)
+
+
+def in_short(promise: Promise, manifest: Manifest | None, _: Translate) -> tuple[str, str, str]:
     """Return the three plain lines about the survey on the device, or about the declaration."""
-    if terms is not None:
-        return terms.summary
+    if manifest is not None:
+        return summary(manifest, _)
     chance = likely(odds_of(promise.response), _)
-    if promise.delta:  # then the odds have no bound, but a guess has
+    if promise.survey.delta_ceiling:  # then the odds have no bound, but a guess has
         chance = guess(promise.guess, _)
     text = _("Nothing is sent unless you agree. Then, at most one response is sent every {length}.")
     often = text.format(length=length(promise.epoch_seconds, _))
@@ -31,98 +58,100 @@ def in_short(promise: Promise, terms: Terms | None, _: Translate) -> tuple[str, 
     return dice, chance, f"{often} {_('You can stop at any time.')}"
 
 
-def limits(promise: Promise, terms: Terms | None, _: Translate) -> Iterator[str]:
+def limits(promise: Promise, manifest: Manifest | None, _: Translate) -> Iterator[str]:
     """Yield the limits for all surveys: on one response, on all, and on how often."""
-    odds = odds_of(promise.response)
-    if terms is not None and not promise.pinned:
+    survey, odds = promise.survey, odds_of(promise.response)
+    if manifest is not None and survey.pinned_ids is None:
         text = _(
             "A later survey may raise these limits to {odds} times as likely and one response "
             "every {length}, but no further."
         )
-        if promise.delta:
+        if survey.delta_ceiling:
             text = _("A later survey may reveal more, with at most one response every {length}.")
         elif is_vast(odds):
             text = _("A later survey may hide nearly nothing, with one response every {length}.")
-        elif odds_text(odds) == odds_text(terms.odds):
+        elif (odds_text(odds), promise.epoch_seconds) == (
+            odds_text(pure_odds(manifest)),
+            manifest.schedule.epoch_seconds,
+        ):
             text = _(
-                "Later surveys may ask more often, up to once every {length}. The limit of {odds} "
-                "times remains."
+                "Later surveys keep these limits: {odds} times as likely, once every {length}."
             )
-            if promise.epoch_seconds == terms.epoch_seconds:
-                text = _(
-                    "Later surveys keep these limits: {odds} times as likely, once every {length}."
-                )
         yield text.format(odds=odds_text(odds), length=length(promise.epoch_seconds, _))
-        if promise.delta:
+        if survey.delta_ceiling:
             yield guess(promise.guess, _)
-    if promise.mechanisms:
+    if survey.mechanisms:
         yield _(
             "Responses may differ from the answers, and some responses are sent more often "
             "than others."
         )
-    if promise.kept is not None:
+    kept = survey.kept_ceiling is not None
+    if kept:
         text = _(
             "A response may be repeated up to {count} times. Repeating it links these reports, "
             "and can show that your answer changed."
         )
-        yield text.format(count=f"{promise.kept_epochs:,}")
+        yield text.format(count=f"{survey.max_kept_epochs:,}")
     together = odds_of(promise.total)
+    text = _(
+        "Together, all responses ever sent are at most {odds} times as likely (epsilon {most})."
+    )
     if is_vast(together):
         text = _(
             "All responses ever sent may together reveal your answer (epsilon at most {most})."
         )
-    elif promise.kept is None:
-        text = _(
-            "Together, all responses ever sent are at most {odds} times as likely (epsilon {most})."
-        )
-    else:
+    elif kept:
         text = _(
             "Together, all responses ever sent are at most {odds} times as likely with your "
             "answers as with others that stay the same and change at the same times as yours "
             "(epsilon "
             "{most})."
         )
-    most = format_nano(promise.total).rstrip("0").rstrip(".")
-    yield text.format(odds=odds_text(together), most=most)
+    yield text.format(odds=odds_text(together), most=_short(promise.total))
 
 
-def details(promise: Promise, terms: Terms | None, _: Translate) -> Iterator[str]:
+def details(promise: Promise, manifest: Manifest | None, _: Translate) -> Iterator[str]:
     """Yield limits that prompts omit: on guesses, kept and late responses, and the log."""
-    ever = percent_text(promise.guess, "most")
-    if terms is not None and not promise.delta and ever != percent_text(terms.guess, "most"):
+    survey, ever = promise.survey, percent_text(promise.guess, "most")
+    now = ever if manifest is None else percent_text(guess_of(manifest.mechanism), "most")
+    if now != ever and not survey.delta_ceiling:
         text = _(
             "A guess about your answer that is right half the time becomes right at most {now} of "
             "the time with this survey, and {ever} with a later one."
         )
-        yield text.format(now=percent_text(terms.guess, "most"), ever=ever)
-    elif not promise.delta:
+        yield text.format(now=now, ever=ever)
+    elif not survey.delta_ceiling:
         yield guess(promise.guess, _)
-    if promise.kept is not None and not is_vast(odds := odds_of(promise.kept)):
+    kept = survey.kept_ceiling
+    if kept is not None and not is_vast(odds := odds_of(ceil(kept * NANO))):
         text = _(
             "While your answer stays the same, all reports of a repeated response together are at "
             "most {odds} times as likely with it as with any other answer."
         )
         yield text.format(odds=odds_text(odds))
     text = _("A response is accepted at most {length} after the end of its time slice.")
-    yield text.format(length=duration(promise.grace_seconds, _))
-    if promise.pinned:
+    yield text.format(length=duration(survey.max_grace_seconds, _))
+    if survey.pinned_ids is not None:
         yield _("The app accepts only the surveys that it was built for.")
-    if promise.seen_by:
+    if promise.witnesses:
         text = _(
             "The app accepts only surveys that {witnesses} have seen in the collector's public "
             "log, where everybody can read them."
         )
-        yield text.format(witnesses=promise.seen_by)
+        yield text.format(witnesses=promise.witnesses)
 
 
-def vouched(promise: Promise, terms: Terms | None, _: Translate) -> Iterator[str]:
-    """Yield the sentences on an issuer, if one exists or may exist."""
-    if terms is not None and terms.issuers:
+def vouched(promise: Promise, coalitions: Coalitions | None, _: Translate) -> Iterator[str]:
+    """Yield the sentences on an issuer, if one exists or may exist.
+
+    A survey for whose devices an issuer vouches has ``coalitions``.
+    """
+    if coalitions is not None:
         yield _("Only devices for which an issuer vouches can take part.")
-        yield "{}: {}.".format(*terms.coalitions[3])
+        yield "{}: {}.".format(*coalitions.rows[3])
     elif promise.enrols:
         yield _("An issuer, usually the app's own backend, may be asked to vouch for this device.")
-        if promise.blind:
+        if promise.survey.enrolment == "blind":
             yield _("The issuer sees your account, but neither a response nor its key.")
         else:
             yield _(
@@ -169,22 +198,14 @@ def news(
         declared.bounds,
         agreed.bounds,
     )
-    if (response > before[0] or delta > before[1]) and (delta or is_vast(odds_of(response))):
+    if response > before[0] or delta > before[1]:
         yield _("A response may now reveal more about your answer.")
-    elif response > before[0]:
-        text = _(
-            "A response may now be up to {new} times as likely with your answer as with another, "
-            "instead of {old}."
-        )
-        new, old = (odds_text(odds_of(nano)) for nano in (response, before[0]))
-        yield text.format(new=new, old=old)
     if floor > before[6]:
         text = _("The question may now be asked every {new} instead of every {old}.")
         yield text.format(new=length(-floor, _), old=length(-before[6], _))
     if total > before[2]:
         text = _("All responses together may now cost epsilon {new} instead of {old}.")
-        new, old = (format_nano(nano).rstrip("0").rstrip(".") for nano in (total, before[2]))
-        yield text.format(new=new, old=old)
+        yield text.format(new=_short(total), old=_short(before[2]))
     elif any(now > then for now, then in zip(others, before[7:], strict=True)):
         yield _("All responses of this app together may now reveal more about you.")
     if kept > before[3] or again > before[4]:
@@ -212,3 +233,7 @@ def _changes(survey: Survey, collector: str, held: Manifest, _: Translate) -> It
 def _named(answers: list[str]) -> str:
     more = ", …" if len(answers) > _MOST_NAMED else ""
     return ", ".join(f"“{answer}”" for answer in answers[:_MOST_NAMED]) + more
+
+
+def _short(cost: int) -> str:
+    return format_nano(cost).rstrip("0").rstrip(".")

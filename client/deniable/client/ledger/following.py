@@ -146,13 +146,13 @@ class Following:
 
     def foreseen(
         self, bundled: Bundled, connection: sqlite3.Connection | None, survey: Survey, now: float
-    ) -> tuple[Manifest, int] | ManifestRefused | None:
-        """Return the bundled manifest that would be answered first, and the cost it would reserve.
+    ) -> Manifest | ManifestRefused | None:
+        """Return the bundled manifest that would be answered first.
 
         Returns the reason if no manifest qualifies, or None if the app bundles none with this name.
         Used before consent: nothing is written, and no state need exist.
         """
-        candidates: dict[bytes, tuple[Manifest, int]] = {}
+        candidates: list[Manifest] = []
         refused: ManifestRefused | None = None
         for opened in bundled.of(survey, self.authorities.chain(connection)):
             if isinstance(opened, ManifestRefused):
@@ -165,14 +165,14 @@ class Following:
                 record = _reserved(rows, known, manifest)
             try:
                 ceiling, issuer = self.allowance.lifetime, self.issuer
-                most = admit_manifest(manifest, survey, record, ceiling, now, issuer)
+                admit_manifest(manifest, survey, record, ceiling, now, issuer)
                 self._check_witnessed(opened)
             except ManifestRefused as error:
                 refused = error
             else:
-                candidates[manifest.survey_id] = manifest, most
-        chosen = chosen_of((manifest for manifest, _ in candidates.values()), now)
-        return candidates[chosen[0].survey_id] if chosen else refused
+                candidates.append(manifest)
+        chosen = chosen_of(candidates, now)
+        return chosen[0] if chosen else refused
 
     @kept
     def holds(self, name: str, now: float) -> bool:
