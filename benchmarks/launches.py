@@ -11,7 +11,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
-from threading import Event
 from typing import Final
 
 from benchmarks.surveys import AUTHORITY, ORIGIN, START, declaration, signed_survey
@@ -119,9 +118,6 @@ class _Clock:
 
     def monotonic(self) -> float:
         return self.time
-
-    def wait(self, _event: Event, seconds: float) -> None:
-        self.time += seconds
 
 
 class _Collector:

@@ -1,4 +1,4 @@
-"""An app on asyncio: the client's calls never block the event loop.
+"""An app on asyncio: threads call the client, and the event loop never waits.
 
 Run it: python examples/async_app.py
 It starts its own collector. With --collector, --authority and --state, it is a device of yours.
@@ -33,15 +33,16 @@ async def work(done: asyncio.Event) -> int:
 async def report(collector: str, authority: str, state: Path, done: asyncio.Event) -> None:
     """Report one answer and send it, beside other work."""
     client = Client(collector, authority=authority, surveys=[THEME], state=state, background=False)
-    async with client:
+    with client:
         # Ask the user first, and again after an update that asks for more. The decision is
         # stored and may be changed at any time.
         if await asyncio.to_thread(lambda: client.uncovered):
             await asyncio.to_thread(client.set_consent, "on", "first start")
-        await client.arefresh()  # with background=True, a thread does this and sends
-        outcome = await client.areport("preferred-theme", "dark")
+        # With background=True, a thread of the client refreshes and sends.
+        await asyncio.to_thread(client.refresh)
+        outcome = await asyncio.to_thread(client.report, "preferred-theme", "dark")
         print(outcome.status, outcome.error or "")
-        print(await client.aflush(timeout=5))
+        print(await asyncio.to_thread(client.flush, timeout=5))
     done.set()
 
 

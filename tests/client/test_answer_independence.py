@@ -1,7 +1,6 @@
 """Nothing tells true answers apart or holds one: no byte, log, request, error or frame."""
 
 import ast
-import asyncio
 import gc
 import logging
 import shutil
@@ -11,7 +10,6 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from itertools import product
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -40,14 +38,12 @@ from tests.support.effort import some
 from tests.support.surveys import CATEGORIES, DAY, DECLARED, MANIFEST, START, manifest
 from tests.support.traces import dump, held_by, is_ours, pages_of_log
 from tests.support.transports import Call
-from tests.support.watched import until
 
 LIE = 3
 Log = pytest.LogCaptureFixture
 
 
 ANSWERS = some(CATEGORIES)
-Reporting = Callable[[Client, list[tuple[Any, Any]], bool], Outcome]
 TROUBLES = ["no consent", "no manifest", "over", "no disk", "dropped", "unforeseen"]
 
 
@@ -58,7 +54,6 @@ class Trace:
     files: dict[str, bytes]  # in its folder, after closing
     requests: list[Call]
     said: list[str]  # its logs, reprs and outcomes
-    slept: list[float]
 
 
 @pytest.fixture
@@ -115,7 +110,7 @@ def live(
     # The mark ends with the second and the number of the file as it was written.
     files["device.sqlite.mark"] = files["device.sqlite.mark"].rpartition(b" ")[0]
     shutil.rmtree(folder)
-    return Trace(files, transport.requests, said, clock.slept)
+    return Trace(files, transport.requests, said)
 
 
 @pytest.mark.parametrize(
@@ -139,7 +134,7 @@ def test_the_truth_leaves_different_bytes_which_is_seen(prepared: Path, caplog: 
     assert len({trace.requests[0].body for trace in traces}) == len(CATEGORIES)
     # And even then nothing but the signed bytes differs.
     for trace in others:
-        assert (trace.said, trace.slept) == (first.said, first.slept)
+        assert trace.said == first.said
         assert len(trace.requests) == len(first.requests)
         assert [*map(len, trace.files.values())] == [*map(len, first.files.values())]
 
@@ -242,13 +237,6 @@ def report(client: Client, asked: list[tuple[Any, Any]], strict: bool) -> Outcom
     return client.report(*asked.pop(), strict=strict)  # the app's own frame holds nothing either
 
 
-def areport(client: Client, asked: list[tuple[Any, Any]], strict: bool) -> Outcome:
-    async def app() -> Outcome:
-        return await client.areport(*asked.pop(), strict=strict)
-
-    return asyncio.run(app())
-
-
 def troubled(bench: Bench, trouble: str) -> Client:
     """Return a client that can record nothing."""
     if trouble == "no manifest":
@@ -271,10 +259,9 @@ def troubled(bench: Bench, trouble: str) -> Client:
 
 @pytest.mark.long
 @pytest.mark.parametrize("strict", [True, False])
-@pytest.mark.parametrize("call", [report, areport])
 @pytest.mark.parametrize("trouble", TROUBLES)
 def test_nothing_that_a_failure_leaves_holds_the_answer(
-    bench: Bench, collected: Collected, call: Reporting, strict: bool, trouble: str
+    bench: Bench, collected: Collected, strict: bool, trouble: str
 ) -> None:
     client = troubled(bench, trouble)
     dumps: list[list[str]] = []
@@ -283,7 +270,7 @@ def test_nothing_that_a_failure_leaves_holds_the_answer(
         before = sys.getrefcount(answer)
         collected.dumps.clear()
         try:
-            error: BaseException | None = call(client, [(NAME, answer)], strict).error
+            error: BaseException | None = report(client, [(NAME, answer)], strict).error
         except (NotRecorded, LookupError) as raised:
             error = raised
         assert error is not None
@@ -305,28 +292,13 @@ def test_what_the_apps_own_bugs_raise_holds_neither_argument(bench: Bench) -> No
         return [sys.getrefcount(part) for pair in asked for part in pair]
 
     client, before, errors = bench.ready(), references(), []
-    for call, pair in product([report, areport], asked):
+    for pair in asked:
         with pytest.raises((AppError, TypeError)) as caught:
-            call(client, [pair], False)
+            report(client, [pair], False)
         errors.append(caught.value)
     gc.collect()
     assert references() == before
     assert all("Client.report" in dump(error) for error in errors)
-
-
-def test_a_report_that_is_cancelled_leaves_no_answer(bench: Bench) -> None:
-    client, answer = bench.ready(), own("good")
-    before = sys.getrefcount(answer)
-
-    async def app() -> None:
-        reporting = asyncio.create_task(client.areport(NAME, answer))
-        await asyncio.sleep(0)
-        reporting.cancel()
-        await reporting
-
-    with pytest.raises(asyncio.CancelledError):
-        asyncio.run(app())
-    until(lambda: gc.collect() >= 0 and sys.getrefcount(answer) == before)
 
 
 @pytest.mark.parametrize("trouble", ["no manifest", "unforeseen"])

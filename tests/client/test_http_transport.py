@@ -170,9 +170,8 @@ def test_a_longer_answer_is_refused(server: RawServer) -> None:
         b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n" + b"x" * 70_000,
     ):
         server.reply = reply
-        with pytest.raises(TransportError, match="too long") as caught:
+        with pytest.raises(TransportError, match="too long"):
             get(server)
-        assert caught.value.received > MOST
 
 
 def flood(head: bytes, part: bytes) -> tuple[Script, list[int]]:
@@ -299,9 +298,8 @@ def test_nonsense_is_a_transport_error_and_nothing_else(server: RawServer) -> No
         with pytest.raises(TransportError):
             get(server)
     server.reply = ok + b"Content-Length: 500\r\n\r\nonly this"
-    with pytest.raises(TransportError, match="cut short") as caught:
+    with pytest.raises(TransportError, match="cut short"):
         get(server)
-    assert caught.value.received == len(server.reply)
 
 
 def test_a_refused_answer_leaves_no_connection_open() -> None:

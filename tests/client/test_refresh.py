@@ -87,20 +87,6 @@ def test_d10_who_asks_for_rotations_too_makes_no_nine_requests_a_day(bench: Benc
     assert len(transport.requests) == 8
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        HttpAnswer(200, {}, bytes(1 << 20)),
-        HttpAnswer(404, {}, bytes(1 << 20)),
-        TransportError("the answer was cut short", received=1 << 20),
-    ],
-)
-def test_d10_megabytes_come_once_a_day(bench: Bench, answer: HttpAnswer | TransportError) -> None:
-    bench.transport = Answering(answer)
-    asked_after(bench, 3 * DAY)
-    assert len(bench.transport.requests) <= 3
-
-
 def test_d10_two_versions_of_an_app_on_one_state_ask_once_a_day_each(bench: Bench) -> None:
     versions = [DECLARED, replace(DECLARED, max_epsilon="2")]
     for hour in range(24) if THOROUGH else (0, 1, 11, 12, 23):
@@ -219,7 +205,7 @@ def test_consent_that_ends_during_a_refresh_ends_its_requests(bench: Bench) -> N
     client = bench.client(surveys=[DECLARED, OTHER_DECLARED])
     bench.transport.meanwhile = lambda _: client.set_consent("off")
     refreshed = client.refresh(force=True)
-    # Both are asked for at once; nothing that came is taken.
+    # Nothing that came is taken.
     assert bench.rows("SELECT count(*) FROM manifests") == [(0,)]
     assert {type(error) for error in refreshed.errors.values()} == {ConsentMissing}
     bench.transport.meanwhile = lambda _: None

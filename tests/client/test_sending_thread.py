@@ -12,8 +12,7 @@ import pytest
 from deniable.client import Delivery, HttpAnswer, NotReady, OutcomeStatus
 from deniable.client.client import engine_of
 from deniable.client.sending import uploader
-from tests.support.clock import FakeClock
-from tests.support.devices import ACCEPTED, NAME, UNREACHABLE, Bench, read_upload
+from tests.support.devices import ACCEPTED, NAME, Bench, read_upload
 from tests.support.surveys import DAY, MANIFEST, START
 from tests.support.watched import SECONDS, WatchedTransport, device, settled, threads, until
 
@@ -130,33 +129,6 @@ def test_a_start_is_retried(bench: Bench, transport: WatchedTransport, monkeypat
         other.close()  # which raises for none
     assert client.report(NAME, "good").ok
     assert transport.uploaded.wait(SECONDS)
-
-
-def test_closing_interrupts_a_flush_that_waits_to_send_again(bench: Bench) -> None:
-    bench.transport.answer = UNREACHABLE
-    bench.reported()
-    bench.close()
-    clock = Waiting()
-    client = bench.client(clock=clock)
-    with ThreadPoolExecutor(1) as pool:
-        flushed = pool.submit(client.flush, 100_000.0)
-        assert clock.entered.wait(SECONDS)
-        client.close()
-        assert flushed.result(SECONDS) == Delivery(pending=1)
-    assert not bench.is_open  # nor opened again by the end of the flush
-    assert len(bench.transport.uploads) == 1
-
-
-class Waiting(FakeClock):
-    """A clock by which a wait ends only with its event."""
-
-    def __init__(self) -> None:
-        super().__init__(START + 1.0)
-        self.entered = threading.Event()
-
-    def wait(self, event: threading.Event, seconds: float) -> None:
-        self.entered.set()
-        assert event.wait(SECONDS)
 
 
 def test_a_late_stop_works(bench: Bench, transport: WatchedTransport, monkeypatch: Patch) -> None:

@@ -1,14 +1,11 @@
 """A clock that moves only when told, or when somebody sleeps."""
 
-from threading import Event
-
 
 class FakeClock:
     """Satisfies deniable.client's Clock; callable, so that it is the server's clock as well."""
 
     def __init__(self, now: float = 1_700_000_000.0) -> None:
         self.time = now
-        self.slept: list[float] = []
 
     def __call__(self) -> float:
         return self.time
@@ -18,8 +15,3 @@ class FakeClock:
 
     def monotonic(self) -> float:
         return self.time
-
-    def wait(self, event: Event, seconds: float) -> None:
-        if not event.is_set():
-            self.slept.append(seconds)
-            self.time += seconds

@@ -33,9 +33,9 @@ Survey("theme", "Which theme?", ("dark", "light"))  # type: ignore[call-arg]
 of_a_list.categories = ("dark",)  # type: ignore[misc]
 
 
-async def app(client: Client, capture: Capture) -> None:
+def app(client: Client, capture: Capture) -> None:
     assert_type(client.report(of_an_enum, Theme.DARK), Outcome)
-    assert_type(await client.areport("level", Level.LOW, strict=True), Outcome)
+    assert_type(client.report("level", Level.LOW, strict=True), Outcome)
     client.report("minutes", 35)
     client.report("minutes", Decimal("0.5"))
     client.report("minutes", 0.5)

@@ -8,9 +8,8 @@ It is a plain object, usable from any thread. Constructing it touches neither di
 from collections.abc import Callable, Container, Iterable
 from contextlib import suppress
 from functools import partial
-from math import inf
 from os import PathLike
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from deniable.budget import DEFAULT_LIFETIME_EPSILON
 from deniable.client.client_settings import ClientSettings, InMemory, checked_arguments
@@ -20,7 +19,6 @@ from deniable.client.errors import StateUnavailable, forget_locals
 from deniable.client.ledger.allowance import SlidingCeiling
 from deniable.client.outcome import Delivery, Outcome, Refresh
 from deniable.client.survey import Answer, Survey
-from deniable.client.threads import Call, start_daemon
 from deniable.mechanisms import Number
 
 if TYPE_CHECKING:
@@ -28,8 +26,6 @@ if TYPE_CHECKING:
     from deniable.client.explaining.journal import Journal
     from deniable.client.optional.credentials import Enrol
     from deniable.terms.sentences import Translate
-
-_T = TypeVar("_T")
 
 
 class Client:
@@ -148,8 +144,8 @@ class Client:
 
         Never raises because of the network or the collector. The app chooses the moment: if that is
         the app's start or end, it shows when somebody uses the device, and ``explain()`` says so.
-        If nothing can leave the device it returns at once. After an unanswered request, nothing
-        else is tried for a minute, or until that request's second send.
+        Each report is tried once; after an unanswered request, the others wait. If nothing can
+        leave the device it returns at once.
 
         Requests in quick succession let an observer guess that they come from one device: leave
         sending to the background thread if there is one. ``due_only`` sends only what is due by its
@@ -292,52 +288,6 @@ class Client:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    async def areport(
-        self,
-        survey: Survey | str,
-        answer: Answer,
-        *,
-        strict: bool = False,
-        slot_seconds: int | None = None,
-    ) -> Outcome:
-        """Do :meth:`report` without blocking the event loop: the disk may be slow."""
-        # The call itself removes the arguments, so frames of raised or cancelled calls lack them.
-        arguments = [(survey, answer)]
-        del survey, answer
-        try:
-            return await _aside(
-                lambda: self.report(*arguments.pop(), strict=strict, slot_seconds=slot_seconds)
-            )
-        finally:
-            arguments.clear()
-
-    async def arefresh(
-        self,
-        timeout: float = REFRESH_SECONDS,  # noqa: ASYNC109 - as refresh has it
-        *,
-        force: bool = False,
-    ) -> Refresh:
-        """Do :meth:`refresh` without blocking the event loop; if cancelled, it still continues."""
-        return await _aside(partial(self.refresh, timeout, force=force))
-
-    async def aflush(
-        self,
-        timeout: float = 10.0,  # noqa: ASYNC109 - as flush has it
-        due_only: bool = False,
-    ) -> Delivery:
-        """Do :meth:`flush` without blocking the event loop; if cancelled, it still continues."""
-        return await _aside(partial(self.flush, timeout, due_only))
-
-    async def aclose(self) -> None:
-        """Do :meth:`close` without blocking the event loop."""
-        await _aside(self.close)
-
-    async def __aenter__(self) -> "Client":
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
-
     def __repr__(self) -> str:
         arguments = self._engine.arguments
         return f"Client({arguments.collector!r}, surveys={sorted(arguments.surveys)})"
@@ -357,26 +307,3 @@ def _is_done(work: Callable[[], None], *, strict: bool) -> bool:
             raise
         return False
     return True
-
-
-async def _aside(work: Callable[[], _T]) -> _T:
-    """Run a function on its own daemon thread: neither the loop nor the process waits for it.
-
-    With a thread of the loop's own, both would wait at their end until the collector answers; and
-    the app may occupy all of those threads.
-    """
-    import asyncio  # 70 ms that apps without an event loop avoid
-
-    loop = asyncio.get_running_loop()
-    came = asyncio.Event()
-    call = Call(work, inf)
-
-    def do() -> None:
-        call.run()
-        with suppress(RuntimeError):  # the loop is closed: nobody waits
-            loop.call_soon_threadsafe(came.set)
-
-    if not start_daemon(do):
-        do()
-    await came.wait()
-    return call.result()

@@ -4,7 +4,6 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
-from threading import Event
 from typing import Protocol
 
 Boot = tuple[str, float]
@@ -22,9 +21,6 @@ class Clock(Protocol):
     def monotonic(self) -> float:
         """Return seconds that never run backwards."""
 
-    def wait(self, event: Event, seconds: float) -> None:
-        """Wait until the event is set, but no longer than this."""
-
 
 class SystemClock:
     """The machine's clock."""
@@ -36,10 +32,6 @@ class SystemClock:
     def monotonic(self) -> float:
         """Return seconds that never run backwards."""
         return time.monotonic()
-
-    def wait(self, event: Event, seconds: float) -> None:
-        """Wait until the event is set, but no longer than this."""
-        event.wait(seconds)
 
     def boot_time(self) -> Boot | None:
         """Return the boot's id and its seconds, including sleep, by a clock that nobody can set."""

@@ -6,7 +6,7 @@ a manifest, under no name.
 """
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from hashlib import sha256
 from math import inf
@@ -27,7 +27,7 @@ from deniable.client.ledger.ledger import Ledger
 from deniable.client.ledger.refreshes import Fetched, Refreshes
 from deniable.client.parts import GatewayKeyring
 from deniable.client.sending.reply import OFFLINE
-from deniable.client.sending.transport import HttpAnswer, Transport, TransportError, at_once
+from deniable.client.sending.transport import HttpAnswer, Transport, TransportError
 from deniable.client.survey import DAY, Survey
 from deniable.client.threads import Forkable, Turn, keep_through_forks
 from deniable.messages import (
@@ -42,13 +42,11 @@ from deniable.messages import (
 
 _LOG = logging.getLogger("deniable")
 _LONGEST_OFFLINE: Final = 3600.0
-_DEAR_BYTES: Final = 64 * 1024
-"""After a larger useless answer a device waits a day: otherwise anybody could cost it megabytes."""
 
 _GATEWAY: Final = ""
 """Placeholder name for the gateway's keys, whose requests are counted separately."""
 
-_Answer = HttpAnswer | Exception
+_Answer = HttpAnswer | TransportError | NotRecorded
 
 
 class Manifests(Forkable):
@@ -104,7 +102,7 @@ class Manifests(Forkable):
     def refresh(
         self, timeout: float, *, force: bool = False, in_background: bool = False
     ) -> Mapping[str, float]:
-        """Fetch the manifests of the surveys that are due, at once, in ``timeout`` seconds.
+        """Fetch the manifests of the surveys that are due, in ``timeout`` seconds.
 
         Returns the seconds until the others may be requested, by name. An error for lack of consent
         or a state is not remembered: a later consent must not wait.
@@ -155,7 +153,11 @@ class Manifests(Forkable):
         fetched = dict.fromkeys(wanted, Fetched.OF_NO_USE)
         try:
             rotated: list[bool] = []
-            for name, answer in self._get_all(wanted, end).items():
+            for number, name in enumerate(wanted):
+                asked_at = self._clock.monotonic()
+                share = max(0.0, end - asked_at) / (len(wanted) - number)  # one may hang
+                answer = self._get(name, *_wanted(name), asked_at + share)
+                self._check_consent(None)  # consent may have ended meanwhile
                 try:
                     if name == _GATEWAY:
                         fetched[name] = self._judge_keys(answer, end, rotated)
@@ -296,28 +298,15 @@ class Manifests(Forkable):
             ) from refusal
         return self._authorities.known(self._clock.now())
 
-    def _get_all(self, names: Sequence[str], end: float) -> dict[str, _Answer]:
-        """Fetch all manifests at once: a collector that hangs costs only the time of one."""
-        answers = at_once(
-            lambda name: self._get(name, *_wanted(name), end),
-            names,
-            lambda: max(0.0, end - self._clock.monotonic()),
-        )
-        for answer in answers.values():
-            if not isinstance(answer, HttpAnswer | TransportError | NotRecorded):
-                raise answer
-        self._check_consent(None)  # consent may have ended after all requests were made
-        return answers
-
-    def _get(self, name: str, path: str, most: int, end: float) -> HttpAnswer | TransportError:
+    def _get(self, name: str, path: str, most: int, end: float) -> _Answer:
         check = partial(self._check_consent, name or None)
-        check()
         left = end - self._clock.monotonic()
         try:
+            check()
             return self._transport.request(
                 "GET", path, {}, b"", most, max(0.001, left), before_body=check
             )
-        except TransportError as error:
+        except (TransportError, NotRecorded) as error:
             return error
 
     def _wait(self, fetched: Mapping[str, Fetched], began: float) -> float:
@@ -347,8 +336,6 @@ def _wanted(name: str) -> tuple[str, int]:
 
 def _given(answer: _Answer, wanted: str) -> HttpAnswer:
     """Return the answer with the requested content; raise if there is none."""
-    if isinstance(answer, NotRecorded):
-        raise answer
     answer = _reached(answer)
     if answer.status != 200:
         raise NotReady(f"the collector has no {wanted} (HTTP {answer.status})")
@@ -356,7 +343,9 @@ def _given(answer: _Answer, wanted: str) -> HttpAnswer:
 
 
 def _reached(answer: _Answer) -> HttpAnswer:
-    if isinstance(answer, Exception):
+    if isinstance(answer, NotRecorded):
+        raise answer
+    if isinstance(answer, TransportError):
         raise NotReady(f"the collector cannot be reached ({answer})") from answer
     return answer
 
@@ -369,7 +358,4 @@ def _is_judged(error: NotRecorded) -> bool:
 def _result_of(answer: _Answer, error: NotRecorded) -> Fetched:
     if isinstance(answer, ConsentMissing) or getattr(answer, "unsent", False):
         return Fetched.NEVER_LEFT
-    if _is_judged(error):
-        return Fetched.OF_USE
-    size = len(answer.body) if isinstance(answer, HttpAnswer) else getattr(answer, "received", 0)
-    return Fetched.TOO_DEAR if size > _DEAR_BYTES else Fetched.OF_NO_USE
+    return Fetched.OF_USE if _is_judged(error) else Fetched.OF_NO_USE

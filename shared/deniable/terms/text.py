@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
 from math import inf, nextafter
-from textwrap import wrap
+from textwrap import TextWrapper, wrap
 from typing import Any, ClassVar, Final
 
 _WIDTH: Final = 80
@@ -34,48 +34,18 @@ def printable(text: str) -> str:
 
 
 def wrapped(text: str, *, first: str = "", rest: str | None = None) -> list[str]:
-    """Break a paragraph into lines of 80 columns; wide characters take two, combining ones none.
+    """Break a paragraph into lines of 80 characters; unprintable ones are escaped.
 
-    Unprintable characters are escaped. ``first`` precedes the first line, ``rest`` the others; by
-    default as many spaces.
+    ``first`` precedes the first line, ``rest`` the others; by default as many spaces.
     """
-    rest = " " * _columns(first) if rest is None else rest
-    lines: list[str] = []
-    line, used = first, _columns(first)
-    begun = False
-    for word in printable(text).split(" "):
-        for part in _parts(word, _WIDTH - _columns(rest)):
-            columns = _columns(part)
-            if begun and used + 1 + columns > _WIDTH:
-                lines.append(line)
-                line, used, begun = rest, _columns(rest), False
-            line += f" {part}" if begun else part
-            used += columns + begun
-            begun = True
-    return [*lines, line]
+    rest = " " * len(first) if rest is None else rest
+    wrapper = TextWrapper(_WIDTH, first, rest, break_on_hyphens=False)
+    return wrapper.wrap(printable(text)) or [first]
 
 
 def labelled(label: str, text: str, indent: int = 2) -> list[str]:
     """Return the lines of ``label text``, with the text in a separate column."""
     return wrapped(text, first=(" " * indent + label).ljust(_LABEL))
-
-
-def _parts(word: str, most: int) -> list[str]:
-    """Split a word that is too long for a line."""
-    parts, part = [], ""
-    for character in word:
-        if _columns(part) + _columns(character) > most:
-            parts.append(part)
-            part = ""
-        part += character
-    return [*parts, part]
-
-
-def _columns(text: str) -> int:
-    if text.isascii():
-        return len(text)
-    visible = (c for c in text if not unicodedata.combining(c) and c not in _JOINERS)
-    return sum(1 + (unicodedata.east_asian_width(c) in "WF") for c in visible)
 
 
 def in_units(seconds: int) -> tuple[int, str]:

@@ -24,6 +24,7 @@ from typing import NamedTuple
 
 from deniable.budget import RangeCost, epsilon_to_nano, format_nano
 from deniable.client.errors import BudgetExhausted, ManifestFault, ManifestRefused
+from deniable.client.state.mark import LONGEST_PERIOD
 from deniable.client.survey import DAY, Survey
 from deniable.mechanisms import Number, ceil_div
 from deniable.messages import Manifest
@@ -43,8 +44,8 @@ class SlidingCeiling:
     days: int
 
     def __post_init__(self) -> None:
-        if self.days < 1:
-            raise ValueError("days must be at least 1")
+        if not 1 <= self.days <= LONGEST_PERIOD:
+            raise ValueError(f"days must be at least 1 and at most {LONGEST_PERIOD}")
         _ = self.most
 
     @property

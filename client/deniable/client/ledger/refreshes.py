@@ -2,9 +2,8 @@
 
 1. A request is counted before it leaves the device. A request that could not leave is uncounted,
    since no collector saw it.
-2. After an answer that was useful, or that used much of the network, a name is requested again in a
-   day. After any other answer it is requested in a minute at first, and in a day eventually. A
-   restart does not reset this.
+2. After a useful answer, a name is requested again in a day. After any other answer it is requested
+   in a minute at first, and in a day eventually. A restart does not reset this.
 3. At most eight requests per name leave the device in a day of its clock, whatever the answers.
 4. An app that changes a survey's declaration requests it anew; no collector can cause that. Each
    declaration has its own times, since two versions of an app may alternate on one state.
@@ -42,7 +41,6 @@ class Fetched(Enum):
 
     OF_USE = auto()
     OF_NO_USE = auto()
-    TOO_DEAR = auto()  # useless, and large
     NEVER_LEFT = auto()
 
 
@@ -105,7 +103,7 @@ class Refreshes:
         with self.state.transaction(now) as connection:
             for name, what in fetched.items():
                 failures, due, requests = self._row(connection, name, now) or (0, now, 0)
-                if what in {Fetched.OF_USE, Fetched.TOO_DEAR}:
+                if what is Fetched.OF_USE:
                     due = now + DAY * (1 + self._jitter() * _MOST_JITTER)
                     self._write(connection, name, now, (0, due, requests))
                 elif what is Fetched.NEVER_LEFT:

@@ -173,31 +173,26 @@ class RelayTransport:
             )
         except TransportError as error:
             text = f"{error}, at the relay"
-            raise TransportError(text, unsent=error.unsent, received=error.received) from error
-        came = len(answer.body)
+            raise TransportError(text, unsent=error.unsent) from error
         given = media_type(answer.headers.get("content-type", ""))
         if (answer.status, given) != (200, RESPONSE_TYPE):
             why = f"the relay sent its own answer (HTTP {answer.status}), not the collector's"
             if answer.status == _NOT_OPENED and KEY_PROBLEM.encode() in answer.body:
                 why = _KEY_GONE
-            raise TransportError(why, received=came)
+            raise TransportError(why)
         return _opened(opener, answer.body, most)
 
 
 def _opened(opener: ResponseOpener, sealed: bytes, most: int) -> HttpAnswer:
-    came = len(sealed)
     try:
         response = BinaryResponse.decode(opener.open(sealed))
     except ObliviousHttpError as error:
-        why = "the relay's answer cannot be opened"
-        raise TransportError(why, received=came) from error
+        raise TransportError("the relay's answer cannot be opened") from error
     headers = dict(response.headers)
     if headers.get("content-encoding", "identity") != "identity":
-        raise TransportError(
-            "the answer has a Content-Encoding that was not requested", received=came
-        )
+        raise TransportError("the answer has a Content-Encoding that was not requested")
     if len(response.body) > most:
-        raise TransportError("the answer is too long", received=came)
+        raise TransportError("the answer is too long")
     return HttpAnswer(response.status, headers, response.body)
 
 

@@ -64,9 +64,6 @@ def exchange(
                 if response.length:  # http.client does not report an answer shorter than announced
                     raise TransportError("the answer was cut short")
                 return HttpAnswer(response.status, received, content)
-    except TransportError as error:
-        error.received = connection.received
-        raise
     finally:
         connection.close()
 

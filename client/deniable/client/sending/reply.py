@@ -237,16 +237,15 @@ class Progress:
     _reasons: dict[tuple[str, int], str] = field(default_factory=dict)
 
     def may_send(self, report: PendingReport, now: float) -> bool:
-        """Return whether a report may go now; one that waits only to spread sends may, once."""
-        untried = not self.due_only and report.key not in self._tried
-        return is_due(replace(report, due=now) if untried else report, now)
+        """Return whether a report may go now, even if it waits only to spread sends; but once."""
+        due = report if self.due_only else replace(report, due=now)
+        return report.key not in self._tried and is_due(due, now)
 
     def note(self, report: PendingReport, sent: Sent) -> None:
         """Note the result of sending a report."""
         if sent.step or sent.reason:  # otherwise the send was cancelled
             self._reasons[report.key] = sent.reason
-        if sent.step:
-            self._tried.add(report.key)
+        self._tried.add(report.key)
         self.delivered += isinstance(sent.step, Delivered)
         self.dropped += isinstance(sent.step, Drop)
 

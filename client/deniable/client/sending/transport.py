@@ -1,7 +1,6 @@
 """The transport to the collector: a protocol of one method, and its errors."""
 
-import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
@@ -28,13 +27,11 @@ class TransportError(Exception):
     Attributes:
         unsent: whether nothing left the device for the collector: no name was resolved, or no
             route. Refused and timed-out connections do not qualify, since the network saw them.
-        received: how many bytes of an answer arrived nevertheless.
     """
 
-    def __init__(self, message: str = "", *, unsent: bool = False, received: int = 0) -> None:
+    def __init__(self, message: str = "", *, unsent: bool = False) -> None:
         super().__init__(message)
         self.unsent = unsent
-        self.received = received
 
 
 class Transport(Protocol):
@@ -93,36 +90,3 @@ class Target:
     netloc: str  # host and port, as in the origin
     secure: bool  # whether TLS is used
     on_this_machine: bool  # a loopback address, or "localhost"
-
-
-def at_once(
-    ask: Callable[[str], HttpAnswer | TransportError],
-    names: Sequence[str],
-    left: Callable[[], float],
-) -> dict[str, HttpAnswer | Exception]:
-    """Return the answer or error for each name, within the remaining seconds.
-
-    All names are requested at once: a hanging collector takes no more time than for one name.
-    """
-    answers: dict[str, HttpAnswer | Exception] = {}
-
-    def keep(name: str) -> None:
-        try:
-            answers[name] = ask(name)
-        except Exception as error:  # noqa: BLE001 - of a thread, raised where it is waited for
-            answers[name] = error
-
-    threads = []
-    for name in names[1:]:
-        thread = threading.Thread(target=keep, args=(name,), name="deniable-refresh", daemon=True)
-        try:
-            thread.start()
-        except RuntimeError:  # no more threads, or the interpreter is shutting down
-            keep(name)
-        else:
-            threads.append(thread)
-    for name in names[:1]:
-        keep(name)
-    for thread in threads:
-        thread.join(left())
-    return {name: answers.get(name, TransportError("TimeoutError")) for name in names}

@@ -81,7 +81,7 @@ class Uploader(Forkable):
         self._sending, self._flushing, self._running = Turn(), Turn(), Turn()
         self._wake = Wake()
         self._stopping = False
-        self._interrupt = threading.Event()
+        self._interrupts = 0
         self._thread: threading.Thread | None = None
         self._unforeseen = False
         self._warned = False
@@ -94,8 +94,7 @@ class Uploader(Forkable):
         """Make new locks and no thread in a child, where only the forking thread continues."""
         if in_child:
             self._sending, self._flushing, self._running = Turn(), Turn(), Turn()
-            self._wake, self._interrupt = Wake(), threading.Event()
-            self._thread = None
+            self._wake, self._thread = Wake(), None
             self._launch.restart()
 
     def start(self) -> None:
@@ -129,21 +128,20 @@ class Uploader(Forkable):
 
     def interrupt(self) -> None:
         """End the current flushes; later ones work, since a state can be reopened."""
-        self._interrupt.set()
-        self._interrupt = threading.Event()
+        self._interrupts += 1
 
     def flush(self, timeout: float, due_only: bool) -> Delivery:
-        """Send waiting reports now, and failed ones again, as often as timeout and D8 allow.
+        """Send each waiting report now, once, as far as timeout and D8 allow.
 
-        After an unanswered request, the others wait as well, until its second send or for a minute.
-        Reports that the collector asked to delay, or that must wait for a day, are skipped.
+        After an unanswered request, the others wait as well. Reports that the collector asked to
+        delay, or that must wait for a day, are skipped.
         """
-        end, interrupt = self._clock.monotonic() + timeout, self._interrupt
+        end, interrupts = self._clock.monotonic() + timeout, self._interrupts
         progress = Progress(due_only)
         with self._outbox.state.patience(timeout), _held(self._flushing, timeout) as alone:
             try:
                 if alone:
-                    self._flush(end, interrupt, progress)
+                    self._flush(end, interrupts, progress)
                 now = self._clock.now()
                 left = self._outbox.end_flush(now)
             except NotRecorded as error:
@@ -155,34 +153,18 @@ class Uploader(Forkable):
         counts = progress.delivered, progress.dropped, len(left.pending)
         return Delivery(*counts, reasons=left.dropped, waiting=waiting)
 
-    def _flush(self, end: float, interrupt: threading.Event, progress: "Progress") -> None:
-        while (left := end - self._clock.monotonic()) > 0 and not interrupt.is_set():
-            silence = left
-            waiting: Sequence[PendingReport] = ()
+    def _flush(self, end: float, interrupts: int, progress: Progress) -> None:
+        while (left := end - self._clock.monotonic()) > 0 and self._interrupts == interrupts:
             with _held(self._sending, left) as alone:
                 left = end - self._clock.monotonic()  # the thread may be sending
                 now = self._clock.now()
-                if alone and left > 0:
-                    waiting = self._outbox.pending(now)
+                waiting = self._outbox.pending(now) if alone and left > 0 else []
                 due = [report for report in waiting if progress.may_send(report, now)]
-                if due:
-                    report = due[0]
-                    sent = self._send(report, min(left, REQUEST_SECONDS))
-                    progress.note(report, sent)
-                    if self._rest():
-                        break
-                    if isinstance(sent.step, Delivered) and len(waiting) == 1:
-                        break
-                    silence = self.silence()
-                    if not silence:
-                        continue
-                    now = self._clock.now()
-                    waiting = [o for o in self._outbox.pending(now) if o.key == report.key]
-            dues = [report.earliest - now for report in waiting if not report.renewing]
-            pause = min([silence, *dues])
-            if progress.due_only or not waiting or pause >= end - self._clock.monotonic():
-                break
-            self._clock.wait(interrupt, max(pause, 0.001))
+                if not due:
+                    break
+                progress.note(due[0], self._send(due[0], min(left, REQUEST_SECONDS)))
+                if self._rest() or self.silence():
+                    break
 
     def _send(self, report: PendingReport, seconds: float, others: Others = ()) -> Sent:
         """Send this report, and give the other due reports new times."""

@@ -8,16 +8,10 @@ distrusted if its mark is missing, differs, comes from another machine, or has a
 mark without a state shows that the state was lost. A mark whose file changed after it was written
 was restored from a backup, together with its state.
 
-Spending is recorded by day of use, so that no finer time of an answer is stored. In the mark, older
-days are merged with later ones. A day is merged into the end of a block of days whose length is a
-power of two. The block is the longest one that ended at least eight times its length ago. So
-
-1. nothing is forgotten, and no cost is moved to an earlier time. No ceiling over any period counts
-   less than was spent; it counts a cost too long by at most an eighth of its age;
-2. ten years need some eighty numbers, and each doubling of them adds at most eight;
-3. merging now and again later gives the same result as merging once later. So the costs unknown to
-   a state are exactly the difference of two sums, both merged on the later day. None is lost or
-   counted twice.
+Spending is recorded by day of use, so that no finer time of an answer is stored. In the mark, the
+days before the longest sliding period are merged into its first day. No cost is moved to an earlier
+time, and merging now and again later gives the same result as merging once later. So the costs
+unknown to a state are exactly the difference of two sums, both merged on the later day.
 """
 
 import hashlib
@@ -35,8 +29,9 @@ from deniable.client.survey import DAY
 
 NEVER: Final = -(2**62)
 """Earlier than any instant, and any time of use."""
-_FINENESS: Final = 8
 _LONGEST_GAP: Final = 7 * DAY
+LONGEST_PERIOD: Final = 400
+"""The longest period of a sliding ceiling, in days of use."""
 
 
 def look_at_clock(connection: sqlite3.Connection, now: float, boot: Boot | None) -> int:
@@ -45,15 +40,12 @@ def look_at_clock(connection: sqlite3.Connection, now: float, boot: Boot | None)
     A gap counts as a week at most, and within one boot of the machine as the time on the boot
     clock, which nobody can set. With a boot clock, a clock that was once ahead delays nothing.
     """
-    (before,) = connection.execute("SELECT lived FROM device").fetchone()
     lived, (name, seconds) = lived_by(connection, now, boot), boot or ("", 0.0)
     connection.execute(
         "UPDATE device SET lived = :lived, boot = :boot, boot_seconds = :seconds,"
         " looked_at = CASE WHEN :boot = '' THEN max(looked_at, :now) ELSE :now END",
         {"lived": lived, "now": int(now), "boot": name, "seconds": seconds},
     )
-    if lived // DAY > before // DAY:
-        merge_spending(connection, lived // DAY)
     return lived
 
 
@@ -84,46 +76,17 @@ def spent_by_day(connection: sqlite3.Connection) -> Counter[int]:
     return spent
 
 
-def merge_spending(connection: sqlite3.Connection, today: int) -> None:
-    """Merge old days, as of a day of use, so that a report need not add up all of them."""
-    rows = connection.execute("SELECT lived, cost FROM spending_by_day").fetchall()
-    before = {lived // DAY: int(cost) for lived, cost in rows}
-    after = merged(before, today)
-    connection.executemany(
-        "DELETE FROM spending_by_day WHERE lived = ?",
-        [(day * DAY,) for day in before.keys() - after.keys()],
-    )
-    connection.executemany(
-        "INSERT OR REPLACE INTO spending_by_day VALUES (?, ?)",
-        [(day * DAY, cost) for day, cost in after.items() if before.get(day) != cost],
-    )
-
-
 def merged(spent: Mapping[int, int], today: int) -> Counter[int]:
     """Return the costs by day of use, as merged on a given day of use."""
     result: Counter[int] = Counter()
-    end: int | None = None
-    for day in sorted(spent):
-        # All days up to the end of a block belong to it: smaller blocks in it are older.
-        if end is None or day > end:
-            end = day if today - day < 2 * _FINENESS else _end_of_block(day, today)
-        result[end] += spent[day]
+    for day, cost in spent.items():
+        result[max(day, today - LONGEST_PERIOD)] += cost
     return result
 
 
 def unknown(marked: Mapping[int, int], known: Mapping[int, int], today: int) -> Counter[int]:
     """Return the costs by day of use in a mark beyond the known costs; none if more is known."""
     return merged(marked, today) - merged(known, today)
-
-
-def _end_of_block(day: int, today: int) -> int:
-    longest = (today - day) // _FINENESS
-    length = 1 << longest.bit_length() - 1  # no longer block ended long enough ago
-    end = -(-day // length) * length
-    if today - end < _FINENESS * length:
-        length //= 2  # but a block of half the length did
-        end = -(-day // length) * length
-    return end
 
 
 _MACHINE_ID = Path("/etc/machine-id")
