@@ -340,7 +340,7 @@ def _coalitions(
     survey: Survey,
     manifest: Manifest,
 ) -> Coalitions:
-    """Return who could learn what; a survey that came with the app, or is pinned, is no other's.
+    """Return the table of who could learn what; all devices get a bundled or pinned survey.
 
     A fetched survey may be logged, and may have been given to one device alone. Surveys that are
     not known to be blind reveal when the app is open.
