@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache
-from importlib import import_module
 from itertools import combinations_with_replacement
 from math import factorial, prod
 from typing import Any
@@ -46,7 +45,7 @@ from deniable.mechanisms.answering import Answering
 from deniable.mechanisms.block_design import DesignMechanism
 from deniable.mechanisms.difference_set import DifferenceSet
 from deniable.mechanisms.subset import Subset
-from deniable.presenting.fields import HISTOGRAM_SCHEMAS, histogram_csv
+from deniable.presenting.fields import histogram_csv
 from tests.estimates.matrices import (
     FORMULAS,
     MECHANISMS,
@@ -60,9 +59,8 @@ from tests.mechanisms.test_levels import RR, TREES, levels
 from tests.support.effort import effort, some
 from tests.support.entries import probability
 from tests.support.geometric import clamped, clamped_geometric
-from tests.support.kinds import KINDS as SURVEYS
 from tests.support.kinds import calibrated
-from tests.support.surveys import MANIFEST, manifest
+from tests.support.surveys import manifest
 
 
 def two_round(categories: int, epsilon: str, kept: str) -> TwoRound:
@@ -371,16 +369,6 @@ def test_a_histogram_labels_raw_counts_by_what_devices_send() -> None:
     ]
     shown = r"^response +raw *\nno +400 *\nrather not +300 *\n"
     assert re.search(shown, str(histogram), re.MULTILINE)
-    # So do all other kinds' histograms have the members that their schema lists.
-    schema = HISTOGRAM_SCHEMAS["Histogram"] | {"components": {"schemas": HISTOGRAM_SCHEMAS}}
-    mean = SURVEYS["mean"]
-    others = [
-        estimate_histogram(MANIFEST, 0, (0, 0, 1, 0, 0)),
-        estimate_histogram(mean, 0, [1000] * mean.mechanism.responses),
-    ]
-    for each in (histogram, *others):
-        import_module("jsonschema").validate(each.to_dict(), schema)
-        assert set(each.to_dict()) >= set(schema["required"])
     # Too few of the honest say the one thing, and too many the other.
     poisoned = estimate_histogram(survey, 0, (5000, 3000, 2000, 10))
     assert poisoned.impossible == ("yes", "no", "yes")

@@ -1,6 +1,5 @@
 """Results as documents: the content that every surface shows, for any result."""
 
-from deniable.documents.document import CAUTION as CAUTION
 from deniable.documents.document import Caution as Caution
 from deniable.documents.document import Column as Column
 from deniable.documents.document import ColumnKind as ColumnKind

@@ -74,15 +74,6 @@ def caution_codes(cautions: Iterable[Caution]) -> str:
     return " ".join(caution.code for caution in cautions)
 
 
-CAUTION: Final[dict[str, Any]] = {
-    "type": "object",
-    "properties": {"code": {"type": "string"}, "text": {"type": "string"}},
-    "required": ["code", "text"],
-    "additionalProperties": False,
-}
-"""The JSON Schema of a caution."""
-
-
 _ROUNDING = 1e-9
 """The relative rounding error of a number computed in floats."""
 

@@ -1,4 +1,4 @@
-"""Documents for programs: JSON, with the schemas of its parts, and tables as CSV."""
+"""Documents for programs: JSON, and tables as CSV."""
 
 import csv
 import io
@@ -12,13 +12,6 @@ from deniable.documents.document import Document, Table, caution_maps
 
 Json = dict[str, Any]
 
-TEXT: Final[Json] = {"type": "string"}
-COUNT: Final[Json] = {"type": "integer", "minimum": 0}
-NUMBER: Final[Json] = {"type": "number"}
-BOOLEAN: Final[Json] = {"type": "boolean"}
-ID: Final[Json] = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
-DECIMAL: Final[Json] = {"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?$"}
-
 
 class Field(NamedTuple):
     """A member of an object, or a column of a table; an optional one is omitted if null.
@@ -27,7 +20,6 @@ class Field(NamedTuple):
     """
 
     name: str
-    schema: Json
     source: str | Callable[[Any], object] = ""
     optional: bool = False
 
@@ -58,31 +50,6 @@ def plain(result: object, fields: Fields) -> Json:
     """Return plain values for JSON."""
     values = ((field, field.of(result)) for field in fields)
     return {field.name: value for field, value in values if value is not None or not field.optional}
-
-
-def object_of(*fields: Field) -> Json:
-    """Return the schema of an object with these fields, and no others."""
-    return {
-        "type": "object",
-        "properties": {field.name: field.schema for field in fields},
-        "required": [field.name for field in fields if not field.optional],
-        "additionalProperties": False,
-    }
-
-
-def array_of(items: Json, **more: object) -> Json:
-    """Return the schema of a list."""
-    return {"type": "array", "items": items, **more}
-
-
-def or_null(schema: Json, **more: object) -> Json:
-    """Return the schema of a value that may be null."""
-    return {"anyOf": [schema, {"type": "null"}], **more}
-
-
-def one_of(*texts: str) -> Json:
-    """Return the schema of one of these texts."""
-    return {"type": "string", "enum": [*map(str, texts)]}
 
 
 def document_json(document: Document) -> str:

@@ -8,16 +8,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from deniable.documents import CAUTION, Caution, Level, Rule, bound_text, cautions_of, level_text
-from deniable.documents.programs import array_of
+from deniable.documents import Caution, Level, Rule, bound_text, cautions_of, level_text
 from deniable.estimates.estimate import Estimate
 from deniable.estimates.forms import FAKES, Sample, Unit, decided_by_fakes
 from deniable.estimates.frequencies import RARELY, View, most_by_chance
 from deniable.estimates.histogram import Histogram
 from deniable.estimates.poisoning import FALSE_ALARM
 from deniable.presenting.rows import ShownRows, crossed_rows
-
-CAUTIONS_SCHEMA: Final = array_of(CAUTION, description="what to know before using the figures")
 
 _MANY: Final = 10**9
 """More reports than any survey gets."""

@@ -20,15 +20,8 @@ from deniable.documents import (
     with_minus,
 )
 from deniable.documents.programs import (
-    BOOLEAN,
-    COUNT,
-    NUMBER,
-    TEXT,
     Field,
     Json,
-    array_of,
-    object_of,
-    or_null,
     plain,
     rows_csv,
 )
@@ -40,7 +33,7 @@ from deniable.estimates.estimate import Estimate
 from deniable.estimates.forms import Sample, Unit, places_text
 from deniable.estimates.histogram import Histogram
 from deniable.estimates.results import presents
-from deniable.presenting.cautions import CAUTIONS_SCHEMA, DisplayedFigures, furthest
+from deniable.presenting.cautions import DisplayedFigures, furthest
 from deniable.presenting.charts import Picture
 from deniable.presenting.estimate import (
     COUNTS,
@@ -426,40 +419,35 @@ def _period(side: Histogram) -> str:
 
 
 _SHARED: Final = (
-    *(Field(name, TEXT, f"histogram.{name}") for name in ("survey", "survey_id")),
-    Field("epochs", array_of(COUNT), "histogram.epochs"),
-    Field("n", COUNT, "histogram.n"),
-    *(
-        Field(f"against_{name}", or_null(TEXT), f"against.{name}")
-        for name in ("survey", "survey_id")
-    ),
-    Field("against_epochs", or_null(array_of(COUNT)), "against.epochs"),
-    Field("against_n", or_null(COUNT), "against.n"),
-    Field("level", NUMBER, "histogram.level"),
+    *(Field(name, f"histogram.{name}") for name in ("survey", "survey_id")),
+    Field("epochs", "histogram.epochs"),
+    Field("n", "histogram.n"),
+    *(Field(f"against_{name}", f"against.{name}") for name in ("survey", "survey_id")),
+    Field("against_epochs", "against.epochs"),
+    Field("against_n", "against.n"),
+    Field("level", "histogram.level"),
 )
 _ROW: Final = (
-    Field("answers", TEXT, "label"),
-    Field("now", NUMBER, "now.stated"),
-    Field("before", or_null(NUMBER), "before.stated"),
+    Field("answers", "label"),
+    Field("now", "now.stated"),
+    Field("before", "before.stated"),
     *(field._replace(source=f"estimate.{field.source or field.name}") for field in ESTIMATE),
     *COUNTS,
-    Field("distinguishable", or_null(BOOLEAN)),
-    Field("sentence", TEXT, lambda row: estimate_sentence(row.estimate)),
+    Field("distinguishable"),
+    Field("sentence", lambda row: estimate_sentence(row.estimate)),
 )
 _TEST: Final = (
-    Field("statistic", NUMBER),
-    Field("degrees", COUNT),
-    Field("p_value", NUMBER),
+    Field("statistic"),
+    Field("degrees"),
+    Field("p_value"),
 )
 _FIELDS: Final = (
     *_SHARED,
-    Field("sentence", TEXT, lambda it: comparison_sentence(it)),
-    Field("rows", array_of(object_of(*_ROW)), lambda it: [plain(row, _ROW) for row in it.rows]),
-    Field("test", object_of(*_TEST), lambda it: it.test and plain(it.test, _TEST), optional=True),
-    Field("cautions", CAUTIONS_SCHEMA, lambda it: caution_maps(comparison_cautions(it))),
+    Field("sentence", lambda it: comparison_sentence(it)),
+    Field("rows", lambda it: [plain(row, _ROW) for row in it.rows]),
+    Field("test", lambda it: it.test and plain(it.test, _TEST), optional=True),
+    Field("cautions", lambda it: caution_maps(comparison_cautions(it))),
 )
-COMPARISON_SCHEMA: Final[Json] = object_of(*_FIELDS)
-"""The schema of a comparison as JSON: its two sides, and for each answer the difference."""
 
 
 def comparison_terminal(comparison: Comparison) -> str:

@@ -18,7 +18,7 @@ from deniable.documents import (
     with_cautions,
     with_minus,
 )
-from deniable.documents.programs import NUMBER, Field, Json, or_null
+from deniable.documents.programs import Field, Json
 from deniable.estimates.change import Test
 from deniable.estimates.curve import Distribution, Quantile
 from deniable.estimates.debiased import Standing
@@ -195,7 +195,7 @@ def _count(name: str, row: Any) -> float | None:
     return count
 
 
-COUNTS: Final = tuple(Field(name, or_null(NUMBER), partial(_count, name)) for name, *_ in COUNTED)
+COUNTS: Final = tuple(Field(name, partial(_count, name)) for name, *_ in COUNTED)
 """The counts of a row with an estimate."""
 
 

@@ -1,23 +1,13 @@
-"""The fields of a histogram, defined once for its JSON, the schema, its CSV and its tables."""
+"""The fields of a histogram, defined once for its JSON, its CSV and its tables."""
 
 from collections.abc import Sequence
 from typing import Any, Final
 
 from deniable.documents import caution_maps
 from deniable.documents.programs import (
-    BOOLEAN,
-    COUNT,
-    DECIMAL,
-    ID,
-    NUMBER,
-    TEXT,
     Field,
     Fields,
     Json,
-    array_of,
-    object_of,
-    one_of,
-    or_null,
     plain,
     plain_value,
     rows_csv,
@@ -26,16 +16,11 @@ from deniable.estimates.curve import QUARTILES
 from deniable.estimates.frequencies import View
 from deniable.estimates.histogram import Histogram
 from deniable.estimates.results import presents
-from deniable.mechanisms import KINDS
-from deniable.presenting.cautions import CAUTIONS_SCHEMA, histogram_cautions
+from deniable.presenting.cautions import histogram_cautions
 from deniable.presenting.estimate import curve_rows
 from deniable.presenting.revealed import REVEALED
 from deniable.presenting.rows import (
-    CATEGORY,
-    COUNTED,
     ESTIMATE,
-    RESPONSE,
-    TIME,
     at_once,
     category_rows,
     crossed_rows,
@@ -43,102 +28,50 @@ from deniable.presenting.rows import (
     margin_rows,
     response_rows,
 )
-from deniable.reading.epochs import EpochState, iso_time
+from deniable.reading.epochs import iso_time
 
 
 def _figures(summary: Any, figures: Sequence[Any], fields: Fields) -> list[Json]:
     return [plain(figure, fields) | {"too_wide": summary.too_wide(figure)} for figure in figures]
 
 
-_QUARTILE: Final = tuple(Field(name, NUMBER) for name in ("probability", "value", "low", "high"))
+_QUARTILE: Final = tuple(Field(name) for name in ("probability", "value", "low", "high"))
 _BIN: Final = (
-    Field("bin", TEXT, "label"),
+    Field("bin", "label"),
     *(field._replace(source=f"share.{field.source or field.name}") for field in ESTIMATE),
 )
-_TOO_WIDE: Final = Field(
-    "too_wide",
-    {**BOOLEAN, "description": "the interval covers more than half of the possible range"},
-)
-_BLUR: Final = (
-    "number of values to either side over which a bin's estimate and standard_error and a "
-    "quartile's value are smoothed; low and high allow for this"
-)
 _NUMERIC: Final = (
-    Field("mean", object_of(*ESTIMATE, _TOO_WIDE), lambda s: _figures(s, [s.mean], ESTIMATE)[0]),
-    Field("influence", NUMBER, "mean.influence"),
-    Field(
-        "quartiles",
-        array_of(object_of(*_QUARTILE, _TOO_WIDE)),
-        lambda s: _figures(s, s.quartiles, _QUARTILE),
-    ),
-    Field("blur", {**COUNT, "description": _BLUR}),
-    Field("bins", array_of(object_of(*_BIN, _TOO_WIDE)), lambda s: _figures(s, s.bins, _BIN)),
-)
-_CURVE: Final = (
-    Field("category", TEXT),
-    Field("estimate", NUMBER),
-    Field(
-        "rising",
-        {**NUMBER, "description": "the nearest values that stay in [0, 1] and do not fall"},
-    ),
-    Field("low", NUMBER),
-    Field("high", NUMBER),
+    Field("mean", lambda s: _figures(s, [s.mean], ESTIMATE)[0]),
+    Field("influence", "mean.influence"),
+    Field("quartiles", lambda s: _figures(s, s.quartiles, _QUARTILE)),
+    Field("blur"),
+    Field("bins", lambda s: _figures(s, s.bins, _BIN)),
 )
 _OF_ANSWERS: Final = (
-    Field("probability", NUMBER),
-    *(Field(name, TEXT) for name in ("value", "low", "high")),
+    Field("probability"),
+    *(Field(name) for name in ("value", "low", "high")),
 )
 _DISTRIBUTION: Final = (
-    Field(
-        "quartiles",
-        array_of(object_of(*_OF_ANSWERS)),
-        lambda d: [plain(quartile, _OF_ANSWERS) for quartile in d.quartiles],
-    ),
-    Field(
-        "curve",
-        array_of(
-            object_of(*_CURVE),
-            description="share of all answers up to this one; low and high hold for all at once",
-        ),
-        lambda d: curve_rows(d),
-    ),
-    Field(
-        "deviations",
-        {**NUMBER, "description": "half-width of the band in standard errors"},
-        "curve.deviations",
-    ),
-    Field("blur", {**COUNT, "description": _BLUR}, "curve.blur"),
-    Field(
-        "withheld",
-        {
-            "type": "boolean",
-            "description": "whether there are too few reports for the band, which pages and "
-            "commands then hide",
-        },
-        "withheld",
-    ),
+    Field("quartiles", lambda d: [plain(quartile, _OF_ANSWERS) for quartile in d.quartiles]),
+    Field("curve", lambda d: curve_rows(d)),
+    Field("deviations", "curve.deviations"),
+    Field("blur", "curve.blur"),
+    Field("withheld", "withheld"),
 )
-_ANSWERS: Final = (Field("answer", TEXT), *ESTIMATE)
 _MARGIN: Final = (
-    Field("question", TEXT),
-    Field("n", {**COUNT, "description": "reports about the question"}),
-    Field("answers", array_of(object_of(*_ANSWERS)), lambda margin: margin_rows(margin)),
+    Field("question"),
+    Field("n"),
+    Field("answers", lambda margin: margin_rows(margin)),
 )
 _POISONING: Final = (
-    Field("influence", NUMBER),
-    Field("set_influence", NUMBER),
-    Field("bias_at_1_percent", NUMBER, lambda poisoning: poisoning.bias(0.01)),
-    Field("bias_at_5_percent", NUMBER, lambda poisoning: poisoning.bias(0.05)),
-    Field("fakes_for_one_error", or_null(COUNT)),
-    Field("detectable_share", or_null(NUMBER)),
-    Field("false_alarm", NUMBER),
-    Field("fewest_fakes", COUNT),
-)
-_VIEWS: Final = [str(view) for view in View if view is not View.UNBIASED]
-_SHOWN: Final = Field(
-    "shown",
-    {**NUMBER, "description": "the share in the view, unless the view is unbiased"},
-    optional=True,
+    Field("influence"),
+    Field("set_influence"),
+    Field("bias_at_1_percent", lambda poisoning: poisoning.bias(0.01)),
+    Field("bias_at_5_percent", lambda poisoning: poisoning.bias(0.05)),
+    Field("fakes_for_one_error"),
+    Field("detectable_share"),
+    Field("false_alarm"),
+    Field("fewest_fakes"),
 )
 
 
@@ -148,125 +81,67 @@ def numeric_map(summary: object) -> Json:
 
 
 _STAGE: Final = (
-    Field("length", {**COUNT, "description": "length of the prefixes, in characters"}),
-    Field("reports", COUNT),
-    Field("tested", COUNT),
-    Field(
-        "standing",
-        {**COUNT, "description": "number of texts that stand out"},
-        lambda one: len(one.texts),
-    ),
-    Field("rarest", or_null(NUMBER, description="smallest share that stands out")),
+    Field("length"),
+    Field("reports"),
+    Field("tested"),
+    Field("standing", lambda one: len(one.texts)),
+    Field("rarest"),
 )
 _TEXTS: Final = (
-    Field("reports", {**COUNT, "description": "number of reports about all lengths"}),
-    Field(
-        "least", {**COUNT, "description": "each text that is shown is on more devices than this"}
-    ),
-    Field("rarest", or_null(NUMBER, description="smallest share of a text that can stand out")),
-    Field(
-        "fakes", {**COUNT, "description": "about this many fake reports put any text in the list"}
-    ),
-    Field("whole", {**BOOLEAN, "description": "whether categories are texts, not prefixes"}),
-    Field("of_list", {**BOOLEAN, "description": "whether a list was tested"}),
-    Field(
-        "hidden", {**COUNT, "description": "texts that the operator hides"}, lambda t: len(t.hidden)
-    ),
-    Field("stages", array_of(object_of(*_STAGE)), lambda t: [plain(s, _STAGE) for s in t.stages]),
+    Field("reports"),
+    Field("least"),
+    Field("rarest"),
+    Field("fakes"),
+    Field("whole"),
+    Field("of_list"),
+    Field("hidden", lambda t: len(t.hidden)),
+    Field("stages", lambda t: [plain(s, _STAGE) for s in t.stages]),
 )
 
 
-_OF_SEVERAL: Final = "each question's shares, if a survey has several questions"
-_SEEN: Final = "observed responses, if these are not the categories"
 _HISTOGRAM: Final = (
-    Field("survey", TEXT),
-    Field("survey_id", ID),
-    Field("question", TEXT),
-    Field("epochs", array_of(COUNT)),
-    Field("start", TIME, lambda h: (h.start is not None and iso_time(h.start)) or None),
-    Field("end", TIME, lambda h: (h.end is not None and iso_time(h.end)) or None),
-    Field("state", or_null(one_of(*EpochState)), "standing.state"),
-    Field("seal", or_null(ID), "standing.seal"),
-    Field("n", COUNT),
-    Field("level", NUMBER),
-    Field("model", TEXT),
-    Field("mechanism", one_of(*KINDS)),
-    Field("epsilon", DECIMAL),
-    Field("delta", DECIMAL),
-    Field("pure_epsilon", TEXT),
-    Field("enrolment", TEXT, enrolment_text),
+    Field("survey"),
+    Field("survey_id"),
+    Field("question"),
+    Field("epochs"),
+    Field("start", lambda h: (h.start is not None and iso_time(h.start)) or None),
+    Field("end", lambda h: (h.end is not None and iso_time(h.end)) or None),
+    Field("state", "standing.state"),
+    Field("seal", "standing.seal"),
+    Field("n"),
+    Field("level"),
+    Field("model"),
+    Field("mechanism"),
+    Field("epsilon"),
+    Field("delta"),
+    Field("pure_epsilon"),
+    Field("enrolment", enrolment_text),
+    Field("anonymity_set"),
+    Field("poisoning", lambda h: plain(h.poisoning, _POISONING)),
+    Field("reports_for_five_points"),
+    Field("distrusted"),
+    Field("revealed", lambda h: plain(h.revealed(), REVEALED)),
+    Field("kept_range"),
+    Field("numeric", lambda h: h.numeric and numeric_map(h.numeric)),
+    Field("distribution", lambda h: plain(h.distribution(), _DISTRIBUTION) if h.ordered else None),
     Field(
-        "anonymity_set",
-        or_null(COUNT, description="reports of one survey id and epoch; null unless blind"),
+        "margins", lambda h: [plain(margin, _MARGIN) for margin in h.margins] or None, optional=True
     ),
-    Field("poisoning", object_of(*_POISONING), lambda h: plain(h.poisoning, _POISONING)),
-    Field("reports_for_five_points", COUNT),
-    Field("distrusted", COUNT),
-    Field(
-        "revealed",
-        {**object_of(*REVEALED), "description": "what figures alone reveal about one device"},
-        lambda h: plain(h.revealed(), REVEALED),
-    ),
-    Field("kept_range", or_null(array_of(COUNT, minItems=2, maxItems=2))),
-    Field(
-        "numeric",
-        or_null({"$ref": "#/components/schemas/Numeric"}),
-        lambda h: h.numeric and numeric_map(h.numeric),
-    ),
-    Field(
-        "distribution",
-        or_null({"$ref": "#/components/schemas/Distribution"}),
-        lambda h: plain(h.distribution(), _DISTRIBUTION) if h.ordered else None,
-    ),
-    Field(
-        "margins",
-        array_of(object_of(*_MARGIN), description=_OF_SEVERAL),
-        lambda h: [plain(margin, _MARGIN) for margin in h.margins] or None,
-        optional=True,
-    ),
-    Field(
-        "texts",
-        {**object_of(*_TEXTS), "description": "what was found, if answers are texts"},
-        lambda h: h.texts and plain(h.texts, _TEXTS),
-        optional=True,
-    ),
-    Field("view", one_of(*_VIEWS), lambda _: None, optional=True),
-    Field("categories", array_of(object_of(*CATEGORY, *COUNTED, _SHOWN)), category_rows),
-    Field(
-        "responses",
-        array_of(object_of(*RESPONSE), description=_SEEN),
-        response_rows,
-        optional=True,
-    ),
-    Field("cautions", CAUTIONS_SCHEMA, lambda h: caution_maps(histogram_cautions(h))),
+    Field("texts", lambda h: h.texts and plain(h.texts, _TEXTS), optional=True),
+    Field("view", lambda _: None, optional=True),
+    Field("categories", category_rows),
+    Field("responses", response_rows, optional=True),
+    Field("cautions", lambda h: caution_maps(histogram_cautions(h))),
 )
 _COVARIANCE: Final = (
-    Field("survey", TEXT),
-    Field("survey_id", ID),
-    Field("epochs", array_of(COUNT)),
-    Field("n", COUNT),
-    Field("model", TEXT),
-    Field("categories", array_of(TEXT)),
-    Field("covariance", array_of(array_of(NUMBER)), lambda h: h.covariance.tolist()),
+    Field("survey"),
+    Field("survey_id"),
+    Field("epochs"),
+    Field("n"),
+    Field("model"),
+    Field("categories"),
+    Field("covariance", lambda h: h.covariance.tolist()),
 )
-HISTOGRAM_SCHEMAS: Final[dict[str, Json]] = {
-    "Covariance": {
-        **object_of(*_COVARIANCE),
-        "description": "covariance C of the unbiased frequencies, with a row per category: w C w "
-        "is the variance of the sum of all frequencies, each multiplied by its "
-        "weight in w",
-    },
-    "Distribution": {
-        **object_of(*_DISTRIBUTION),
-        "description": "distribution of ordered answers, by name; null if answers have no order",
-    },
-    "Histogram": {
-        **object_of(*_HISTOGRAM),
-        "description": "debiased frequencies of one epoch; routes.md explains each field",
-    },
-    "Numeric": object_of(*_NUMERIC),
-}
-"""JSON Schemas by the names with which they refer to each other."""
 
 
 def histogram_map(histogram: Histogram, view: View = View.UNBIASED) -> Json:
@@ -281,7 +156,7 @@ def histogram_map(histogram: Histogram, view: View = View.UNBIASED) -> Json:
     return fields | {
         "cautions": caution_maps(histogram_cautions(histogram, view=view)),
         "view": str(view),
-        "categories": [{**row, _SHOWN.name: value} for row, value in pairs],
+        "categories": [{**row, "shown": value} for row, value in pairs],
     }
 
 
@@ -353,7 +228,7 @@ def histogram_csv(histogram: Histogram, view: View = View.UNBIASED) -> str:
         labels.append("response")
         rows = rows + [{"level": None, **row} for row in whole["responses"]]
     rows = rows + crossed_rows(histogram)
-    seen = () if view is View.UNBIASED else ("view", _SHOWN.name)
+    seen = () if view is View.UNBIASED else ("view", "shown")
     columns = (*labels, *_NUMBERS, *seen, *_MARKS, *_WHOLE)
     return rows_csv(columns, map(_as_on_page, map(_with_bias, rows)), shared)
 

@@ -4,7 +4,7 @@ from fractions import Fraction
 from typing import Final
 
 from deniable.documents import Document, upper_text
-from deniable.documents.programs import COUNT, DECIMAL, NUMBER, TEXT, Field, or_null
+from deniable.documents.programs import Field
 from deniable.estimates.results import presents
 from deniable.estimates.revealed import Revealed, Unbounded, smallest_group
 from deniable.mechanisms import exp_enclosure
@@ -12,42 +12,15 @@ from deniable.mechanisms.exact import is_vast, odds_text
 from deniable.messages import Manifest
 
 REVEALED: Final = (
+    Field("epsilon", lambda r: None if r.epsilon is None else f"{r.epsilon:f}"),
+    Field("delta", lambda r: float(r.delta)),
+    Field("level", lambda r: None if r.level is None else f"{r.level:f}"),
+    Field("devices"),
+    Field("honest", lambda r: float(r.honest)),
+    Field("odds", lambda r: float(r.odds)),
+    Field("sentence", lambda r: revealed_sentence(r)),
     Field(
-        "epsilon",
-        or_null(
-            {
-                **DECIMAL,
-                "description": "for all these epochs together: any event is at most e^epsilon "
-                "times as likely as with any other answer, plus delta",
-            },
-            description="null if only the odds of a report limit epsilon",
-        ),
-        lambda r: None if r.epsilon is None else f"{r.epsilon:f}",
-    ),
-    Field("delta", NUMBER, lambda r: float(r.delta)),
-    Field(
-        "level",
-        or_null(
-            {
-                **DECIMAL,
-                "description": "the figures are at most e^level times as likely as with any "
-                "other answer, except with a chance of delta",
-            },
-            description="null where epsilon is null",
-        ),
-        lambda r: None if r.level is None else f"{r.level:f}",
-    ),
-    Field("devices", COUNT),
-    Field("honest", NUMBER, lambda r: float(r.honest)),
-    Field("odds", {**NUMBER, "description": "odds of a single report"}, lambda r: float(r.odds)),
-    Field("sentence", TEXT, lambda r: revealed_sentence(r)),
-    Field(
-        "to_collector",
-        or_null(
-            {**DECIMAL, "description": "epsilon, at the same delta"},
-            description="null unless relays and blind enrolment keep reports from being linked",
-        ),
-        lambda r: None if r.to_collector is None else f"{r.to_collector.epsilon:f}",
+        "to_collector", lambda r: None if r.to_collector is None else f"{r.to_collector.epsilon:f}"
     ),
 )
 """The fields for JSON."""

@@ -22,14 +22,9 @@ import numpy as np
 
 from deniable.documents import Column, ColumnKind, Fact, Level, level_text
 from deniable.documents.programs import (
-    BOOLEAN,
-    COUNT,
-    NUMBER,
-    TEXT,
     Field,
     Fields,
     Json,
-    or_null,
     plain,
 )
 from deniable.estimates.answers import denies
@@ -45,22 +40,14 @@ from deniable.presenting.revealed import revealed_brief
 from deniable.reading import MOST_ROWS
 from deniable.reading.epochs import EpochState, instant_text, period_text, version_text, when_text
 
-_INFLUENCE: Final = (
-    "a share of fake reports moves the estimate by at most this many times that share; null if "
-    "unbounded"
-)
-_FAKES_DECIDE: Final = (
-    "whether 1 % of fake reports can move the estimate over the whole possible range"
-)
-TIME: Final = or_null({"type": "string", "format": "date-time"})
 ESTIMATE: Final = (
-    Field("estimate", or_null(NUMBER), "stated"),
-    Field("standard_error", or_null(NUMBER)),
-    Field("low", NUMBER),
-    Field("high", NUMBER),
-    Field("outside", BOOLEAN),
-    Field("influence", or_null(NUMBER, description=_INFLUENCE)),
-    Field("fakes_decide", {**BOOLEAN, "description": _FAKES_DECIDE}),
+    Field("estimate", "stated"),
+    Field("standard_error"),
+    Field("low"),
+    Field("high"),
+    Field("outside"),
+    Field("influence"),
+    Field("fakes_decide"),
 )
 
 
@@ -73,36 +60,29 @@ def _counts(histogram: DebiasedCounts) -> Sequence[int | None]:
 
 # Columns: each value is a list with one entry per category, or per response.
 CATEGORY: Final = (
-    Field("category", TEXT, "categories"),
-    Field(
-        "raw",
-        or_null(COUNT, description="null where responses are not the categories"),
-        lambda h: (None,) * len(h.categories) if h.responses else _counts(h),
-    ),
-    Field("estimate", NUMBER),
-    Field("standard_error", or_null(NUMBER)),
-    Field("low", NUMBER),
-    Field("high", NUMBER),
-    Field("simultaneous_low", NUMBER, "simultaneous.low"),
-    Field("simultaneous_high", NUMBER, "simultaneous.high"),
-    Field("method", TEXT, "methods"),
-    Field("outside", BOOLEAN),
-    Field("impossible", BOOLEAN, "poisoning.impossible"),
-    Field("influence", NUMBER),
+    Field("category", "categories"),
+    Field("raw", lambda h: (None,) * len(h.categories) if h.responses else _counts(h)),
+    Field("estimate"),
+    Field("standard_error"),
+    Field("low"),
+    Field("high"),
+    Field("simultaneous_low", "simultaneous.low"),
+    Field("simultaneous_high", "simultaneous.high"),
+    Field("method", "methods"),
+    Field("outside"),
+    Field("impossible", "poisoning.impossible"),
+    Field("influence"),
 )
 _COUNTS: Final = {"count": "estimate", "count_low": "low", "count_high": "high"}
 COUNTED: Final = (
-    Field("answered", {**COUNT, "description": "devices that answered the category's question"}),
-    *(
-        Field(name, or_null(NUMBER, description=f"{end} of the devices that gave the answer"))
-        for name, end in _COUNTS.items()
-    ),
+    Field("answered"),
+    *(Field(name) for name, end in _COUNTS.items()),
 )
 """For a category, about how many of the devices that answered gave it."""
 RESPONSE: Final = (
-    Field("response", TEXT, "responses"),
-    Field("raw", COUNT),
-    Field("impossible", BOOLEAN, "poisoning.impossible_responses"),
+    Field("response", "responses"),
+    Field("raw"),
+    Field("impossible", "poisoning.impossible_responses"),
 )
 
 ALIKE: Final = 1e-9

@@ -19,14 +19,8 @@ from deniable.documents import (
     with_cautions,
 )
 from deniable.documents.programs import (
-    COUNT,
-    ID,
-    TEXT,
     Field,
     Json,
-    array_of,
-    object_of,
-    or_null,
     plain,
     rows_csv,
 )
@@ -38,7 +32,7 @@ from deniable.estimates.found_texts import OTHER_TEXTS
 from deniable.estimates.histogram import Histogram
 from deniable.estimates.results import Values, presents
 from deniable.estimates.series import Point, Series, SeriesFigures, Trend
-from deniable.presenting.cautions import CAUTIONS_SCHEMA, DisplayedFigures, furthest
+from deniable.presenting.cautions import DisplayedFigures, furthest
 from deniable.presenting.comparison import comparison_sentence, news_sentence, one_change
 from deniable.presenting.estimate import (
     estimate_cautions,
@@ -50,7 +44,6 @@ from deniable.presenting.histogram import histogram_sentence
 from deniable.presenting.pictures import series_panels, series_picture, version_names
 from deniable.presenting.rows import (
     ESTIMATE,
-    TIME,
     ShownRows,
     estimate_columns,
     estimate_row,
@@ -64,7 +57,7 @@ from deniable.reading.epochs import (
     period_text,
     when_text,
 )
-from deniable.reading.wire import NOTES_SCHEMA, note_maps, numbered_notes
+from deniable.reading.wire import note_maps, numbered_notes
 from deniable.stores import Note
 
 _DAY: Final = 86_400
@@ -76,32 +69,20 @@ _TEXTS: Final = (
 _COMPARED: Final = 20
 """The number of largest answers in which a list of surveys looks for a change."""
 _POINT: Final = (
-    Field("survey_id", ID),
-    Field("epoch", COUNT),
-    Field("start", TIME, lambda point: iso_time(point.start)),
-    Field("end", TIME, lambda point: iso_time(point.end)),
-    Field("n", COUNT),
-    Field("fewest_fakes", COUNT),
+    Field("survey_id"),
+    Field("epoch"),
+    Field("start", lambda point: iso_time(point.start)),
+    Field("end", lambda point: iso_time(point.end)),
+    Field("n"),
+    Field("fewest_fakes"),
 )
-_CATEGORY: Final = (Field("category", TEXT),)
-_GAPS: Final = tuple(field._replace(schema=or_null(field.schema)) for field in ESTIMATE)
+_CATEGORY: Final = (Field("category"),)
 
 _TREND: Final = (
-    Field("seconds", {**COUNT, "description": "time in which the figure changes by the estimate"}),
-    Field("epochs", array_of(COUNT), lambda trend: [point.epoch for point in trend.points]),
+    Field("seconds"),
+    Field("epochs", lambda trend: [point.epoch for point in trend.points]),
     *(field._replace(source=f"slope.{field.source or field.name}") for field in ESTIMATE),
 )
-
-SERIES_SCHEMA: Final[Json] = object_of(
-    Field("survey", TEXT),
-    Field("apart", array_of(ID, description="surveys with this name that ask something else")),
-    Field("sentence", TEXT),
-    Field("trend", or_null(object_of(*_TREND))),
-    Field("rows", array_of(object_of(*_POINT, *_CATEGORY, *_GAPS))),
-    Field("notes", NOTES_SCHEMA),
-    Field("cautions", CAUTIONS_SCHEMA),
-)
-"""The schema of a series as JSON; figures are null for a gap."""
 
 
 def series_rows(series: Series, figures: SeriesFigures) -> Iterator[Json]:

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Final, TypeVar
 
 from deniable.documents import Column, Document, Table
-from deniable.documents.programs import TEXT, Field, Json, array_of, object_of, plain
+from deniable.documents.programs import Field, Json, plain
 from deniable.messages import Manifest
 from deniable.reading.epochs import EpochStanding, EpochState, instant_text, iso_time
 from deniable.reading.source import EpochCounts, ListedEpoch, NotReached, Untrusted, added_up
@@ -197,13 +197,9 @@ def _epoch(manifest: Manifest, value: object) -> int:
 
 
 _NOTE: Final = (
-    Field("at", {"type": "string", "format": "date-time"}, lambda note: iso_time(note.at)),
-    Field("text", TEXT),
+    Field("at", lambda note: iso_time(note.at)),
+    Field("text"),
 )
-NOTES_SCHEMA: Final[Json] = array_of(
-    object_of(*_NOTE), description="operators' notes on events, by time"
-)
-"""The JSON Schema of notes, wherever JSON contains them."""
 
 _COLUMNS: Final = (
     Column("at", "at", "name", cell=lambda row: row["when"]),
