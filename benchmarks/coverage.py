@@ -3,7 +3,7 @@
 Figures of docs/coverage.md. Counts are drawn by their exact law (``SimulatedReports``). Where the
 intervals are those of binomial counts, all runs are looked at together, by the same
 ``binomial_intervals`` and the same sum of squares that the object uses; elsewhere each run goes
-through ``frequency_intervals`` and ``Form.estimate``, as a ``Histogram`` and its differences do.
+through ``intervals_of`` and ``Form.estimate``, as a ``Histogram`` and its differences do.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -16,12 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.table import write
-from deniable.estimates import NotInvertible, cumulative_curve, decoder_of, frequency_intervals
+from deniable.estimates import NotInvertible, decoder_of
 from deniable.estimates.binomial import binomial_intervals
 from deniable.estimates.change import changed
+from deniable.estimates.curve import cumulative_curve
 from deniable.estimates.decoders import Decoder, SupportDecoder
 from deniable.estimates.estimate import Estimate, estimate_of, query_of
 from deniable.estimates.forms import Form, Sample, Unit
+from deniable.estimates.frequencies import intervals_of
 from deniable.estimates.means import mean_of
 from deniable.mechanisms import KINDS, GridTooCoarse, InvalidParameter, Mechanism
 from deniable.messages import InvalidManifest
@@ -155,8 +157,8 @@ def margins_of(k: int) -> Floats:
     return table.reshape(4, k)
 
 
-def _hit(mechanism: Mechanism, sample: Sample, truth: Floats, level: float) -> NDArray[np.bool_]:
-    found = frequency_intervals(mechanism, sample.tally, level)
+def _hit(_mechanism: Mechanism, sample: Sample, truth: Floats, level: float) -> NDArray[np.bool_]:
+    found = intervals_of(sample.decoder, sample.tally, level)
     return (found.low <= truth) & (truth <= found.high)
 
 

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 
 from deniable.audit import SolutionMatrix, largest_lie, pure_level, tight_epsilon
-from deniable.estimates import NotInvertible, left_inverse, solution_matrix
+from deniable.estimates import NotInvertible
+from deniable.estimates.decoders.dense import left_inverse, solution_matrix
 from deniable.planning.candidates import least_cost
 from tests.audit.matrices import deltas, matrices, of_weights
 from tests.audit.theorems import odds_above

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from deniable.estimates import Estimate, Side, estimate_histogram, solution_matrix
+from deniable.estimates import Estimate, Side, estimate_histogram
+from deniable.estimates.decoders.dense import solution_matrix
 from tests.cli.commands import Workplace
 
 COUNTS = {0: [900, 2000, 900, 900], 1: [1500, 1100, 1100, 1100], 2: [10, 2000, 10, 10]}

@@ -9,6 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.audit import SolutionMatrix
+from deniable.estimates import Estimate, Model, decoder_of
+from deniable.estimates.decoders import Counts
+from deniable.estimates.estimate import query_of
+from deniable.estimates.forms import Sample
+from deniable.estimates.frequencies import Intervals, covariance_of, errors_of, intervals_of
+from deniable.estimates.influences import furthest_shifts
+from deniable.estimates.means import mean_of
+from deniable.estimates.poisoning import FALSE_ALARM, Tests
 from deniable.mechanisms import Mechanism, RandomisedResponse
 from tests.support.entries import probability
 from tests.support.geometric import clamped, clamped_geometric
@@ -156,3 +164,72 @@ def counts_of(
         weights = np.array(mechanism.row(int(answer)), dtype=np.float64)
         counts += rng.multinomial(devices, weights / weights.sum())
     return counts
+
+
+def sample(mechanism: Mechanism, counts: Counts) -> Sample:
+    return Sample(mechanism, decoder_of(mechanism).tally(counts))
+
+
+def debias(mechanism: Mechanism, counts: Counts) -> Floats:
+    decoder = decoder_of(mechanism)
+    return decoder.frequencies(decoder.tally(counts))
+
+
+def standard_errors(mechanism: Mechanism, counts: Counts, model: Model) -> Floats:
+    decoder = decoder_of(mechanism)
+    return errors_of(decoder, decoder.tally(counts), model)
+
+
+def estimated_covariance(mechanism: Mechanism, counts: Counts, model: Model) -> Floats:
+    decoder = decoder_of(mechanism)
+    return covariance_of(decoder, decoder.tally(counts), model)
+
+
+def frequency_intervals(mechanism: Mechanism, counts: Counts, level: float) -> Intervals:
+    decoder = decoder_of(mechanism)
+    return intervals_of(decoder, decoder.tally(counts), level)
+
+
+def linear_query(
+    mechanism: Mechanism,
+    counts: Counts,
+    weights: Sequence[float],
+    level: float = 0.95,
+    model: Model = Model.SAMPLED,
+) -> Estimate:
+    return query_of(sample(mechanism, counts), weights, level, model)
+
+
+def mean(mechanism: Mechanism, counts: Counts, values: Sequence[Fraction]) -> Estimate:
+    return mean_of(sample(mechanism, counts), values)
+
+
+def query_influence(mechanism: Mechanism, weights: Floats) -> float:
+    return max(furthest_shifts(mechanism, weights))
+
+
+def worst_shifts(mechanism: Mechanism, frequencies: Floats, share: float) -> tuple[Floats, Floats]:
+    """Return the most by which fakes of a share bias each estimate down and up."""
+    decoder = decoder_of(mechanism)
+    reach, share = decoder.extremes, share * len(decoder.parts)
+    return share * (reach.least - frequencies), share * (reach.most - frequencies)
+
+
+def impossible_counts(
+    mechanism: Mechanism, counts: Counts, false_alarm: float = FALSE_ALARM
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return the flags of responses and of categories; of a design's, of categories alone."""
+    decoder = decoder_of(mechanism)
+    tests, tally = Tests(decoder, false_alarm), decoder.tally(counts)
+    if decoder.likeliest_response is not None:
+        return tests.too_often(tally), tests.flags(tally)[0]
+    return tests.flags(tally)
+
+
+def fewest_fakes(mechanism: Mechanism, counts: Counts, false_alarm: float = FALSE_ALARM) -> int:
+    decoder = decoder_of(mechanism)
+    return Tests(decoder, false_alarm).fewest_fakes(decoder.tally(counts))
+
+
+def detectable_share(mechanism: Mechanism, n: int) -> float | None:
+    return Tests(decoder_of(mechanism), FALSE_ALARM).detectable_share(n)

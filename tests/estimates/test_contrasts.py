@@ -13,17 +13,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 
-from deniable.estimates import (
-    Accuracy,
-    Estimate,
-    Histogram,
-    Model,
-    estimate_histogram,
-    estimated_covariance,
-    margins,
-)
+from deniable.estimates import Accuracy, Estimate, Histogram, Model, estimate_histogram
 from deniable.estimates.comparison import compare
 from deniable.estimates.decoders import decoder_of
+from deniable.estimates.means import margins
 from deniable.estimates.queries import Ends, difference_ends
 from deniable.estimates.ratios import multiple_ends
 from deniable.estimates.series import Point, Series
@@ -33,6 +26,7 @@ from deniable.planning.plans import plan, reports_together
 from deniable.planning.specification import answered_best
 from deniable.presenting.estimate import estimate_text
 from deniable.reading import EpochStanding, EpochState
+from tests.estimates.matrices import estimated_covariance
 from tests.estimates.test_fakes_of_figures import SHARE, histogram_of, shifts_of
 from tests.support.surveys import manifest
 

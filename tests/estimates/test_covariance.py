@@ -12,20 +12,9 @@ from scipy.optimize import linprog
 from scipy.stats import norm
 
 from deniable.audit import SolutionMatrix
-from deniable.estimates import (
-    Histogram,
-    Model,
-    compare,
-    covariance,
-    debias,
-    decoder_of,
-    estimated_covariance,
-    linear_query,
-    mean,
-    solution_matrix,
-    standard_errors,
-)
+from deniable.estimates import Histogram, Model, compare, covariance, decoder_of
 from deniable.estimates.decoders import Decoder, Tally
+from deniable.estimates.decoders.dense import solution_matrix
 from deniable.estimates.queries import cautious_values
 from deniable.mechanisms import Mechanism, RandomisedResponse
 from tests.estimates.matrices import (
@@ -35,8 +24,13 @@ from tests.estimates.matrices import (
     SURVEYED,
     WIDE,
     Floats,
+    debias,
+    estimated_covariance,
     fixed_law,
+    linear_query,
+    mean,
     sampled_law,
+    standard_errors,
 )
 from tests.support.geometric import clamped_geometric
 

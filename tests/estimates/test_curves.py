@@ -15,23 +15,21 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from deniable.audit import SolutionMatrix
-from deniable.estimates import (
-    Histogram,
+from deniable.estimates import Histogram, cumulative_variance, decoder_of, estimate_histogram
+from deniable.estimates.curve import (
+    averaged_shares,
+    blur_of,
     cumulative_curve,
-    cumulative_variance,
-    decoder_of,
-    estimate_histogram,
-    linear_query,
+    quantile_bounds,
     quantiles,
-    solution_matrix,
 )
-from deniable.estimates.curve import averaged_shares, blur_of, quantile_bounds
+from deniable.estimates.decoders.dense import solution_matrix
 from deniable.mechanisms import Mechanism, RandomisedResponse
 from deniable.mechanisms.answering import Answering
 from deniable.messages import Specification
 from deniable.planning.specification import _answered, best_tree
 from deniable.simulation.bulk import SimulatedReports
-from tests.estimates.matrices import SURVEYED, Floats, falling
+from tests.estimates.matrices import SURVEYED, Floats, falling, linear_query
 from tests.estimates.test_decoders import COMPLETE, OTHERS
 from tests.mechanisms.test_levels import levels
 from tests.support.effort import THOROUGH, effort, some

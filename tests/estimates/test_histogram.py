@@ -15,23 +15,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable import estimates
-from deniable.estimates import (
-    Histogram,
-    Model,
-    debias,
-    estimate_histogram,
-    frequency_intervals,
-    standard_errors,
-)
+from deniable.estimates import Histogram, Model, estimate_histogram
 from deniable.estimates.planning import even_counts
 from deniable.mechanisms import RandomisedResponse
-from deniable.mechanisms.answering import answer_labels
 from deniable.messages import Enrolment, SigningKey
 from deniable.planning.calibration import calibrated
 from deniable.planning.specification import specified
 from deniable.presenting.rows import category_rows
 from deniable.reading import EpochStanding, EpochState, epoch_standing, instant_text
+from tests.estimates.matrices import debias, frequency_intervals, standard_errors
 from tests.support.effort import THOROUGH
 from tests.support.geometric import clamped
 from tests.support.surveys import CATEGORIES, MANIFEST, QUESTION, manifest
@@ -212,21 +204,7 @@ def test_one_numeric_report_is_json_without_nan() -> None:
 
 FIVE = [120, 90, 100, 110, 127]
 
-FACADE: Any = estimates
-TAKEN = {name: getattr(FACADE, name) for name in FACADE.__all__}
-FUNCTIONS = {name: each for name, each in TAKEN.items() if inspect.isfunction(each)}
-TAKING = {
-    name: function
-    for name, function in FUNCTIONS.items()
-    if "counts" in (taken := inspect.signature(function).parameters)
-    and {"mechanism", "manifest"} & set(taken)
-    and name != "conditional"  # of five counts there is no joint survey; test_margins.py
-}
-QUESTIONS = (("plan", "free", "paid"), ("theme", "light", "dark", "system"))
-SEVERAL = manifest(
-    categories=answer_labels(QUESTIONS),
-    specification=calibrated("one-question", 5, "1", settings={"dimensions": QUESTIONS}),
-)
+TAKING = {"estimate_histogram": estimate_histogram, "of_counts": Histogram.of_counts}
 GIVEN: list[dict[str, Any]] = [
     {"mechanism": RandomisedResponse(5, "1"), "manifest": MANIFEST},
     {
@@ -240,10 +218,7 @@ GIVEN: list[dict[str, Any]] = [
 
 
 def results(function: Callable[..., Any], given: dict[str, Any], counts: Any) -> str:
-    values = [Fraction(x) for x in range(5)]
-    if function is estimates.margins:
-        given = {"manifest": SEVERAL}
-    given = given | {"counts": counts, "epoch": 0, "weights": values, "values": values}
+    given = given | {"counts": counts, "epoch": 0}
     given |= {"categories": "abcde", "level": 0.9}
     wanted = inspect.signature(function).parameters
     if "model" in wanted:
@@ -270,6 +245,6 @@ def test_counts_go_by_whole_numbers_of_responses_and_are_below_64_bits() -> None
     none: list[dict[Any, int]] = [{1.7: 2}, {"3": 1}, {True: 5, 2.0: 1}]
     for wrong in none:
         with pytest.raises(TypeError, match="response numbers"):
-            estimates.debias(mechanism, wrong)
+            debias(mechanism, wrong)
     with pytest.raises(ValueError, match="64 bits"):
-        estimates.debias(mechanism, [1 << 62] * 5)
+        debias(mechanism, [1 << 62] * 5)

@@ -7,18 +7,19 @@ import pytest
 from scipy.stats import binomtest, norm
 
 from deniable.audit import SolutionMatrix
-from deniable.estimates import (
-    IntervalMethod,
-    Model,
-    clopper_pearson,
-    debias,
-    frequency_intervals,
-    solution_matrix,
-    standard_errors,
-    wilson,
-)
+from deniable.estimates import IntervalMethod, Model
+from deniable.estimates.binomial import clopper_pearson, wilson
+from deniable.estimates.decoders.dense import solution_matrix
 from deniable.mechanisms import Mechanism, RandomisedResponse
-from tests.estimates.matrices import FORMULAS, SURVEYED, WIDE, exact_left_inverse
+from tests.estimates.matrices import (
+    FORMULAS,
+    SURVEYED,
+    WIDE,
+    debias,
+    exact_left_inverse,
+    frequency_intervals,
+    standard_errors,
+)
 from tests.support.effort import THOROUGH
 
 W, CP, NORMAL = IntervalMethod.WILSON, IntervalMethod.CLOPPER_PEARSON, IntervalMethod.NORMAL

@@ -10,12 +10,11 @@ from math import comb, prod
 import numpy as np
 import pytest
 
-from deniable.estimates import Histogram, Model, decoder_of, estimate_histogram, mean
-from deniable.estimates.change import fits
-from deniable.estimates.poisoning import fewest_fakes
+from deniable.estimates import Histogram, Model, decoder_of, estimate_histogram
 from deniable.mechanisms import MeanMatrix
 from deniable.planning.specification import specified
 from deniable.presenting.fields import histogram_csv
+from tests.estimates.matrices import fewest_fakes, mean
 from tests.support.entries import probability
 from tests.support.surveys import manifest
 from tests.vectors.mechanisms import MEAN
@@ -96,7 +95,6 @@ QUESTIONS: list[Callable[[Histogram], object]] = [
     lambda it: it.between("5", "10"),
     lambda it: it.view("projected"),
     lambda it: it.changed_from(it),
-    lambda it: it.fits([1 / 49] * 49),
     lambda _: decoder_of(MINUTES.mechanism).kernels(np.eye(49)[3]),
     lambda _: Histogram.of_counts(MINUTES.mechanism, COUNTS),
 ]
@@ -171,9 +169,3 @@ def test_honest_devices_are_flagged_no_more_often_than_said_by_enumeration(answe
             ways = comb(n, counts[0]) * comb(n - counts[0], counts[1])
             flagged += ways * prod(p**c for p, c in zip(chances, counts, strict=True))
     assert flagged <= alarm
-
-
-def test_a_test_of_frequencies_is_refused_without_a_histogram_too() -> None:
-    sample = replace(estimate_histogram(MINUTES, 0, COUNTS).sample)
-    with pytest.raises(ValueError, match="give only the mean"):
-        fits(sample, np.full(49, 1 / 49))

@@ -24,13 +24,13 @@ from deniable.estimates import (
     covariance,
     decoder_of,
     estimate_histogram,
-    estimated_covariance,
 )
 from deniable.estimates import change as tests_of_change
 from deniable.estimates.curve import QUARTILES
 from deniable.mechanisms import RandomisedResponse
 from deniable.messages import Manifest, Repeat
 from deniable.presenting.pictures import series_panels
+from tests.estimates.matrices import estimated_covariance
 from tests.support.effort import effort, some
 from tests.support.kinds import WITH_SHARES
 from tests.support.surveys import manifest
@@ -209,8 +209,6 @@ def test_the_same_reports_stay_the_same_at_other_levels_and_in_other_processes(
         Histogram.of_counts(survey.mechanism, counts).changed_from(found)
         with pytest.raises(ValueError, match="finite"):
             found.query([float("nan")] * len(found.categories))
-        with pytest.raises(ValueError, match="one per category"):
-            found.fits([*found.estimate, 0.0])
 
 
 def test_a_group_of_randomised_response_has_wilsons_interval() -> None:
@@ -258,13 +256,6 @@ def test_change_is_pearsons_test_of_the_noisy_counts() -> None:
     assert test.statistic == pytest.approx(pearson.statistic, rel=1e-9)
     assert test.p_value == pytest.approx(pearson.pvalue, rel=1e-9)
     assert test.degrees == 3
-    said = [0.4, 0.3, 0.2, 0.1]
-    law = decoder_of(CHECKED).response_shares(np.array(said))
-    expected = stats.chisquare(one, 400 * law)
-    assert found.fits(said).statistic == pytest.approx(expected.statistic, rel=1e-9)
-    assert found.fits(said).p_value == pytest.approx(expected.pvalue, rel=1e-9)
-    with pytest.raises(ValueError, match="sum to 1"):
-        found.fits([0.4, 0.3, 0.2, 0.2])
 
 
 @pytest.mark.parametrize("counts", [(4, 0, 1), (1, 2, 3), (3, 2, 2)])
@@ -273,25 +264,20 @@ def test_of_sparse_samples_chance_is_counted_among_all_tables(
 ) -> None:
     monkeypatch.setattr(tests_of_change, "_TABLES", 20_000)
     monkeypatch.setattr(tests_of_change, "_AS_LARGE", 20_000)
-    mechanism, n, said, many = RandomisedResponse(3, "3"), sum(counts), [0.7, 0.2, 0.1], (40, 11, 9)
+    mechanism, n, many = RandomisedResponse(3, "3"), sum(counts), (40, 11, 9)
     found, later = (Histogram.of_counts(mechanism, each) for each in (counts, many))
-    law = decoder_of(mechanism).response_shares(np.array(said))
     # By definition: Pearson's X^2 of every table, and how likely it is.
     tables = [(a, b, n - a - b) for a in range(n + 1) for b in range(n - a + 1)]
     both = [own + other for own, other in zip(counts, many, strict=True)]
     ways = [prod(comb(own, one) for own, one in zip(both, each, strict=True)) for each in tables]
     apart = np.array(ways) / comb(sum(both), n)
-    alike = np.asarray(stats.multinomial(n, law).pmf(tables))
-    for test, chances, expected in (
-        (found.changed_from(later), apart, np.array(both) * n / sum(both)),
-        (found.fits(said), alike, n * law),
-    ):
-        sizes = ((np.array(tables) - expected) ** 2 / expected).sum(axis=1)
-        exact = chances[sizes >= sizes[tables.index(counts)] * (1 - 1e-9)].sum()
-        # Six standard errors, and the table itself: beyond them by chance in 1e-8 for all six.
-        error = np.sqrt(exact * (1 - exact) / test.tables)
-        assert abs(test.p_value - exact) <= 6 * error + 1 / test.tables
-        assert str(test).endswith(f"counted among {test.tables:,} tables")
+    test, expected = found.changed_from(later), np.array(both) * n / sum(both)
+    sizes = ((np.array(tables) - expected) ** 2 / expected).sum(axis=1)
+    exact = apart[sizes >= sizes[tables.index(counts)] * (1 - 1e-9)].sum()
+    # Six standard errors, and the table itself: beyond them by chance in 1e-8 for all three.
+    error = np.sqrt(exact * (1 - exact) / test.tables)
+    assert abs(test.p_value - exact) <= 6 * error + 1 / test.tables
+    assert str(test).endswith(f"counted among {test.tables:,} tables")
     assert found.changed_from(later) == found.changed_from(later)
 
 
@@ -326,10 +312,8 @@ def test_where_nothing_changed_few_tests_say_so(survey: Manifest) -> None:
     for one, other in rng.multinomial(3_000, law / law.sum(), size=(runs, 2)).tolist():
         found, later = (Histogram.of_counts(survey.mechanism, each) for each in (one, other))
         low.append(found.changed_from(later).p_value)
-        low.append(found.fits(f.tolist()).p_value)
-    # p-values below 5 % come in 5 % of runs. The two of a run share a sample; were they always the
-    # same, half of these would be binomial, and more than allowed in at most 1e-6 of such tests.
-    assert sum(p < 0.05 for p in low) / 2 <= stats.binom.isf(1e-6, runs, 0.05)
+    # p-values below 5 % come in 5 % of runs: more than allowed in at most 1e-6 of such tests.
+    assert sum(p < 0.05 for p in low) <= stats.binom.isf(1e-6, runs, 0.05)
 
 
 def test_groups_of_one_population_are_weighted_by_what_they_can_tell() -> None:

@@ -10,14 +10,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from deniable.estimates import (
-    Model,
-    covariance,
-    left_inverse,
-    reports_for_half_width,
-    reports_for_mean,
-    solution_matrix,
-)
+from deniable.estimates import Model, covariance, reports_for_half_width, reports_for_mean
+from deniable.estimates.decoders.dense import left_inverse, solution_matrix
 from deniable.mechanisms import Mechanism, RandomisedResponse
 from tests.estimates.matrices import MECHANISMS, SURVEYED
 from tests.support.geometric import clamped_geometric

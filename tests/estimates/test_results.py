@@ -51,13 +51,13 @@ def told(schema: pa.Schema) -> dict[str, str]:
 def test_all_formats_have_the_same_columns_and_gaps(tmp_path: Path) -> None:
     TABLE.to_parquet(tmp_path / "a.parquet")
     stored = pq.read_table(tmp_path / "a.parquet")
-    for table in (TABLE.to_arrow(), pa.table(TABLE), stored, TABLE.to_native("pyarrow")):
+    for table in (TABLE.to_arrow(), pa.table(TABLE), stored):
         assert table.to_pylist() == ROWS
     for table in (TABLE.to_arrow(), pa.table(TABLE), stored):
         assert told(table.schema) == {PREFIX + key: text for key, text in TABLE.metadata().items()}
-    for frame in (pl.DataFrame(TABLE), TABLE.to_native("polars")):
-        assert frame.to_dicts() == ROWS
-        assert frame.schema["standard_error"] == pl.Float64
+    frame = pl.DataFrame(TABLE)
+    assert frame.to_dicts() == ROWS
+    assert frame.schema["standard_error"] == pl.Float64
     pandas = TABLE.to_pandas()
     assert pandas.attrs == TABLE.metadata()
     assert pandas["estimate"].tolist() == [0.75, -0.25]
@@ -69,7 +69,6 @@ def test_all_formats_have_the_same_columns_and_gaps(tmp_path: Path) -> None:
 MISSING: list[tuple[str, Callable[[], object]]] = [
     ("pyarrow", TABLE.__arrow_c_stream__),
     ("pyarrow", lambda: TABLE.to_parquet("a")),
-    *[(name, lambda: TABLE.to_native("polars")) for name in ("narwhals", "polars")],
     ("pandas", TABLE.to_pandas),
 ]
 
@@ -81,8 +80,7 @@ def test_a_missing_package_is_named_with_what_installs_it(
     monkeypatch.setitem(sys.modules, missing, None)
     with pytest.raises(MissingPackage) as refused:
         call()
-    wanted = "narwhals pandas pyarrow" + " polars" * (missing == "polars")
-    assert str(refused.value) == f"{missing} is not installed: pip install {wanted}"
+    assert str(refused.value) == f"{missing} is not installed: pip install pandas pyarrow"
 
 
 GIVEN = (RandomisedResponse(3, "1"), (500, 300, 200), ("good", "bad", "neither"))

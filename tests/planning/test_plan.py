@@ -18,7 +18,6 @@ from deniable.estimates import (
     Model,
     decoder_of,
     estimate_histogram,
-    mean,
     reports_for_half_width,
     reports_for_mean,
     share_variance,
@@ -27,11 +26,14 @@ from deniable.estimates.accuracy import default_largest_share
 from deniable.estimates.planning import even_variance
 from deniable.mechanisms import RandomisedResponse
 from deniable.messages import Enrolment, Manifest, Repeat, Schedule
-from deniable.planning import blind_devices_text, epsilon_for, has_shares, plan, year_of
+from deniable.planning import plan
+from deniable.planning.accuracy import blind_devices_text
 from deniable.planning.facts import plan_document
+from deniable.planning.plans import epsilon_for, has_shares, year_of
 from deniable.planning.specification import specified
 from deniable.reading import Pace, date_text
 from deniable.simulation import SimulatedReports
+from tests.estimates.matrices import mean
 from tests.support.effort import effort, some
 from tests.support.kinds import EXAMPLES, SURVEYS, WITH_SHARES, calibrated, example_survey
 from tests.support.rsa_keys import RSA_KEYS

@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from deniable.estimates import decoder_of
+from deniable.estimates import decoder_of, estimate_histogram
 from deniable.estimates.curve import QUARTILES
 from deniable.mechanisms import Mechanism
 from deniable.mechanisms.answering import sizes_of
@@ -89,8 +89,9 @@ def test_estimates_of_many_reports_are_near_the_true_figures(survey: Manifest) -
     parts = [part.categories for part in decoder_of(survey.mechanism).parts]
     truth = read_truth("zipf", survey.categories, parts)
     devices = 10**12
-    true = true_figures(survey, truth, devices)
-    found = figures(survey, SimulatedReports(survey.mechanism, truth, 2).counts(devices), 0.95)
+    counts = SimulatedReports(survey.mechanism, truth, 2).counts(devices)
+    histogram = estimate_histogram(survey, 0, counts.tolist())
+    true, found = true_figures(histogram, truth), figures(histogram)
     # Errors of 1e-6 root(V), V being at most 17; of a mean, of half its range.
     of_mean = survey.specification.kind == "mean"
     unit = float(survey.values[-1] - survey.values[0]) / 2 if of_mean and survey.values else 1.0
@@ -177,9 +178,11 @@ def test_shares_of_numbers_are_compared_with_the_same_smoothed_shares() -> None:
     numbers = manifest(categories=tuple(map(str, range(101))), specification=specification)
     truth, devices, runs = np.eye(101)[50], 3_000, effort(200)
     reports = SimulatedReports(numbers.mechanism, truth, 1)
-    true = true_figures(numbers, truth, devices)
-    made = [figures(numbers, reports.counts(devices, run), 0.95).estimates for run in range(runs)]
-    errors = np.array(made) - [*true.values()]
+    made = [
+        estimate_histogram(numbers, 0, reports.counts(devices, run).tolist()) for run in range(runs)
+    ]
+    true = true_figures(made[0], truth)
+    errors = np.array([figures(one).estimates for one in made]) - [*true.values()]
     # Unbiased: off by more than seven standard errors of the mean in 3e-12 each.
     # Quartiles are one of the values each, and not unbiased.
     unbiased = [name not in QUARTILES.values() for name in true]

@@ -10,17 +10,9 @@ from scipy.special import rel_entr
 from scipy.stats import binom
 
 from benchmarks.coverage import LEVEL, Covered, margins_of, measured, mechanism_of, truths
-from deniable.estimates import (
-    Histogram,
-    Model,
-    covariance,
-    decoder_of,
-    frequency_intervals,
-    mean,
-    quantiles,
-)
+from deniable.estimates import Histogram, Model, covariance, decoder_of
 from deniable.estimates.binomial import binomial_intervals, normal_quantile
-from deniable.estimates.curve import blur_of
+from deniable.estimates.curve import blur_of, quantiles
 from deniable.estimates.numeric import bin_ends, numeric_summary
 from deniable.estimates.queries import cautious_values
 from deniable.mechanisms import KINDS, Mechanism, RandomisedResponse
@@ -28,7 +20,7 @@ from deniable.mechanisms.affine import Affine
 from deniable.mechanisms.block_design import DesignMechanism
 from deniable.planning.specification import specified
 from deniable.simulation import SimulatedReports
-from tests.estimates.matrices import SURVEYED
+from tests.estimates.matrices import SURVEYED, frequency_intervals, mean
 from tests.support.effort import THOROUGH, some
 from tests.support.geometric import clamped_geometric
 

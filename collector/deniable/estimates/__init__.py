@@ -21,46 +21,24 @@ if TYPE_CHECKING:
     from deniable.estimates.answers import Answers as Answers
     from deniable.estimates.binomial import IntervalMethod as IntervalMethod
     from deniable.estimates.binomial import NotInvertible as NotInvertible
-    from deniable.estimates.binomial import clopper_pearson as clopper_pearson
-    from deniable.estimates.binomial import wilson as wilson
     from deniable.estimates.change import Test as Test
     from deniable.estimates.comparison import Comparison as Comparison
     from deniable.estimates.comparison import compare as compare
     from deniable.estimates.curve import CumulativeCurve as CumulativeCurve
     from deniable.estimates.curve import Quantile as Quantile
-    from deniable.estimates.curve import cumulative_curve as cumulative_curve
-    from deniable.estimates.curve import quantiles as quantiles
-    from deniable.estimates.decoders import Counts as Counts
     from deniable.estimates.decoders import Model as Model
     from deniable.estimates.decoders import decoder_of as decoder_of
-    from deniable.estimates.decoders.dense import left_inverse as left_inverse
-    from deniable.estimates.decoders.dense import solution_matrix as solution_matrix
     from deniable.estimates.estimate import Estimate as Estimate
     from deniable.estimates.estimate import Side as Side
     from deniable.estimates.estimate import Verdict as Verdict
-    from deniable.estimates.forms import Form as Form
-    from deniable.estimates.forms import Sample as Sample
     from deniable.estimates.forms import Unit as Unit
     from deniable.estimates.frequencies import Intervals as Intervals
     from deniable.estimates.frequencies import View as View
     from deniable.estimates.frequencies import covariance as covariance
-    from deniable.estimates.frequencies import debias as debias
-    from deniable.estimates.frequencies import estimated_covariance as estimated_covariance
-    from deniable.estimates.frequencies import frequency_intervals as frequency_intervals
-    from deniable.estimates.frequencies import standard_errors as standard_errors
     from deniable.estimates.histogram import Histogram as Histogram
     from deniable.estimates.histogram import estimate_histogram as estimate_histogram
-    from deniable.estimates.influences import fakes_needed as fakes_needed
-    from deniable.estimates.influences import influence as influence
-    from deniable.estimates.influences import query_influence as query_influence
-    from deniable.estimates.influences import query_shifts as query_shifts
-    from deniable.estimates.influences import set_influence as set_influence
-    from deniable.estimates.influences import worst_shifts as worst_shifts
     from deniable.estimates.means import Margin as Margin
     from deniable.estimates.means import combined as combined
-    from deniable.estimates.means import linear_query as linear_query
-    from deniable.estimates.means import margins as margins
-    from deniable.estimates.means import mean as mean
     from deniable.estimates.numeric import Bin as Bin
     from deniable.estimates.numeric import NumericSummary as NumericSummary
     from deniable.estimates.planning import cumulative_variance as cumulative_variance
@@ -68,11 +46,7 @@ if TYPE_CHECKING:
     from deniable.estimates.planning import reports_for_mean as reports_for_mean
     from deniable.estimates.planning import reports_for_quartiles as reports_for_quartiles
     from deniable.estimates.planning import reports_for_share as reports_for_share
-    from deniable.estimates.poisoning import FALSE_ALARM as FALSE_ALARM
     from deniable.estimates.poisoning import Poisoning as Poisoning
-    from deniable.estimates.poisoning import detectable_share as detectable_share
-    from deniable.estimates.poisoning import fewest_fakes as fewest_fakes
-    from deniable.estimates.poisoning import impossible_counts as impossible_counts
     from deniable.estimates.results import MissingPackage as MissingPackage
     from deniable.estimates.revealed import Revealed as Revealed
     from deniable.estimates.series import Point as Point
@@ -82,24 +56,20 @@ else:  # numpy and scipy: planning or publishing does not wait for them
     _MODULES = {
         "accuracy": "Accuracy reports_for_half_width share_variance",
         "answers": "Answers",
-        "binomial": "NotInvertible IntervalMethod clopper_pearson wilson",
+        "binomial": "NotInvertible IntervalMethod",
         "change": "Test",
         "comparison": "Comparison compare",
-        "decoders": "Counts Model decoder_of",
-        "decoders.dense": "left_inverse solution_matrix",
+        "curve": "CumulativeCurve Quantile",
+        "decoders": "Model decoder_of",
         "estimate": "Estimate Side Verdict",
-        "forms": "Form Sample Unit",
-        "frequencies": "Intervals View covariance debias estimated_covariance "
-        "frequency_intervals standard_errors",
+        "forms": "Unit",
+        "frequencies": "Intervals View covariance",
         "histogram": "Histogram estimate_histogram",
-        "influences": "fakes_needed influence query_influence query_shifts "
-        "set_influence worst_shifts",
-        "means": "Margin combined linear_query margins mean",
+        "means": "Margin combined",
         "numeric": "Bin NumericSummary",
         "planning": "cumulative_variance mean_variance "
         "reports_for_mean reports_for_quartiles reports_for_share",
-        "poisoning": "FALSE_ALARM Poisoning detectable_share fewest_fakes impossible_counts",
-        "curve": "CumulativeCurve Quantile cumulative_curve quantiles",
+        "poisoning": "Poisoning",
         "results": "MissingPackage",
         "revealed": "Revealed",
         "series": "Point Series Trend",

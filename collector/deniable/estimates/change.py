@@ -1,13 +1,12 @@
-"""Tests on the noisy counts: whether frequencies changed, or equal given ones.
+"""The test on the noisy counts whether frequencies changed.
 
-Both weight a vector d of differences by the covariance V that it has if there are none. Then d^T
+It weights a vector d of differences by the covariance V that it has if there are none. Then d^T
 V^-1 d is chi-square with k - 1 degrees of freedom. If there are as many responses as categories,
 this is Pearson's X^2 of the counts of responses, since d is an invertible linear map of them. So
 responses that nobody sent have no influence.
 
 If some counts are expected to be below 5, it is not chi-square: its p-value is then counted among
-tables that are equally likely if nothing changed. For two samples those are all with the same total
-counts; for one, all that the given frequencies produce.
+tables that are equally likely if nothing changed, which are all with the same total counts.
 """
 
 from collections.abc import Callable
@@ -18,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, special
 
-from deniable.estimates.decoders import Decoder, Floats, Model, Part, SupportDecoder, Tally
+from deniable.estimates.decoders import Decoder, Floats, Model, SupportDecoder, Tally
 from deniable.estimates.forms import Sample
 from deniable.estimates.frequencies import report_covariance
 from deniable.estimates.results import presented
@@ -64,17 +63,50 @@ class Test:
         return str(presented(self, "text"))
 
 
+_Drawn = Callable[[np.random.Generator, int], Floats]
+
+
 class _Question(NamedTuple):
     """The tested differences of one question, and their distribution if there are none.
 
     They are sums of kernels over moves of the responses; ``drawn`` draws this many of these.
     """
 
+    decoder: Decoder
     differences: Floats
     covariance: Floats
     sparse: bool
     responses: NDArray[np.int64]
-    drawn: Callable[[np.random.Generator, int], Floats]
+    drawn: _Drawn
+
+    @classmethod
+    def of(cls, decoder: Decoder, first: Tally, second: Tally) -> "_Question":
+        """Return the differences of two tallies of the question; ValueError without reports."""
+        if not first.n or not second.n:
+            raise ValueError(_TOO_ALIKE)
+        d = decoder.frequencies(first) - decoder.frequencies(second)
+        together = Tally(first.n + second.n, first.counts + second.counts)
+        shares = together.shares
+        if not shares.all():
+            # V could not be inverted. One additional report, with even answers, supplies the
+            # directions missing from d, which only covers responses that were sent.
+            shares = (together.counts + decoder.even_shares) / (together.n + 1)
+        f = decoder.frequencies(together)
+        spread = report_covariance(decoder, f, shares, Model.SAMPLED)
+        (sent,) = np.nonzero(together.counts)
+        counts = together.counts[sent]
+        # Report by report, or response by response: whichever needs fewer draws. The latter take
+        # some hundred times as long.
+        few = min(first.n, second.n) < _BY_RESPONSE * len(sent) and together.n <= _MOST_KERNELS
+
+        def drawn(generator: np.random.Generator, tables: int) -> Floats:
+            ours = generator.multivariate_hypergeometric(
+                counts, first.n, size=tables, method="count" if few else "marginals"
+            )
+            return np.asarray(ours / first.n - (counts - ours) / second.n)
+
+        sparse = _sparse(decoder, together.shares, min(first.n, second.n))
+        return cls(decoder, d, spread * (1 / first.n + 1 / second.n), sparse, sent, drawn)
 
 
 def changed(one: Sample, other: Sample) -> Test:
@@ -91,100 +123,15 @@ def changed(one: Sample, other: Sample) -> Test:
         raise ValueError("a test of all shares needs one mechanism; compare single shares")
     if one.same_as(other):
         raise ValueError("both sides are the same figures")
-
-    def of_question(part: Part) -> _Question:
-        first, second = part.tally(one.tally), part.tally(other.tally)
-        if not first.n or not second.n:
-            raise ValueError(_TOO_ALIKE)
-        d = part.decoder.frequencies(first) - part.decoder.frequencies(second)
-        together = Tally(first.n + second.n, first.counts + second.counts)
-        shares = together.shares
-        if not shares.all():
-            # V could not be inverted. One additional report, with even answers, supplies the
-            # directions missing from d, which only covers responses that were sent.
-            shares = (together.counts + part.decoder.even_shares) / (together.n + 1)
-        f = part.decoder.frequencies(together)
-        spread = report_covariance(part.decoder, f, shares, Model.SAMPLED)
-        (sent,) = np.nonzero(together.counts)
-        counts = together.counts[sent]
-        # Report by report, or response by response: whichever needs fewer draws. The latter take
-        # some hundred times as long.
-        few = min(first.n, second.n) < _BY_RESPONSE * len(sent) and together.n <= _MOST_KERNELS
-
-        def drawn(generator: np.random.Generator, tables: int) -> Floats:
-            ours = generator.multivariate_hypergeometric(
-                counts, first.n, size=tables, method="count" if few else "marginals"
-            )
-            return np.asarray(ours / first.n - (counts - ours) / second.n)
-
-        return _Question(
-            d,
-            spread * (1 / first.n + 1 / second.n),
-            _sparse(part.decoder, together.shares, min(first.n, second.n)),
-            sent,
-            drawn,
-        )
-
-    return _tested(one, of_question)
-
-
-def fits(sample: Sample, frequencies: Floats) -> Test:
-    """Return the test whether all categories have these frequencies."""
-    if sample.tally.epochs > 1:
-        raise ValueError(_ONE_EPOCH)
-    if frequencies.shape != (sample.decoder.categories,):
-        raise ValueError(f"{sample.decoder.categories} frequencies are expected, one per category")
-
-    def of_question(part: Part) -> _Question:
-        own, f = part.tally(sample.tally), frequencies[part.categories]
-        if not own.n:
-            raise ValueError(_TOO_ALIKE)
-        if (f < 0).any() or not np.isclose(f.sum(), 1):
-            raise ValueError("frequencies must not be negative, and must sum to 1")
-        shares = part.decoder.response_shares(f)
-        spread = report_covariance(part.decoder, f, shares, Model.SAMPLED)
-        (possible,) = np.nonzero(shares > 0)
-        expected = shares[possible] / shares[possible].sum()
-        ends = expected.cumsum()[:-1]  # of a draw in [0, 1); draws beyond are in the last
-
-        def drawn(generator: np.random.Generator, tables: int) -> Floats:
-            if own.n >= len(possible):
-                counts = generator.multinomial(own.n, expected, tables)
-            else:
-                reports = np.searchsorted(ends, generator.random((tables, own.n)), side="right")
-                placed = reports + len(possible) * np.arange(tables)[:, None]
-                counts = np.bincount(placed.ravel(), minlength=tables * len(possible))
-            return np.asarray(counts.reshape(tables, -1) / own.n - expected)
-
-        return _Question(
-            part.decoder.frequencies(own) - f,
-            spread / own.n,
-            _sparse(part.decoder, shares, own.n),
-            possible,
-            drawn,
-        )
-
-    return _tested(sample, of_question)
-
-
-def _sparse(decoder: Decoder, shares: Floats, n: int) -> bool:
-    """Return whether any count that the test uses is expected to be below 5."""
-    if isinstance(decoder, SupportDecoder):
-        shares = decoder.supports(shares)
-        shares = np.minimum(shares, 1 - shares)
-    return bool(n * shares.min() < _FEW)
-
-
-def _tested(sample: Sample, of_question: Callable[[Part], _Question]) -> Test:
-    if sample.decoder.categories > _MOST_CATEGORIES:
+    if one.decoder.categories > _MOST_CATEGORIES:
         raise ValueError(
             f"compare more than {_MOST_CATEGORIES:,} categories one by one, using simultaneous "
             "intervals"
         )
     statistic, degrees, sparse = 0.0, 0, False
     tested = []
-    for part in sample.decoder.parts:
-        question = of_question(part)
+    for part in one.decoder.parts:
+        question = _Question.of(part.decoder, part.tally(one.tally), part.tally(other.tally))
         # The differences sum to 0, so one of them is redundant.
         d, spread = question.differences[:-1], question.covariance[:-1, :-1]
         # d spread^-1 d = |L^-1 d|^2. If there are too few reports for some sum of frequencies to
@@ -199,25 +146,31 @@ def _tested(sample: Sample, of_question: Callable[[Part], _Question]) -> Test:
         statistic += float((linalg.solve_triangular(factor, d, lower=True) ** 2).sum())
         degrees += len(d)
         sparse |= question.sparse
-        tested.append((part.decoder, question, factor))
-    kernels = sum(decoder.categories * len(question.responses) for decoder, question, _ in tested)
+        tested.append((question, factor))
+    kernels = sum(q.decoder.categories * len(q.responses) for q, _ in tested)
     if sparse and kernels <= _MOST_KERNELS:
-        maps = [(pair[1].drawn, _whitened(*pair)) for pair in tested]
+        maps = [(question.drawn, _whitened(question, factor)) for question, factor in tested]
         return Test(statistic, degrees, *_counted(statistic, maps))
     return Test(statistic, degrees, float(special.chdtrc(degrees, statistic)))
 
 
-def _whitened(decoder: Decoder, question: _Question, factor: Floats) -> Floats:
+def _sparse(decoder: Decoder, shares: Floats, n: int) -> bool:
+    """Return whether any count that the test uses is expected to be below 5."""
+    if isinstance(decoder, SupportDecoder):
+        shares = decoder.supports(shares)
+        shares = np.minimum(shares, 1 - shares)
+    return bool(n * shares.min() < _FEW)
+
+
+def _whitened(question: _Question, factor: Floats) -> Floats:
     """Return L^-1 G of the responses, one row each, so that squares add up to the statistic."""
+    decoder = question.decoder
     k, maps = decoder.categories, np.empty((decoder.categories, len(question.responses)))
     step = max(1, _MOST_WEIGHTS // decoder.responses)
     for first in range(0, k, step):
         rows = maps[first : first + step]
         rows[:] = decoder.kernels(np.eye(len(rows), k, first))[:, question.responses]
     return np.asarray(linalg.solve_triangular(factor, maps[:-1], lower=True).T)
-
-
-_Drawn = Callable[[np.random.Generator, int], Floats]
 
 
 def _counted(statistic: float, maps: list[tuple[_Drawn, Floats]]) -> tuple[float, int]:

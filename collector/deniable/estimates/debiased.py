@@ -21,10 +21,9 @@ from deniable.estimates.frequencies import (
     Intervals,
     View,
     covariance_of,
+    errors_of,
     first_view,
-    frequency_intervals,
     intervals_of,
-    standard_errors,
 )
 from deniable.estimates.influences import influences
 from deniable.estimates.means import Margin
@@ -266,11 +265,11 @@ def debiased_fields(
     if model is Model.SAMPLED and tally.n < 2:
         errors = np.full(decoder.categories, np.nan)
     else:
-        errors = standard_errors(mechanism, tally, model)
+        errors = errors_of(decoder, tally, model)
     numeric = None
     if values is not None:
         numeric = numeric_summary(mechanism, tally, categories, values, level, model)
-    intervals = frequency_intervals(mechanism, tally, level)
+    intervals = intervals_of(decoder, tally, level)
     rows = len(categories) + answers
     rows -= rows == 2  # the shares sum to 1, so one interval follows from the other
     at_once = min(1 - (1 - level) / rows, math.nextafter(1.0, 0.0))

@@ -12,7 +12,7 @@ import numpy as np
 from deniable.estimates.binomial import binomial_intervals, normal_quantile
 from deniable.estimates.decoders import Decoder, Floats, Model, Tally, decoder_of
 from deniable.estimates.influences import furthest_shifts
-from deniable.estimates.poisoning import fewest_fakes
+from deniable.estimates.poisoning import FALSE_ALARM, Tests
 from deniable.estimates.queries import cautious_values, query_values, widening
 from deniable.estimates.results import presented
 from deniable.mechanisms import Mechanism
@@ -99,7 +99,7 @@ class Sample:
     @cached_property
     def fewest_fakes(self) -> int:
         """Return the least number of fake reports; 0 if honest devices can explain all."""
-        return fewest_fakes(self.mechanism, self.tally)
+        return Tests(self.decoder, FALSE_ALARM).fewest_fakes(self.tally)
 
     @cached_property
     def decoder(self) -> Decoder:

@@ -18,7 +18,6 @@ from scipy.special import bdtr, ndtr
 
 from deniable.estimates.binomial import IntervalMethod, check_level
 from deniable.estimates.decoders import (
-    Counts,
     Decoder,
     Floats,
     Model,
@@ -50,23 +49,8 @@ class Intervals:
     outside: NDArray[np.bool_]
 
 
-def debias(mechanism: Mechanism, counts: Counts) -> Floats:
-    """Return the unbiased estimate of the true frequencies, which may leave [0, 1].
-
-    They sum to 1, or less if impossible responses were counted. docs/mathematics.md, section 3.
-    """
-    decoder = decoder_of(mechanism)
-    return decoder.frequencies(decoder.tally(counts))
-
-
-def standard_errors(mechanism: Mechanism, counts: Counts, model: Model) -> Floats:
-    """Return the error of each frequency; unbiased variance: docs/mathematics.md, section 4."""
-    decoder = decoder_of(mechanism)
-    return errors_of(decoder, decoder.tally(counts), model)
-
-
 def errors_of(decoder: Decoder, tally: Tally, model: Model) -> Floats:
-    """Return the errors from checked counts."""
+    """Return the error of each frequency; unbiased variance: docs/mathematics.md, section 4."""
     errors = decoder.standard_errors(tally, model)
     if model is Model.FIXED or tally.epochs == 1:
         return errors
@@ -89,14 +73,8 @@ def covariance(mechanism: Mechanism, frequencies: Floats, n: int, model: Model) 
     return _blocks(decoder, of_question, model)
 
 
-def estimated_covariance(mechanism: Mechanism, counts: Counts, model: Model) -> Floats:
-    """Return an unbiased estimate of the estimate's covariance from the counts."""
-    decoder = decoder_of(mechanism)
-    return covariance_of(decoder, decoder.tally(counts), model)
-
-
 def covariance_of(decoder: Decoder, tally: Tally, model: Model) -> Floats:
-    """Return the covariance from checked counts."""
+    """Return an unbiased estimate of the estimate's covariance from the counts."""
 
     def of_question(part: Part) -> Floats:
         # The responses' frequencies are used as counted: in the sampled model this gives the sample
@@ -143,7 +121,7 @@ def report_covariance(decoder: Decoder, f: Floats, shares: Floats, model: Model)
     return covariance
 
 
-def frequency_intervals(mechanism: Mechanism, counts: Counts, level: float) -> Intervals:
+def intervals_of(decoder: Decoder, tally: Tally, level: float) -> Intervals:
     """Return an interval for each category's true frequency.
 
     For randomised response, and any other mechanism with binomial counts for the categories, it is
@@ -152,12 +130,6 @@ def frequency_intervals(mechanism: Mechanism, counts: Counts, level: float) -> I
     to each response's count, and is never below the least in any population. There a single report
     is uninformative.
     """
-    decoder = decoder_of(mechanism)
-    return intervals_of(decoder, decoder.tally(counts), level)
-
-
-def intervals_of(decoder: Decoder, tally: Tally, level: float) -> Intervals:
-    """Return the intervals from checked counts."""
     low, high, methods = uncut_intervals(decoder, tally, level, possible=True)
     value = decoder.frequencies(tally)
     # An interval about a limit begins there, despite rounding of its count.

@@ -8,8 +8,6 @@ from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from deniable.estimates.accuracy import Accuracy, reports_for_half_width
 from deniable.estimates.answers import Answers, Range, not_together
 from deniable.estimates.curve import (
@@ -223,20 +221,10 @@ class Histogram(DebiasedCounts, Tabular):
 
     def distribution(self) -> Distribution:
         """Return the quartiles as names of answers, and the curve; or raise ValueError."""
-        sample, names, numeric = self.sample, self.categories, self.numeric
-        curve = self.cumulative()
-        if numeric is None or self.values is None:
-            probabilities = tuple(QUARTILES)
-            quartiles = quantiles(sample.mechanism, sample.tally, names, probabilities, self.level)
-        else:  # quartiles are known as numbers
-            named = dict(zip(map(float, self.values), names, strict=True))
-            quartiles = tuple(
-                Quantile(
-                    one.probability, named[one.value], named[one.low], named[one.high], one.level
-                )
-                for one in numeric.quartiles
-            )
-        return Distribution(sample.tally.n, quartiles, curve)
+        curve, tally, mechanism = self.cumulative(), self.sample.tally, self.sample.mechanism
+        names, probabilities = self.categories, tuple(QUARTILES)
+        quartiles = quantiles(mechanism, tally, names, probabilities, self.level)
+        return Distribution(tally.n, quartiles, curve)
 
     def plot_cumulative(self, *, width: float = 720) -> Any:
         """Return the chart of the shares up to each answer, in their band, or raise ValueError."""
@@ -261,13 +249,6 @@ class Histogram(DebiasedCounts, Tabular):
 
         self.check_shares()
         return changed(self.sample, other.sample)
-
-    def fits(self, frequencies: Sequence[float]) -> "Test":
-        """Return the test whether the frequencies are these, one per category."""
-        from deniable.estimates.change import fits
-
-        self.check_shares()
-        return fits(self.sample, np.asarray(frequencies, dtype=np.float64))
 
     def reports_for(self, half_width: float, level: float) -> int:
         """Return about how many reports give any share this margin of error.

@@ -8,7 +8,7 @@ but use the mechanism reach only beta (w_x - w.f). Source: docs/mathematics.md, 
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -37,75 +37,30 @@ def influences(mechanism: Mechanism) -> Floats:
     return len(decoder.parts) * np.maximum(reach.most, 1 - reach.least)
 
 
-def query_influence(mechanism: Mechanism, weights: Floats) -> float:
-    """Return the largest kernel value: of g_y - min w and max w - g_y for any response y."""
-    return max(furthest_shifts(mechanism, weights))
-
-
 def furthest_shifts(mechanism: Mechanism, weights: Floats) -> tuple[float, float]:
     """Return the most that a linear query moves down and up, relative to the share of fakes.
 
     This holds for all frequencies of the honest devices: w.f is at its greatest and its least.
     """
-    shifts = [
-        (w.max() - least, most - w.min())
-        for (least, most), w, _ in _questions(mechanism, weights, weights)
-    ]
+    parts = decoder_of(mechanism).parts
+    shifts = []
+    for part in parts:
+        # With d questions, 1/d of the reports is about each: the kernel is d times as large.
+        w = len(parts) * weights[part.categories]
+        least, most = _kernel_ends(part.decoder, w)
+        shifts.append((w.max() - least, most - w.min()))
     return max(float(down) for down, _ in shifts), max(float(up) for _, up in shifts)
 
 
-def set_influence(mechanism: Mechanism, size: int | None = None) -> float:
-    """Return the largest influence on the share of a set of this size; by default, of any set.
+def set_influence(mechanism: Mechanism) -> float:
+    """Return the largest influence on the share of any set of categories.
 
-    It equals :func:`query_influence` with the weights 1 within the set and 0 outside, for the worst
-    set. A report that supports many categories moves them all at once. With several questions it is
-    a set of answers to one of them.
-    """
-    decoders = [part.decoder for part in decoder_of(mechanism).parts]
-    if size is None:
-        return len(decoders) * max(one.most_of_sets(None) for one in decoders)
-    if not 0 <= size <= (k := max(one.categories for one in decoders)):
-        raise ValueError(f"a set must have 0 to {k} categories")
-    return len(decoders) * max(
-        max(one.most_of_sets(size), one.most_of_sets(one.categories - size))
-        for one in decoders
-        if size <= one.categories
-    )
-
-
-def worst_shifts(mechanism: Mechanism, frequencies: Floats, share: float) -> tuple[Floats, Floats]:
-    """Return the most by which fake reports bias each estimated frequency down and up.
-
-    Either is attained by fakes that all send one response. If devices draw one of several questions
-    it is the limit for few fakes: more of them move it less than in proportion.
-    """
-    decoder = decoder_of(mechanism)
-    reach, share = decoder.extremes, share * len(decoder.parts)
-    return share * (reach.least - frequencies), share * (reach.most - frequencies)
-
-
-def query_shifts(
-    mechanism: Mechanism, weights: Floats, frequencies: Floats, share: float
-) -> tuple[float, float]:
-    """Return the most by which fake reports bias a linear query down and up."""
-    shifts = [
-        (least - float(w @ f), most - float(w @ f))
-        for (least, most), w, f in _questions(mechanism, weights, frequencies)
-    ]
-    return share * min(down for down, _ in shifts), share * max(up for _, up in shifts)
-
-
-def _questions(
-    mechanism: Mechanism, weights: Floats, frequencies: Floats
-) -> Iterator[tuple[tuple[float, float], Floats, Floats]]:
-    """Yield a query's kernel ends, weights and frequencies in each question of a report.
-
-    With d questions, 1/d of the reports is about each: kernel and weights are d times as large.
+    It equals the larger of :func:`furthest_shifts` with the weights 1 within the set and 0 outside,
+    for the worst set. A report that supports many categories moves them all at once. With several
+    questions it is a set of answers to one of them.
     """
     parts = decoder_of(mechanism).parts
-    for part in parts:
-        w = len(parts) * weights[part.categories]
-        yield _kernel_ends(part.decoder, w), w, frequencies[part.categories]
+    return len(parts) * max(part.decoder.most_of_sets() for part in parts)
 
 
 def _kernel_ends(decoder: Decoder, weights: Floats) -> tuple[float, float]:
@@ -181,7 +136,7 @@ def ratio_shift(
 def fakes_needed(honest: int, move: float, reach: float) -> int | None:
     """Return how many fakes beside this many honest reports cause a move; None if none do.
 
-    The reach is the move with only fakes: the larger of :func:`worst_shifts` at a share of 1.
+    The reach is the move with only fakes.
     """
     # M of n + M reports move it by M/(n + M) times the reach. Both are rounded: a move that misses
     # the reach by at most that counts as reaching it.

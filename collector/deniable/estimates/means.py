@@ -9,9 +9,8 @@ import numpy as np
 from deniable.estimates.decoders import Counts, Decoder, Floats, Model, decoder_of
 from deniable.estimates.estimate import Estimate, estimate_of, query_of
 from deniable.estimates.forms import Form, Sample, Unit, decided_by_fakes
-from deniable.estimates.frequencies import frequency_intervals, standard_errors
+from deniable.estimates.frequencies import errors_of, intervals_of
 from deniable.estimates.influences import influences
-from deniable.mechanisms import Mechanism
 from deniable.mechanisms.answering import sizes_of
 from deniable.messages import Manifest
 
@@ -50,34 +49,6 @@ def combined(estimates: Sequence[Estimate], *, disjoint: bool = False) -> Estima
     first = estimates[0]
     level = min(estimate.level for estimate in estimates)
     return estimate_of(replace(mean, disjoint=disjoint), level, first.label, first.unit)
-
-
-def linear_query(
-    mechanism: Mechanism,
-    counts: Counts,
-    weights: Sequence[float | Fraction],
-    level: float = 0.95,
-    model: Model = Model.SAMPLED,
-) -> Estimate:
-    """Estimate the sum of weighted frequencies, sum_x w_x f_x (docs/mathematics.md, section 10).
-
-    The interval is a category's own; or the binomial one, if the query counts reports; otherwise
-    the normal one of the sampled model. It is clipped to [min w, max w].
-    """
-    sample = Sample(mechanism, decoder_of(mechanism).tally(counts))
-    return query_of(sample, [float(weight) for weight in weights], level, model)
-
-
-def mean(
-    mechanism: Mechanism,
-    counts: Counts,
-    values: Sequence[Fraction],
-    level: float = 0.95,
-    model: Model = Model.SAMPLED,
-) -> Estimate:
-    """Estimate the mean of numeric categories."""
-    sample = Sample(mechanism, decoder_of(mechanism).tally(counts))
-    return mean_of(sample, values, level, model)
 
 
 def mean_of(
@@ -148,10 +119,10 @@ def margins(
     decoder = decoder_of(mechanism)
     tally = decoder.tally(counts)
     if len(decoder.parts) > 1:
-        intervals = frequency_intervals(mechanism, tally, level)
+        intervals = intervals_of(decoder, tally, level)
         columns = (
             decoder.frequencies(tally),
-            standard_errors(mechanism, tally, model),
+            errors_of(decoder, tally, model),
             intervals.low,
             intervals.high,
             intervals.outside,

@@ -4,16 +4,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import count, pairwise
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
 from deniable.estimates.binomial import normal_quantile
 from deniable.estimates.curve import QUARTILES, Quantile, averaged_shares, blur_of, quantiles
-from deniable.estimates.decoders import Counts, Decoder, Floats, Model, Tally, decoder_of
+from deniable.estimates.decoders import Counts, Floats, Model, decoder_of
 from deniable.estimates.estimate import Estimate, within
-from deniable.estimates.influences import query_influence
-from deniable.estimates.means import mean, share_of_row
+from deniable.estimates.forms import Sample
+from deniable.estimates.influences import furthest_shifts
+from deniable.estimates.means import mean_of, share_of_row
 from deniable.estimates.queries import cautious_values, query_values
 from deniable.mechanisms import Mechanism
 
@@ -83,13 +84,22 @@ def numeric_summary(
     """Summarise the counts of a numeric survey (docs/mathematics.md, section 11)."""
     decoder = decoder_of(mechanism)
     tally = decoder.tally(counts)
-    span, middle = float(values[-1] - values[0]), mean(mechanism, tally, values, level, model)
+    span = float(values[-1] - values[0])
+    middle = mean_of(Sample(mechanism, tally), values, level, model)
     if not decoder.tells_shares:
         return NumericSummary(span, middle, (), 0, ())
-    blur = blur_of(mechanism, tally.n)
-    bounds = group_bounds(decoder, tally, blur, model)
-    figures = np.array([bounds.values, bounds.errors, *bounds.intervals(normal_quantile(level))])
-    moved = (query_influence(mechanism, w) for w in group_weights(decoder.categories, blur))
+    blur, z, k = blur_of(mechanism, tally.n), normal_quantile(level), decoder.categories
+    shares_and_errors = query_values(decoder, tally, group_weights(k, blur), model)
+    # F_b - F_a is at most the average of F after b minus the average before a, and at least the
+    # average before b minus that after a. In large samples each bound fails with a probability of
+    # at most (1 - level)/2. If chance moves one beyond the other, the interval is the part between:
+    # it contains both ends, and does not look certain because it is empty.
+    below, below_errors = cautious_values(decoder, tally, group_weights(k, blur, -blur, blur))
+    above, above_errors = cautious_values(decoder, tally, group_weights(k, blur, blur, -blur))
+    ends = below - z * below_errors, above + z * above_errors, shares_and_errors[0]
+    low, high = np.minimum.reduce(ends), np.maximum.reduce(ends)
+    figures = np.array([*shares_and_errors, low, high])
+    moved = (max(furthest_shifts(mechanism, w)) for w in group_weights(k, blur))
     shares = (
         within(share_of_row((*row, False, influence), level), 0.0, 1.0)
         for row, influence in zip(figures.T.tolist(), moved, strict=True)
@@ -99,46 +109,7 @@ def numeric_summary(
         mean=middle,
         quartiles=quantiles(mechanism, tally, values, tuple(QUARTILES), level),
         blur=blur,
-        bins=tuple(map(Bin, group_labels(categories, blur), shares)),
-    )
-
-
-class GroupBounds(NamedTuple):
-    """The parts of the intervals of groups' shares, each with a number per group.
-
-    They are the share with blurred ends, a query that is at most the share with sharp ends, and one
-    that is at least that; each with its standard errors.
-    """
-
-    values: Floats
-    errors: Floats
-    below: Floats
-    below_errors: Floats
-    above: Floats
-    above_errors: Floats
-
-    def intervals(self, z: float) -> tuple[Floats, Floats]:
-        """Return both ends, z errors beyond the bounds, not yet clipped to [0, 1].
-
-        If chance moves one bound beyond the other, the interval is the part between: it contains
-        both ends, and does not look certain because it is empty.
-        """
-        # In large samples each bound fails with a probability of at most (1 - level)/2.
-        ends = self.below - z * self.below_errors, self.above + z * self.above_errors, self.values
-        return np.minimum.reduce(ends), np.maximum.reduce(ends)
-
-
-def group_bounds(
-    decoder: Decoder, tally: Tally, blur: int, model: Model = Model.SAMPLED
-) -> GroupBounds:
-    """Return the bounds of the share of each group in a summary with this blur."""
-    k = decoder.categories
-    # F_b - F_a is at most the average of F after b minus the average before a, and at least the
-    # average before b minus that after a.
-    return GroupBounds(
-        *query_values(decoder, tally, group_weights(k, blur), model),
-        *cautious_values(decoder, tally, group_weights(k, blur, -blur, blur)),
-        *cautious_values(decoder, tally, group_weights(k, blur, blur, -blur)),
+        bins=tuple(map(Bin, _group_labels(categories, blur), shares)),
     )
 
 
@@ -149,7 +120,7 @@ def group_weights(categories: int, blur: int, last: int = 0, before: int = 0) ->
     return np.asarray(ends[1:] - starts[:-1])
 
 
-def group_labels(categories: Sequence[str], blur: int) -> tuple[str, ...]:
+def _group_labels(categories: Sequence[str], blur: int) -> tuple[str, ...]:
     """Return the first and last value of each group in a summary with this blur."""
     cuts = pairwise((-1, *bin_ends(len(categories), 2 * blur + 1)))
     return tuple(

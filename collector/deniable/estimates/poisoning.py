@@ -65,7 +65,7 @@ def poisoning(
     """Return the effects of fake reports on an estimate, and their signs."""
     decoder = decoder_of(mechanism)
     tally = decoder.tally(counts)
-    tests = _Tests(decoder, FALSE_ALARM)
+    tests = Tests(decoder, FALSE_ALARM)
     responses, categories = tests.flags(tally)
     if not decoder.kernels_tested:
         categories = responses
@@ -88,46 +88,7 @@ def poisoning(
     )
 
 
-def impossible_counts(
-    mechanism: Mechanism, counts: Counts, false_alarm: float = FALSE_ALARM
-) -> tuple[Flags, Flags]:
-    """Return the counts that are impossible for honest devices, up to chance.
-
-    The responses are those sent more rarely, or more often, than any honest answer explains; the
-    categories are those with estimates too far below 0. If responses support sets of categories,
-    the responses are those sent too often; the categories are those supported too rarely, or too
-    often. For randomised response the latter is omitted, since it is the same.
-    """
-    decoder = decoder_of(mechanism)
-    tests, tally = _Tests(decoder, false_alarm), decoder.tally(counts)
-    counted, below_zero = tests.flags(tally)
-    if decoder.likeliest_response is not None:
-        return tests.too_often(tally), counted
-    return counted, below_zero
-
-
-def fewest_fakes(mechanism: Mechanism, counts: Counts, false_alarm: float = FALSE_ALARM) -> int:
-    """Return the least number of fake reports; 0 if no count is impossible.
-
-    It is the least for which no test of :func:`impossible_counts` flags the honest rest, whatever
-    the fakes sent.
-    """
-    decoder = decoder_of(mechanism)
-    return _Tests(decoder, false_alarm).fewest_fakes(decoder.tally(counts))
-
-
-def detectable_share(
-    mechanism: Mechanism, n: int, false_alarm: float = FALSE_ALARM
-) -> float | None:
-    """Return about the share of fake reports that a category shows at best, at even odds.
-
-    At best means that no honest device has the category, and the fakes avoid it. None if all
-    reports could be fake without being flagged.
-    """
-    return _Tests(decoder_of(mechanism), false_alarm).detectable_share(n)
-
-
-class _Tests:
+class Tests:
     """Tests of a mechanism's counts, each with the same part of the false alarm.
 
     A union bound adds their chances: two for each tested count, and one for each kernel. For a

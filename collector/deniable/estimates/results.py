@@ -21,7 +21,7 @@ PREFIX: Final = "deniable."
 """The prefix of metadata names in the schema of an Arrow table or Parquet file."""
 
 
-_EXTRA: Final = ("narwhals", "pandas", "pyarrow")
+_EXTRA: Final = "pandas pyarrow"
 
 
 class MissingPackage(ImportError):
@@ -126,14 +126,10 @@ class Tabular(ABC):
         """Return the Arrow stream, which Polars, DuckDB and others accept directly."""
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
-    def to_native(self, backend: str) -> Any:
-        """Return a frame of a library that narwhals supports, such as "polars" or "pandas"."""
-        _package("pyarrow")
-        return _package("narwhals").from_arrow(self, backend=_package(backend)).to_native()
-
     def to_pandas(self) -> "pd.DataFrame":
         """Return a pandas frame, with the metadata in its ``attrs``."""
-        frame: pd.DataFrame = self.to_native("pandas")
+        _package("pandas")
+        frame: pd.DataFrame = self.to_arrow().to_pandas()
         frame.attrs.update(self.metadata())
         return frame
 
@@ -149,5 +145,4 @@ def _package(name: str) -> Any:
         name = name.partition(".")[0]
         if error.name != name:
             raise
-        wanted = " ".join(dict.fromkeys((*_EXTRA, name)))
-        raise MissingPackage(f"{name} is not installed: pip install {wanted}", name=name) from None
+        raise MissingPackage(f"{name} is not installed: pip install {_EXTRA}", name=name) from None

@@ -4,29 +4,17 @@
 compared with the proven minimum in the worst case; for several it is found by a search.
 """
 
-from deniable.planning.accuracy import blind_devices_text as blind_devices_text
 from deniable.planning.candidates import DESIGNS as DESIGNS
 from deniable.planning.candidates import PLAIN as PLAIN
 from deniable.planning.candidates import Candidate as Candidate
 from deniable.planning.candidates import candidates as candidates
 from deniable.planning.candidates import lower_bound as lower_bound
-from deniable.planning.choice import COMPOSED_DELTA as COMPOSED_DELTA
 from deniable.planning.choice import Alternative as Alternative
 from deniable.planning.choice import Choice as Choice
 from deniable.planning.choice import best as best
 from deniable.planning.choice import compared as compared
 from deniable.planning.choice import composed as composed
 from deniable.planning.choice import unlikely_level as unlikely_level
-from deniable.planning.plans import Drafts as Drafts
 from deniable.planning.plans import Plan as Plan
-from deniable.planning.plans import Way as Way
-from deniable.planning.plans import Year as Year
-from deniable.planning.plans import best_specification as best_specification
-from deniable.planning.plans import epsilon_for as epsilon_for
-from deniable.planning.plans import has_shares as has_shares
 from deniable.planning.plans import plan as plan
-from deniable.planning.plans import republished as republished
-from deniable.planning.plans import tells_distribution as tells_distribution
-from deniable.planning.plans import ways_to_ask as ways_to_ask
-from deniable.planning.plans import year_of as year_of
 from deniable.planning.specification import best_fresh as best_fresh

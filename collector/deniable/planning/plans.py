@@ -69,7 +69,7 @@ def variance_of(
     try:
         if has_shares(manifest) and not tells_distribution(manifest):
             return share_variance(mechanism, largest_share)
-        from deniable.estimates import cumulative_variance, mean_variance  # needs numpy
+        from deniable.estimates import cumulative_variance, mean_variance
 
         if manifest.values is None or tells_distribution(manifest):
             return cumulative_variance(mechanism, 1.0 if largest_share is None else largest_share)

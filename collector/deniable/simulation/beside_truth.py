@@ -1,6 +1,5 @@
 """Estimates from simulated counts, beside the truth from which these were drawn."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
@@ -9,15 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.documents import Column, Document, Fact, Table, level_text
-from deniable.estimates import decoder_of, frequency_intervals, linear_query, mean
-from deniable.estimates.binomial import normal_quantile
-from deniable.estimates.curve import QUARTILES, TIE, blur_of, quantile_bounds
+from deniable.estimates.curve import QUARTILES, TIE, Quantile
 from deniable.estimates.decoders.listed import halves_of, hash_values, level_multipliers
-from deniable.estimates.frequencies import View, first_view, viewed
-from deniable.estimates.histogram import estimate_histogram
-from deniable.estimates.numeric import group_labels, group_weights
+from deniable.estimates.estimate import Estimate
+from deniable.estimates.frequencies import View
+from deniable.estimates.histogram import Histogram, estimate_histogram
+from deniable.estimates.numeric import group_weights
 from deniable.mechanisms import Strings
-from deniable.mechanisms.answering import sizes_of
 from deniable.messages import Manifest, simulated_name
 from deniable.messages.texts import text_signs
 from deniable.presenting.histogram import histogram_document
@@ -37,68 +34,38 @@ class RunFigures(NamedTuple):
     high: Floats
 
 
-def figures(manifest: Manifest, counts: NDArray[np.int64], level: float) -> RunFigures:
-    """Return the figures of a histogram of these counts.
+def figures(histogram: Histogram) -> RunFigures:
+    """Return the figures of a histogram of simulated counts.
 
     If the ends of groups of values are blurred, the interval is that of the blurred share.
     """
-    mechanism = manifest.mechanism
-    decoder = decoder_of(mechanism)
-    tally = decoder.tally(counts.tolist())
-    if manifest.values is not None:
-        average = mean(mechanism, tally, manifest.values, level)
-        rows = [(average.value, average.low, average.high)]
-        if not decoder.tells_shares:
-            return RunFigures(*np.array(rows).T)
-        blur = blur_of(mechanism, tally.n)
-        groups = group_weights(len(manifest.categories), blur)
-        shares = (linear_query(mechanism, tally, weights, level) for weights in groups.tolist())
-        bounds, z = quantile_bounds(mechanism, tally), normal_quantile(level)
-        for probability in QUARTILES:
-            value, low, high = (manifest.values[i] for i in bounds.places(probability, z))
-            rows.append((float(value), float(low), float(high)))
-        rows += [(share.value, share.low, share.high) for share in shares]
-        return RunFigures(*np.array(rows).T)
-    intervals = frequency_intervals(mechanism, tally, level)
-    return RunFigures(decoder.frequencies(tally), intervals.low, intervals.high)
+    numeric = histogram.numeric
+    if numeric is None:
+        return RunFigures(histogram.estimate, histogram.low, histogram.high)
+    rows: list[Estimate | Quantile[float]] = [numeric.mean, *numeric.quartiles]
+    if numeric.bins:
+        groups = group_weights(len(histogram.categories), numeric.blur)
+        rows += [histogram.query(weights) for weights in groups]
+    return RunFigures(*np.array([(row.value, row.low, row.high) for row in rows]).T)
 
 
-def shown_figures(
-    manifest: Manifest, counts: NDArray[np.int64], level: float
-) -> tuple[View, RunFigures] | None:
-    """Return a histogram's shares in people's first view; None for numbers.
-
-    Their intervals hold for all rows at once.
-    """
-    if manifest.values is not None:
-        return None
-    decoder = decoder_of(manifest.mechanism)
-    tally, view = decoder.tally(counts.tolist()), View.UNBIASED
-    crossed = bool(manifest.dimensions) and len(decoder.parts) == 1
-    rows = decoder.categories + sum(sizes_of(manifest.dimensions)) * crossed
-    if not crossed:
-        view = first_view(decoder, tally)
-    at_once = min(1 - (1 - level) / rows, math.nextafter(1.0, 0.0))
-    intervals = frequency_intervals(manifest.mechanism, tally, at_once)
-    return view, RunFigures(viewed(view, decoder, tally), intervals.low, intervals.high)
-
-
-def true_figures(manifest: Manifest, truth: Floats, devices: int) -> dict[str, float]:
-    """Return the names of these figures for this many devices, and their values without noise.
+def true_figures(histogram: Histogram, truth: Floats) -> dict[str, float]:
+    """Return the names of these figures, and their values without noise.
 
     A numeric survey's groups, and their blur, follow from the number of devices.
     """
-    if manifest.values is None:
-        return dict(zip(manifest.categories, truth.tolist(), strict=True))
-    values = [float(value) for value in manifest.values]
+    numeric = histogram.numeric
+    if numeric is None or histogram.values is None:
+        return dict(zip(histogram.categories, truth.tolist(), strict=True))
+    values = [float(value) for value in histogram.values]
     means = {"mean": float(np.dot(truth, values))}
-    if not decoder_of(manifest.mechanism).tells_shares:
+    if not numeric.bins:
         return means
     rising = np.cumsum(truth) + TIE
     means |= {name: values[int(np.argmax(rising >= p))] for p, name in QUARTILES.items()}
-    blur = blur_of(manifest.mechanism, devices)
-    shares = group_weights(len(truth), blur) @ truth
-    return means | dict(zip(group_labels(manifest.categories, blur), shares.tolist(), strict=True))
+    shares = group_weights(len(truth), numeric.blur) @ truth
+    labels = (group.label for group in numeric.bins)
+    return means | dict(zip(labels, shares.tolist(), strict=True))
 
 
 _MOST_ROWS: Final = 30
@@ -117,8 +84,9 @@ def simulation_document(
     level: float,
 ) -> Document:
     """Return the document for the counts of this many devices."""
-    drawn, truth = figures(manifest, counts, level), true_figures(manifest, reports.truth, devices)
-    name, numeric = simulated_name(manifest.name), manifest.values is not None
+    histogram = estimate_histogram(manifest, 0, counts.tolist(), level)
+    drawn, truth = figures(histogram), true_figures(histogram, reports.truth)
+    name, numeric = simulated_name(manifest.name), histogram.numeric
     in_values = {"mean", *QUARTILES.values()} if numeric else set()
     rows: list[dict[str, Any]] = [
         {
@@ -134,22 +102,22 @@ def simulation_document(
         )
     ]
     notes, largest, title = [], rows, "estimate"
-    view_figures = shown_figures(manifest, counts, level)
-    if view_figures is not None:
-        view, shares = view_figures
+    if numeric is None:
+        view, ends = histogram.first_view, histogram.simultaneous
+        shares = histogram.view(view).tolist(), ends.low.tolist(), ends.high.tolist()
         largest = [
             {**row, "estimate": value, "low": low, "high": high}
-            for row, value, low, high in zip(rows, *map(list, shares), strict=True)
+            for row, value, low, high in zip(rows, *shares, strict=True)
         ]
         if view is View.PROJECTED:
             title = "projected"
             notes.append(_PROJECTED)
-    if numeric and blur_of(manifest.mechanism, devices):
+    elif numeric.blur:
         notes.insert(0, _SMOOTHED)
     if len(rows) > _MOST_ROWS:
         largest = sorted(largest, key=lambda row: -row["truth"])[:_MOST_ROWS]
         notes.insert(0, f"The {_MOST_ROWS} most frequent of {len(rows):,}.")
-    at_once = "simultaneous " * (view_figures is not None)
+    at_once = "simultaneous " * (numeric is None)
     columns = [
         Column("name", "figure" if numeric else "answer"),
         Column("truth", "truth", "number", "width"),

@@ -180,12 +180,8 @@ class Decoder(ABC):
         """Return the extremes of a report's weight, and of the tested counts' probabilities."""
 
     @abstractmethod
-    def most_of_sets(self, size: int | None) -> float:
-        """Return the largest kernel value for the share of any set of this many categories.
-
-        The default is any set at all. The least for n categories is 1 minus the largest for the
-        rest.
-        """
+    def most_of_sets(self) -> float:
+        """Return the largest kernel value for the share of any set of categories."""
 
     @abstractmethod
     def kernels(self, weights: Floats) -> Floats:

@@ -56,13 +56,9 @@ class DenseDecoder(Decoder):
             self._matrix.max(axis=0),
         )
 
-    def most_of_sets(self, size: int | None) -> float:
-        """Return the greatest sum of the largest entries in any of G's columns."""
-        if size is None:
-            return float(self._inverse.sum(axis=0, where=self._inverse > 0).max())
-        least = self.categories - size
-        largest = np.partition(self._inverse, least, axis=0)[least:] if size else self._inverse[:0]
-        return float(largest.sum(axis=0).max())
+    def most_of_sets(self) -> float:
+        """Return the greatest sum of the positive entries in any of G's columns."""
+        return float(self._inverse.sum(axis=0, where=self._inverse > 0).max())
 
     def kernels(self, weights: Floats) -> Floats:
         """Return G^T w."""

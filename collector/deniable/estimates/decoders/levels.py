@@ -204,17 +204,9 @@ class LevelsDecoder(Decoder):
             rows = np.arange(first, min(first + step, k))
             yield rows, self.kernels(np.eye(len(rows), k, first))
 
-    def most_of_sets(self, size: int | None) -> float:
-        """Return the greatest sum of the largest kernels of a response."""
-        if size is None:
-            return self._ends[2]
-        most, step = -np.inf, max(1, _MOST_WEIGHTS // max(self.responses, self.categories))
-        for first in range(0, self.responses, step):
-            columns = self.sums(np.eye(min(step, self.responses - first), self.responses, first))
-            least = self.categories - size
-            largest = np.partition(columns, least, axis=1)[:, least:] if size else columns[:, :0]
-            most = max(most, float(largest.sum(axis=1).max()))
-        return most
+    def most_of_sets(self) -> float:
+        """Return the greatest sum of a response's positive kernels."""
+        return self._ends[2]
 
     def standard_errors(self, tally: Tally, model: Model) -> Floats:
         """Return the roots of the variances, as for any unbiased kernels."""

@@ -70,18 +70,12 @@ class SupportDecoder(Decoder):
         p, q = self._hit, self._miss
         return Extremes(*(self._alike(x) for x in (-q / self._kappa, (1 - q) / self._kappa, q, p)))
 
-    def most_of_sets(self, size: int | None) -> float:
-        """Return the largest (|y and A| - |A| b/k)/kappa + |A|/k, where y supports b categories."""
-        # The kernels of all categories add up to 1, so q is b/k minus kappa/k. The sets that y
-        # moves most are subsets or supersets of its supported set; of all sizes, exactly that.
-        b, k = self._supported_sizes, self.categories
-        a = b if size is None else size
-        return float(((np.minimum(a, b) - a * b / k) / float(self._kappa) + a / k).max())
-
-    @cached_property
-    def _supported_sizes(self) -> Floats:
-        """Return the possible numbers of categories that a response supports."""
-        return np.unique(np.rint(self.supported(np.ones(self.categories))))
+    def most_of_sets(self) -> float:
+        """Return the largest (b - b^2/k)/kappa + b/k, where a response supports b categories."""
+        # The kernels of all categories add up to 1, so q is b/k minus kappa/k. The set that a
+        # response moves most is the one that it supports.
+        b, k = np.rint(self.supported(np.ones(self.categories))), self.categories
+        return float(((b - b * b / k) / float(self._kappa) + b / k).max())
 
     def kernels(self, weights: Floats) -> Floats:
         """Return the supported weights minus q times all, divided by kappa."""
