@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache, partial
 from typing import Final
 
@@ -163,12 +164,13 @@ def _table(
     daily = all(point.end - point.start >= _DAY for point in series.points)
     names = version_names(series)
     shares = any(estimate and estimate.unit is Unit.SHARE for estimate in estimates)
+    number: ColumnKind = "number" if label == "mean" else "exact"  # quartiles are answers
     columns = [
         Column("begins", "begins"),
         Column("epoch", "epoch", "number"),
         *([Column("survey", "survey")] if len(names) > 1 else []),
         Column("n", "reports", "number"),
-        *estimate_columns(level, "share" if shares else "number", simultaneous=simultaneous),
+        *estimate_columns(level, "share" if shares else number, simultaneous=simultaneous),
         *map(Column, ("category", "survey_id")),
     ]
     rows = [
@@ -345,7 +347,7 @@ def series_csv(series: Series, *groups: Answers) -> str:
 def headline(series: Series, own: Histogram | None = None) -> Document:
     """Return the newest mean, or largest share, in a sentence, and any change in a note.
 
-    For texts, the sentence is of ``own``, the texts that are found in the newest epoch alone.
+    For texts, the sentence has the share in ``own``, the newest epoch's figures by themselves.
 
     The chart is small and shows all epochs. The largest share is that of all epochs together, with
     intervals that hold for all answers at once: so the choice favours neither a large share nor a
@@ -357,6 +359,10 @@ def headline(series: Series, own: Histogram | None = None) -> Document:
     if not series.numeric:
         label = _largest(histograms)
     newest = next(estimate for estimate in reversed(figures[label]) if estimate is not None)
+    shared = own is not None and label in own.categories
+    if own is not None and shared:
+        share = own.share(label).at(own.level_at_once)
+        newest = replace(share, level=own.level, at_once=True)
     texts = histograms[0].texts  # found in all epochs together
     reports = texts.reports if texts else sum(histogram.n for histogram in histograms)
     known = [point for point in series.points if point.histogram]
@@ -375,7 +381,7 @@ def headline(series: Series, own: Histogram | None = None) -> Document:
 
     return Document(
         facts=[Fact("reports", f"{reports:,} {since}", "reports", reports)],
-        sentence=histogram_sentence(own) if own else so_far(statement, standing),
+        sentence=histogram_sentence(own) if own and not shared else so_far(statement, standing),
         notes=[*_news(series), *_leading(newest_epoch, label)],
         cautions=[caution for caution in estimate_cautions(newest) if caution.brief],
         chart=drawing,
