@@ -60,7 +60,7 @@ def _real(data: str, by: str, *reports: int) -> Asked:
 
 
 MARRIAGE, FLIGHTS, MINUTES = "rating-of-marriage", "destination-of-flight", "session-minutes"
-USAGE, VOUCHED, FILLING = "usage", "vouched", "breakfast"
+USAGE, VOUCHED, FILLING, LENGTHS = "usage", "vouched", "breakfast", "session-lengths"
 SURVEYS: Final = {
     MARRIAGE: _real("marriage", "rating", 1_500, 1_500, 1_500, 6_366, 3_000),
     FLIGHTS: _real("flights", "destination", 0, 0, 0, 0, 3_000),
@@ -72,6 +72,11 @@ SURVEYS: Final = {
     USAGE: Asked(
         "Which plan and theme do you use?",
         'dimensions = { plan = ["free", "paid"], theme = ["light", "dark", "system"] }',
+        *("zipf", (0, 0, 0, 2_000, 2_000)),
+    ),
+    LENGTHS: Asked(
+        "How many minutes did the session last?",
+        'tells = "distribution"\nlow = 0\nhigh = 48\nstep = 4',
         *("zipf", (0, 0, 0, 2_000, 2_000)),
     ),
     VOUCHED: Asked(

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, ViewportSize, expect
 
 from deniable.server.pages import page_table
-from tests.browser.served import EPOCH, MARRIAGE, SURVEYS, Served
+from tests.browser.served import EPOCH, LENGTHS, MARRIAGE, SURVEYS, USAGE, Served
 from tests.browser.visits import log_in
 from tests.browser.watched import Watched
 from tests.support.effort import THOROUGH
@@ -70,10 +70,20 @@ def test_everybody_can_read_it(analyst: Watched, address: str) -> None:
 def test_figures_come_first_on_a_phone_and_a_question_lacks_its_answers(analyst: Watched) -> None:
     page = analyst.page
     options = page.locator("#options")
-    page.set_viewport_size(PHONE)
-    page.goto(f"/surveys/{MARRIAGE}")
-    expect(options).not_to_have_attribute("open", "")
-    expect(page.locator("#live .sentence").first).to_be_in_viewport()
+    sentence = page.locator("#live .sentence").first
+    page.set_viewport_size({"width": 390, "height": 844})
+    for address in (MARRIAGE, f"{MARRIAGE}/compare", USAGE, f"{USAGE}/ask", LENGTHS):
+        page.goto(f"/surveys/{address}")
+        expect(options).not_to_have_attribute("open", "")
+        assert (sentence.bounding_box() or {"y": 999})["y"] < 300, address
+    # Three steps lead to the share of a range: the tab, and both ends.
+    for step in (
+        lambda: page.get_by_role("link", name="Ask").click(),
+        lambda: page.locator("[name=answer]").select_option("8"),
+        lambda: page.locator("[name=last]").select_option("20"),
+    ):
+        step()
+    expect(sentence).to_contain_text("answered 8 – 20 (")
     page.goto(f"/surveys/{MARRIAGE}/ask?ask=ahead")
     expect(options).to_have_attribute("open", "")
 

@@ -18,7 +18,7 @@ from deniable.messages.bundle import declaration_of
 from deniable.presenting import Surveys
 from deniable.server.pages.page_table import PAGES
 from tests.cli.commands import Workplace, succeed
-from tests.cli.serving import serving
+from tests.cli.serving import answering, serving
 
 ENGINE = """\
 name = "engine"
@@ -106,6 +106,33 @@ def test_what_stands_out_is_shown_and_nothing_else(engine: Workplace) -> None:
     assert sum(stage["reports"] for stage in told["texts"]["stages"]) == DEVICES
     assert told["categories"][-1]["raw"] is None
     assert "google…" in engine.succeed("hist engine --csv")
+
+
+def test_a_text_has_the_same_line_over_time_on_the_page_and_by_the_command(
+    engine: Workplace,
+) -> None:
+    manifest, words = engine.manifest("engine"), np.random.default_rng(6)
+    survey = Survey.declared(declaration_of(manifest))
+
+    def draw() -> int:
+        return int(words.integers(2**64, dtype=np.uint64))
+
+    for epoch, bing in ((1, 900), (2, 1_200)):
+        texts = ["bing"] * bing + ["google"] * (DEVICES - bing)
+        responses = [manifest.mechanism.randomise(survey.index_of(text), draw) for text in texts]
+        engine.count(responses, epoch, "engine")
+    token = engine.run("token new").stdout.strip()
+    with answering(engine) as reached:
+        headers = {"Authorization": f"Bearer {token}"}
+        _, body = reached.request("GET", "/surveys/engine/series?group=bing", headers=headers)
+    page, printed = body.decode(), flat(engine.succeed("ask trend engine --share bing"))
+    (sentence,) = re.findall('<p class="sentence">([^<]*)</p>', page)
+    assert re.search("bing is rising by [0-9.]+ points a day", sentence)
+    assert sentence in printed
+    shares = re.findall('data-epoch="(.)".*?data-estimate="([^"]*)"', page, re.DOTALL)
+    assert [(epoch, f"{100 * float(share):.1f}%") for epoch, share in shares] == re.findall(
+        r" (\d) +[\d,]+ +([\d.]+%)", printed
+    )
 
 
 def test_a_list_is_looked_for(engine: Workplace, tmp_path: Path) -> None:

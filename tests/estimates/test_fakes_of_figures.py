@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from deniable.estimates import Estimate, Histogram
+from deniable.estimates import Comparison, Estimate, Histogram, compare
 from deniable.estimates.decoders import Floats, decoder_of
 from deniable.mechanisms import DesignMechanism, Mechanism, RandomisedResponse
 from deniable.mechanisms.affine import Affine
@@ -134,3 +134,29 @@ def test_what_may_go_unnoticed_is_said_with_how_far_it_moves_a_share() -> None:
     moved = 100 * abs(poisoned.estimate[3] - histogram.estimate[3])
     # It is rounded up, and so many fakes of one answer move its share nearly so far.
     assert 0.7 * points < moved <= points + 0.1
+
+
+@pytest.mark.parametrize("given", [None, ["0", "1", "2"]])
+def test_it_is_said_of_a_share_that_is_asked_for_and_within_a_group(
+    given: list[str] | None,
+) -> None:
+    mechanism, n = RandomisedResponse(5, "3"), 20_000
+    counts = np.rint(n * decoder_of(mechanism).response_shares(np.full(5, 0.2)))
+
+    def asked(counts: Floats) -> Comparison:
+        histogram = Histogram.of_counts(mechanism, np.rint(counts).astype(np.int64).tolist())
+        return compare(histogram, ["0"], None, given=given)
+
+    honest = asked(counts)
+    (text,) = (one.text for one in honest.cautions if one.code == "unseen-fakes")
+    said = re.search(r"([\d,]+) fake reports .* a share is off by up to ([\d.]+) percentage", text)
+    assert said
+    fakes, points = int(said[1].replace(",", "")), float(said[2])
+    moved = [
+        abs(
+            asked(counts + fakes * (response - counts / n)).rows[0].now.value
+            - honest.rows[0].now.value
+        )
+        for response in np.eye(5)
+    ]
+    assert 0.5 * points < 100 * max(moved) <= points + 0.1

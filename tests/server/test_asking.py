@@ -20,7 +20,7 @@ from tests.support.surveys import ORIGIN, START
 
 _TEXT, _, _REST = SURVEY.partition("categories = ")
 _ASKED, (_CATEGORIES, _, _REST) = _TEXT.partition("\n")[2], _REST.partition("\n")
-_BOTH = 'dimensions = { plan = ["free", "paid"], feature = ["export", "share", "neither"] }'
+_BOTH = 'dimensions = { plan = ["free", "paid", "team"], feature = ["export", "share", "neither"] }'
 _SURVEYS = {
     "usage": (f'{_BOTH}\nmechanism = "joint"', {"table", "group", "leaders", "ahead"}),
     "one": (_BOTH, {"leaders", "ahead", "apart"}),
@@ -49,7 +49,9 @@ async def test_a_survey_is_offered_the_questions_that_it_can_answer(collector: C
         assert {kind for kind in _ALL if f"?ask={kind}" in body} == kinds
     for path, status, reason in (
         ("tea/ask?ask=ahead", 200, "Choose two answers."),
-        ("usage/ask?ask=group", 200, "of the devices that answered plan: free"),  # the first ones
+        ("usage/ask?ask=group", 200, "feature: export more often: plan: paid or plan: free"),
+        ("cups/ask", 200, "answered 2 – 4 ("),  # the upper half, until both ends are chosen
+        ("cups/ask", 200, '<details id="options" open data-needed>'),
         ("usage/ask?rows=plan&columns=plan", 400, "name two of the questions: plan, feature"),
         ("tea/ask?leaders=4", 400, "with 4 answers, the number of leaders must be 1 to 3"),
         ("tea/ask?leaders=x", 400, "must be a number such as 3"),
@@ -72,15 +74,17 @@ async def test_a_survey_is_offered_the_questions_that_it_can_answer(collector: C
     header = (await get("tea/ask.csv?ask=leaders")).partition("\n")[0].split(",")
     assert len(header) == len({*header})
     table = json.loads(await get("usage/ask.json?of=all"))
-    assert [cell["row"] for cell in table["cells"]] == ["free"] * 3 + ["paid"] * 3
-    assert len((await get("usage/ask.csv?of=all")).splitlines()) == 7
+    assert [cell["row"] for cell in table["cells"]] == ["free"] * 3 + ["paid"] * 3 + ["team"] * 3
+    assert len((await get("usage/ask.csv?of=all")).splitlines()) == 10
     text = await get("usage/ask?level=0.9&rows=plan&columns=feature")
     links = [unescape(link) for link in re.findall('<td[^>]*><a href="([^"]+)">', text)]
-    assert len(links) == 6  # each leads to its group, against the other one of two
+    assert len(links) == 9  # each leads to its group, against the first other one
     for link in links:
         assert link.endswith("&level=0.9")
         assert (await get(f"usage/{link}")).count("<option selected>plan: ") == 2
     assert "answer=feature%3A+export&given=plan%3A+paid&than=plan%3A+free" in links[3]
+    pair = "ask=group&answer=feature:+export&given=plan:+paid&than=plan:+team"
+    assert "plan: paid or plan: team" in await get(f"usage/ask?{pair}")
 
 
 async def test_figures_of_two_questions_say_first_how_groups_differ_as_the_question_does(
@@ -131,7 +135,7 @@ async def test_yes_answers_of_separate_questions_are_ranked_first(collector: Col
     assert "answered search: yes (" in await sentence("")
     assert (await sentence("")).endswith("search: yes leads.")
     ranked = await sentence("/ask")
-    assert ranked.startswith("The 2 most frequent yes answers to found ")
+    assert ranked.startswith("So far, the 2 most frequent yes answers to found ")
     assert "are search: yes and friends: yes, in this order" in ranked
     assert await sentence("/ask?ask=leaders&question=") == ranked
     assert "is mail: no (" in await sentence("/ask?ask=leaders&question=mail")

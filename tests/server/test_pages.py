@@ -565,6 +565,11 @@ async def test_a_page_of_another_survey_by_now_is_asked_for_whole(analyst: Colle
     assert line in words(await text(f"{PAGE}?survey={other}"))
     line = "Too few devices answered version 2 of 14 November 2023; 9 devices answered version 1"
     assert line in words(await text(f"{PAGE}?survey={other}&epoch=0"))
+    # Both sides of the update, from the sentence and from the list of versions.
+    (link,) = {*re.findall('href="(compare[^"]*against[^"]*)"', unescape(await text(PAGE)))}
+    update = words(await text(f"{PAGE}/{link}"))
+    both = ("15 November 2023 (version 2)", "14 November 2023 (version 1)")
+    assert f"on {both[0]} and {MANIFEST.name} on {both[1]}" in update
     (held,) = await analyst.store.tokens()
     await analyst.store.revoke_token(held.digest)
     assert await refreshed(f"?survey={older}") == (401, "true")

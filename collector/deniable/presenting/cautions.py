@@ -4,16 +4,18 @@ Each rule is a function, above the table, that returns the sentence if it applie
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from deniable.documents import Caution, Level, Rule, bound_text, cautions_of, level_text
+from deniable.estimates.debiased import DebiasedCounts
 from deniable.estimates.estimate import Estimate
 from deniable.estimates.forms import FAKES, Sample, Unit, decided_by_fakes
 from deniable.estimates.frequencies import RARELY, View, most_by_chance
 from deniable.estimates.histogram import Histogram
 from deniable.estimates.poisoning import FALSE_ALARM
+from deniable.estimates.ratios import moved_ratio
 from deniable.presenting.rows import ShownRows, crossed_rows
 
 _MANY: Final = 10**9
@@ -37,6 +39,8 @@ class DisplayedFigures:
         reports: the reports of which that is 1 %.
         outside: the number of figures further from all possible values than intervals reach.
         histogram: the histogram that contains the rows.
+        unseen: for figures of one histogram, it, and the text about how far a share of its reports
+            moves the figures if fake.
         rows: the displayed rows of the histogram; view: their view.
         level: the confidence level of the intervals.
         recurring: which devices widen which intervals; ``wider`` is the greatest factor compared
@@ -51,6 +55,7 @@ class DisplayedFigures:
     reports: str = "the reports"
     outside: int = 0
     histogram: Histogram | None = None
+    unseen: tuple[DebiasedCounts, Callable[[float], str]] | None = None
     rows: ShownRows | None = None
     view: View = View.UNBIASED
     level: float = 0.95
@@ -91,6 +96,25 @@ def furthest(estimates: Iterable[Estimate], name: str = "it") -> tuple[str, bool
         return "", False
     one = max(known, key=lambda estimate: estimate.influence)
     return bias_text(name, one.influence, one.unit, decided=one.fakes_decide), one.fakes_decide
+
+
+def moved_text(name: str, shares: Sequence[Estimate]) -> Callable[[float], str]:
+    """Return the text about how far a share of fakes moves a share, or a difference of two."""
+    unit = Unit.SHARE if len(shares) == 1 else Unit.DIFFERENCE
+
+    def text(fakes: float) -> str:
+        moved = sum(_moved(share, fakes) for share in shares)
+        return bias_text(name, moved / FAKES, unit, decided=decided_by_fakes(moved / FAKES))
+
+    return text
+
+
+def _moved(share: Estimate, fakes: float) -> float:
+    """Return how far this share of fakes moves a share; within a group, not in proportion."""
+    if share.parts is None:
+        return share.influence * fakes
+    part, group = ((form.apart()[0], form) for form in share.parts)
+    return moved_ratio(part, group, fakes)
 
 
 def reports_text(count: int) -> str:
@@ -334,9 +358,9 @@ def _smoothed(figures: DisplayedFigures) -> str:
 
 
 def _unseen_fakes(figures: DisplayedFigures) -> str:
-    histogram = figures.histogram
-    if histogram is None or any(sample.fewest_fakes for sample in figures.samples):
+    if figures.unseen is None or any(sample.fewest_fakes for sample in figures.samples):
         return ""
+    histogram, moved = figures.unseen
     if (share := histogram.poisoning.detectable_share) is None:
         text = (
             "With so few reports, fake reports cannot be detected. Reports that only lie about "
@@ -346,7 +370,7 @@ def _unseen_fakes(figures: DisplayedFigures) -> str:
         share = min(share, 0.99)
         text = (
             f"Fewer than about {math.ceil(share * histogram.n):,} fake reports ({100 * share:.2g} "
-            f"%) may go unnoticed; with these, {_biases(histogram, share / FAKES)[0]}. Reports "
+            f"%) may go unnoticed; with these, {moved(share)}. Reports "
             "that only lie about their answer always go unnoticed."
         )
     if histogram.enrolment is not None and histogram.enrolment.mode == "open":
@@ -392,6 +416,7 @@ def histogram_cautions(
         *_biases(histogram),
         outside=outside,
         histogram=histogram,
+        unseen=(histogram, lambda share: _biases(histogram, share / FAKES)[0]),
         rows=rows,
         view=view if rows is None else rows.view,
         level=histogram.level,

@@ -33,7 +33,7 @@ from deniable.estimates.estimate import Estimate
 from deniable.estimates.forms import Sample, Unit, places_text
 from deniable.estimates.histogram import Histogram
 from deniable.estimates.results import presents
-from deniable.presenting.cautions import DisplayedFigures, furthest
+from deniable.presenting.cautions import DisplayedFigures, furthest, moved_text
 from deniable.presenting.charts import Picture
 from deniable.presenting.estimate import (
     COUNTS,
@@ -51,6 +51,7 @@ from deniable.presenting.rows import (
     enrolment_text,
     estimate_columns,
     estimate_row,
+    histogram_facts,
 )
 from deniable.reading.epochs import duration_text, period_text
 
@@ -62,8 +63,10 @@ def comparison_cautions(comparison: Comparison) -> tuple[Caution, ...]:
     figure = "a share" if comparison.of_shares else "the mean"
     figures = [row.estimate for row in comparison.rows]
     samples: tuple[Sample, ...] = (comparison.histogram.sample,)
-    reports = "the reports"
-    if comparison.against is not None:
+    reports, unseen = "the reports", None
+    if comparison.against is None:
+        unseen = (comparison.histogram, moved_text(figure, figures))
+    else:
         figure = f"a difference{' of means' * (not comparison.of_shares)}"
         samples = (comparison.against.sample, *samples)
         reports = "the reports on each side"
@@ -74,6 +77,7 @@ def comparison_cautions(comparison: Comparison) -> tuple[Caution, ...]:
         samples,
         *furthest(figures, figure),
         reports,
+        unseen=unseen,
         wider=max((wider_than_noise(row.estimate) for row in comparison.rows), default=1.0),
         disjoint=comparison.histogram.model is Model.FIXED,
         outside=sum(row.estimate.outside for row in comparison.rows),
@@ -86,18 +90,18 @@ def comparison_cautions(comparison: Comparison) -> tuple[Caution, ...]:
 def comparison_document(comparison: Comparison, notes: Sequence[str] = ()) -> Document:
     """Return the shares or differences as a document."""
     histogram, against = comparison.histogram, comparison.against
-    places, rows = [Fact("time", _period(histogram))], [*map(_shown_row, comparison.rows)]
+    rows, facts = [*map(_shown_row, comparison.rows)], [*histogram_facts(histogram)]
     if against is not None:
         heads = zip(_heads(comparison), (against, histogram), strict=True)
-        places = [Fact(head, _period(side)) for head, side in heads][::-1]
-    return Document(
-        facts=[
+        facts = [
             Fact("survey", histogram.survey, aside=True),
-            *places,
-            Fact("epsilon", _guarantees(comparison), aside=True),
+            *[Fact(head, _period(side)) for head, side in heads][::-1],
+            Fact("epsilon", _guarantees(comparison, against), aside=True),
             Fact("devices", enrolment_text(histogram), aside=True),
             Fact("test", "" if comparison.test is None else str(comparison.test), aside=True),
-        ],
+        ]
+    return Document(
+        facts=facts,
         tables=[Table(_columns(comparison, rows), rows, title=_title(comparison))],
         notes=[*_notes(comparison), *notes],
         cautions=comparison_cautions(comparison),
@@ -296,9 +300,8 @@ def _heads(comparison: Comparison) -> tuple[str, str]:
     return names if names[0] != names[1] else (sides[0].sample.version, sides[1].sample.version)
 
 
-def _guarantees(comparison: Comparison) -> str:
-    ours = comparison.histogram.guarantee
-    theirs = ours if comparison.against is None else comparison.against.guarantee
+def _guarantees(comparison: Comparison, against: Histogram) -> str:
+    ours, theirs = comparison.histogram.guarantee, against.guarantee
     return ours if ours == theirs else f"{ours}; {_heads(comparison)[0]} {theirs}"
 
 

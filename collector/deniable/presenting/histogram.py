@@ -218,7 +218,7 @@ def _statistic_tables(histogram: Histogram) -> Iterator[Table]:
 def quantile_document(histogram: Histogram, probability: float) -> Document:
     """Return the document of a quantile; ValueError if the answers are not ordered."""
     quantile = histogram.quantile(probability)
-    sentence = quantile_sentence(quantile)
+    sentence = so_far(quantile_sentence(quantile), histogram.standing)
     return Document(
         facts=[*histogram_facts(histogram)],
         tables=[replace(quantile_table([quantile]), key="quantiles")],

@@ -13,8 +13,8 @@ from deniable.estimates.estimate import Estimate
 from deniable.estimates.forms import Unit
 from deniable.estimates.questions import Beside, CrossTable, Leaders, Of, Ranked
 from deniable.estimates.results import presents
-from deniable.presenting.cautions import DisplayedFigures, furthest
-from deniable.presenting.estimate import estimate_text
+from deniable.presenting.cautions import DisplayedFigures, furthest, moved_text
+from deniable.presenting.estimate import estimate_text, so_far
 from deniable.presenting.rows import (
     HELD,
     estimate_columns,
@@ -69,7 +69,8 @@ def leaders_sentence(leaders: Leaders) -> str:
         text = f"Nobody can tell which {leading} in {place}: some reports are fake."
     elif len(leaders.candidates) == leaders.answers and not certain:
         text = f"Too few reports to say which {leading}" + f" in {place}" * bool(place) + "."
-    return with_cautions(text, leaders_cautions(leaders))
+    text = with_cautions(text, leaders_cautions(leaders))
+    return so_far(text, leaders.histogram.standing)
 
 
 def _ordered(leaders: Leaders) -> bool:
@@ -155,7 +156,8 @@ def beside_sentence(beside: Beside) -> str:
             f" You picked this pair; among all {beside.unsettled:,} answers at once, first place "
             "is not certain."
         )
-    return with_cautions(text, beside_cautions(beside))
+    text = with_cautions(text, beside_cautions(beside))
+    return so_far(text, beside.histogram.standing, beside.names)
 
 
 def _beside_statement(beside: Beside, place: str = "") -> str:
@@ -191,6 +193,7 @@ def beside_cautions(beside: Beside) -> tuple[Caution, ...]:
         beside.difference.samples,
         ", ".join(text for text, _ in texts if text),
         any(decided for _, decided in texts),
+        unseen=(beside.histogram, moved_text("the difference", (beside.one, beside.other))),
         outside=sum(one.outside for one in (beside.one, beside.other, *figures)),
         level=beside.histogram.level,
         too_small=beside.difference.too_small,
@@ -243,7 +246,8 @@ def cross_table_sentence(table: CrossTable) -> str:
             text += f" {_beside_statement(table.contrast)}"
     else:
         text = f"Among {whom}, there is no clear sign that {both} are related."
-    return with_cautions(text, cross_table_cautions(table))
+    text = with_cautions(text, cross_table_cautions(table))
+    return so_far(text, table.histogram.standing)
 
 
 def cross_table_cautions(table: CrossTable) -> tuple[Caution, ...]:

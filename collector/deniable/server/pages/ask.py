@@ -190,7 +190,7 @@ def _answered(histogram: "Histogram", asking: Asking, manifest: Manifest) -> _An
 
 
 def _linked(document: Document, table: "CrossTable", query: Mapping[str, str]) -> Document:
-    """Return the table; each cell links to its group, compared with the other if there are two."""
+    """Return the table; each cell links to its group, compared with the first other group."""
     if len(document.tables) > 1:  # these tables are lists
         return document
     kept = {key: query[key] for key in ("survey", "epoch", "level") if key in query}
@@ -199,8 +199,7 @@ def _linked(document: Document, table: "CrossTable", query: Mapping[str, str]) -
 
     def link(group: int, answer: int) -> str:
         chosen = {"answer": f"{other}: {answers[answer]}", "given": f"{question}: {groups[group]}"}
-        if len(groups) == 2:
-            chosen["than"] = f"{question}: {groups[1 - group]}"
+        chosen["than"] = f"{question}: {groups[group == 0]}"
         return f"ask?{urlencode({'ask': 'group', **chosen, **kept})}"
 
     rows = [

@@ -3,7 +3,15 @@
 import json
 import re
 from asyncio import to_thread
-from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Hashable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import sha256
@@ -18,7 +26,15 @@ from deniable.directory import Config
 from deniable.directory.store_source import older_epochs, shown_epochs
 from deniable.documents import Fact
 from deniable.messages import Manifest, Refusal, RefusalCode, Schedule, is_simulated
-from deniable.reading import PREVIOUS, VIEWS, EpochCounts, EpochState, ListedEpoch, instant_text
+from deniable.reading import (
+    PREVIOUS,
+    VIEWS,
+    EpochCounts,
+    EpochState,
+    ListedEpoch,
+    asked_alike,
+    instant_text,
+)
 from deniable.reading.epochs import (
     answered_texts,
     asked_text,
@@ -273,6 +289,7 @@ class Visit:
             # The rest of the page is outdated: a successor exists now, or has figures now.
             return web.Response(headers={"HX-Refresh": "true"})
         role = await held_role(request, site.store, site.clock(), manifest.name)
+        named = site.catalogue.named(manifest.name)
         values: dict[str, Any] = {
             "root": root_of(request),
             **here(request),
@@ -285,6 +302,7 @@ class Visit:
             "identifier": identifier,
             "awaited": site.awaited(subject),
             "answered": site.answered(subject, dated="epoch" in request.query),
+            "update": await self._update(*named[:2]) if subject.answered else "",
             "carried": urlencode(carried(request.query, view)),
             "known": role is not None,
             "shares": role not in {None, Role.READER},
@@ -336,7 +354,7 @@ class Visit:
             notes=note_names(await site.store.notes(manifest.name)) if across else (),
             older=[left for left in left_out if left],
             survey=request.query.get("survey", ""),
-            versions=[*self._versions(manifest.name)],
+            versions=[one async for one in self._versions(manifest.name)],
             privacy=[*_privacy_lines(manifest)],
             in_numbers=summary(manifest)[1],
         )
@@ -352,15 +370,31 @@ class Visit:
             if alike and (every or catalogue.is_public(other.name)):
                 yield other.name, other.question
 
-    def _versions(self, name: str) -> Iterator[tuple[Manifest, str, str]]:
-        """Yield the surveys of a name, newest first, with their changes, if there are several."""
+    async def _versions(self, name: str) -> AsyncIterator[tuple[Manifest, str, str, str]]:
+        """Yield the surveys of a name, newest first, with their changes, if there are several.
+
+        Each has the query that compares its first epoch with the last one before the update.
+        """
         named = self.site.catalogue.named(name)
         if len(named) > 1:
             from deniable.publishing.changes import changed_text
 
             for survey, before in zip_longest(named, named[1:]):
                 changed = "" if before is None else changed_text(before, survey)
-                yield survey, self.site.version(survey), changed
+                update = "" if before is None else await self._update(survey, before)
+                yield survey, self.site.version(survey), changed, update
+
+    async def _update(self, survey: Manifest, before: Manifest) -> str:
+        """Return the query for the epochs on both sides of an update; "" if one has no figures."""
+        ours, theirs = [await older_epochs(self.site.store, one, None) for one in (survey, before)]
+        if not (ours and theirs and len(asked_alike(survey, (survey, before))) > 1):
+            return ""
+        old, began = before.schedule, survey.schedule.epoch_start(ours.start)
+        last = min(theirs.stop, (began - old.start) // old.epoch_seconds) - 1
+        against = f"{before.survey_id.hex()[:12]}:{dates_of(before, [last])}"
+        sides = {"epoch": dates_of(survey, [ours.start]), "against": against}
+        query = urlencode({"survey": survey.survey_id.hex()[:12], **sides})
+        return query if last in theirs else ""
 
 
 def dates_of(survey: Manifest, epochs: Sequence[int]) -> str:

@@ -165,7 +165,7 @@ class Asking:
         kinds: keys and titles of the questions; kind: the key of the chosen one.
         answers: the available answers, if not too many; for several questions, with the questions.
         questions: names of the survey's questions, if it has several.
-        query: the choices; within a group, the first answers by default.
+        query: the choices; without any, the first two groups, or the upper half of a range.
         affirmed: the yes answers, if separate yes/no questions are to be ranked.
     """
 
@@ -181,23 +181,28 @@ class Asking:
         """Return the questions of a survey, and the chosen one."""
         kinds = []
         if manifest.kind.name == "joint":
-            kinds += [("table", "Two questions"), ("group", "Within a group")]
-        if manifest.values is None:
-            kinds += [("leaders", "Ranking"), ("ahead", "Two answers")]
+            kinds += [("table", "Two questions"), ("group", "Compare groups")]
         if manifest.ordered:
             kinds += [
                 ("range", "Range of answers"),
                 ("quantile", "Median and other percentiles"),
             ]
+        if manifest.values is None:
+            kinds += [("leaders", "Ranking"), ("ahead", "Two answers")]
         if manifest.kind.name != "joint":
-            kinds += [("apart", "Within a group")]
+            kinds += [("apart", "Compare groups")]
         keys = [key for key, _ in kinds]
         wanted = query.get("ask", "")
         kind = wanted if wanted in keys else keys[0]
         answers: Sequence[str] = answer_labels(manifest.dimensions) or manifest.categories
         listed = tuple(answers) if len(answers) <= MOST_LISTED and not manifest.kind.texts else ()
-        firsts = [f"{name}: {answers[0]}" for name, *answers in manifest.dimensions[:2]]
-        given = dict(zip(("given", "answer"), firsts, strict=False)) if kind == "group" else {}
+        given: dict[str, str] = {}
+        if kind == "group" and not {"answer", "given"} & {*query}:
+            (one, first, second, *_), (other, answer, *_) = manifest.dimensions[:2]
+            given = {"answer": f"{other}: {answer}"}
+            given |= {"given": f"{one}: {second}", "than": f"{one}: {first}"}
+        elif kind == "range":
+            given = {"answer": answers[len(answers) // 2], "last": answers[-1]}
         names = tuple(name for name, *_ in manifest.dimensions)
         yes: tuple[str, ...] = ()
         if kind == "leaders" and manifest.kind.name != "joint":

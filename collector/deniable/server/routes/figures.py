@@ -13,6 +13,7 @@ from deniable.directory.store_source import shown_counts, shown_epochs
 from deniable.messages import Manifest, Refusal, RefusalCode
 from deniable.reading import (
     ACROSS,
+    LINE_EPOCHS,
     PREVIOUS,
     VIEWS,
     EpochCounts,
@@ -334,6 +335,7 @@ class FigureService:
         counts: list[EpochCounts] = []
         for manifest in asked_alike(subject.newest, subject.surveys):
             most = min(most_epochs(manifest), _MOST_ROWS // len(manifest.categories) or 1)
+            most = LINE_EPOCHS if manifest.kind.texts else most  # the list of surveys has as many
             left, epochs = most - len(counts), subject.epochs
             if epochs is None:
                 newest = await self.store.newest_epoch(manifest.survey_id)

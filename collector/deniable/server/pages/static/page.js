@@ -26,9 +26,9 @@ document.addEventListener("htmx:beforeSwap", (event) => {
 document.addEventListener("htmx:afterSettle", () => {
   for (const fold of folds()) fold.open ||= open.includes(called(fold));
 });
-// On a phone the figures come first: options are folded, unless a question lacks some.
-const options = document.querySelector("#options");
-if (options && innerWidth < 600 && document.querySelector("#live .sentence")) options.open = false;
+// On a phone the figures come first: dates and options are folded, unless a question lacks some.
+const folded = innerWidth < 600 && document.querySelector("#live .sentence");
+for (const fold of document.querySelectorAll("#standing, #options:not([data-needed])")) fold.open &&= !folded;
 // Where a page may not write to the clipboard, the link leads to the address to be copied.
 document.addEventListener("click", (event) => {
   const link = event.target.closest("a[data-copy]");
