@@ -1,17 +1,16 @@
-"""What DENIABLE_DEBUG prints: each thing once, and never an answer."""
+"""What the log says: the reason why something did not happen, and never an answer."""
 
 import logging
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from deniable.client import Client, HttpAnswer, HttpTransport, SlidingCeiling, debug
+from deniable.client import Client, HttpAnswer, HttpTransport, SlidingCeiling
 from deniable.messages import RefusalCode
-from tests.support.devices import NAME, UNREACHABLE, Bench, FakeTransport, refused
-from tests.support.surveys import CATEGORIES, DAY, DECLARED, MANIFEST
+from tests.support.devices import NAME, UNREACHABLE, Bench, refused
+from tests.support.surveys import CATEGORIES, DAY, DECLARED
 from tests.support.watched import WatchedTransport
 
 DEMANDING = replace(DECLARED, max_epsilon="0.5")
@@ -19,21 +18,11 @@ NOBODY = HttpTransport("http://127.0.0.1:1")
 Scene = Callable[[Bench], Client]
 
 
-@pytest.fixture(autouse=True)
-def _nothing_said(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(debug.LINES, "printed", set())
-    logger = logging.getLogger("deniable")
-    level = logger.level
-    yield
-    logger.removeHandler(debug.LINES)
-    logger.setLevel(level)
-
-
 def made(does: Callable[[Client], object] = lambda _: None, **changes: Any) -> Scene:
     """Return the scene of a client that has done this."""
 
     def scene(bench: Bench) -> Client:
-        client = bench.client(debug=True, **changes)
+        client = bench.client(**changes)
         does(client)
         return client
 
@@ -44,7 +33,7 @@ def ready(does: Callable[[Bench, Client], object], **changes: Any) -> Scene:
     """Return the scene of a client that holds its survey, at a bench where this was done."""
 
     def scene(bench: Bench) -> Client:
-        client = bench.ready(debug=True, **changes)
+        client = bench.ready(**changes)
         does(bench, client)
         return client
 
@@ -93,61 +82,22 @@ def answering(answer: HttpAnswer | Exception) -> Callable[[Bench, Client], objec
         (ready(lambda bench, _: bench.path.unlink()), ["the state file was replaced"]),
     ],
 )
-def test_what_does_not_happen_is_said_once_with_its_reason(
-    bench: Bench, capsys: pytest.CaptureFixture[str], scene: Scene, said: list[str]
+def test_what_does_not_happen_is_said_with_its_reason(
+    bench: Bench, caplog: pytest.LogCaptureFixture, scene: Scene, said: list[str]
 ) -> None:
-    client = scene(bench)
-    for _ in range(3):
-        client.report(NAME, "good")
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert [text for text in said if text not in err] == []
-    lines = err.splitlines()
-    assert len(lines) == len(set(lines))
-    assert all(line.startswith("deniable: ") for line in lines)
-    assert not [text for text in CATEGORIES if text in err.replace(NAME, "")]
+    caplog.set_level(logging.INFO, "deniable")
+    scene(bench).report(NAME, "good")
+    assert [text for text in said if text not in caplog.text] == []
+    assert not [text for text in CATEGORIES if text in caplog.text.replace(NAME, "")]
 
 
 def test_what_the_thread_meets_is_said_too(
-    bench: Bench, transport: WatchedTransport, capsys: pytest.CaptureFixture[str]
+    bench: Bench, transport: WatchedTransport, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level(logging.INFO, "deniable")
     transport.manifests.clear()
-    client = bench.client(background=True, debug=True, delivery_seconds=0)
+    client = bench.client(background=True, delivery_seconds=0)
     client.start()
     assert transport.fetched.wait(20.0)
     client.close()
-    assert "no manifest was accepted: the collector has no manifest" in capsys.readouterr().err
-
-
-def test_the_environment_asks_for_it(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
-    for environment, talks in (
-        ({}, False),
-        ({"DENIABLE_DEBUG": "0"}, False),
-        ({"DENIABLE_DEBUG": "1"}, True),
-    ):
-        client = bench.client(environment=environment)
-        client.report(NAME, "good")
-        client.flush()
-        assert (capsys.readouterr().err != "") is talks
-
-
-def test_no_standard_error_makes_it_raise(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    client = bench.ready(debug=True)
-    closed = open("/dev/null", "w", encoding="ascii")  # noqa: PTH123, SIM115
-    closed.close()
-    for stderr in (None, closed):
-        monkeypatch.setattr(sys, "stderr", stderr)
-        assert client.report(NAME, "good").ok
-        assert client.flush().error is None
-
-
-def test_it_changes_nothing_that_is_sent_or_stored(bench: Bench) -> None:
-    requests, rows = [], []
-    for talks in (False, True):
-        bench.transport = FakeTransport(MANIFEST)
-        bench.path = bench.path.with_name(f"{talks}.sqlite")
-        bench.reported(state=bench.path, debug=talks).flush()
-        requests.append([(each.method, each.path) for each in bench.transport.requests])
-        rows.append(bench.rows("SELECT name, epoch, status, verdict, attempts FROM decisions"))
-    assert requests[0] == requests[1]
-    assert rows[0] == rows[1]
+    assert "no manifest was accepted: the collector has no manifest" in caplog.text

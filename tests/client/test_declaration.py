@@ -158,8 +158,7 @@ TYPES: dict[str, list[Any]] = {
     "authority": [None, 32],
     "sliding": ["3", ("3", 30)],
     "manifests": [["theme.manifest"], b"theme"],
-    **{name: [3] for name in ("caps", "backoff")},
-    **{name: [None] for name in ("environment", "clock", "unsafe_draw")},
+    "caps": [3],
     "state": [":memory:", 7, None, b"state", "a\0b"],  # it would forget, and decide once more (D3)
 }
 SAID = {"surveys": r"such as surveys=\[survey\]", "state": "path of a file"}

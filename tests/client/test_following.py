@@ -14,10 +14,8 @@ from deniable.client import (
     OutcomeStatus,
     Survey,
 )
-from deniable.client.client import engine_of
-from deniable.client.ledger import following as following_module
 from deniable.counterparts.signing import sign_manifest
-from deniable.messages import InvalidManifest, Manifest, Schedule, open_manifest_of_chain
+from deniable.messages import InvalidManifest, Manifest, Schedule
 from tests.support.devices import NAME, UNREACHABLE, Bench, entries_of, fault_of, read_upload
 from tests.support.surveys import AUTHORITY, CATEGORIES, DAY, DECLARED, MANIFEST, START, manifest
 
@@ -114,21 +112,6 @@ def test_d3_a_ceiling_of_the_name_counts_what_ran_before(bench: Bench) -> None:
     assert offer(bench, client, following(1, epochs=9)) is ManifestFault.OVER_BUDGET
     bench.report_daily(client, [3])  # under the one that runs
     assert offer(bench, client, following(2)) is None
-
-
-def test_what_is_accepted_opens_unlocked(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    # A manifest may take a second to open, and other processes' reports would wait for the lock.
-    bench.ready().close()
-    client = bench.client()
-    within: list[bool] = []
-
-    def watched(envelope: bytes, chain: Sequence[bytes]) -> tuple[Manifest, bytes]:
-        within.append(engine_of(client).state._within)
-        return open_manifest_of_chain(envelope, chain)
-
-    monkeypatch.setattr(following_module, "open_manifest_of_chain", watched)
-    assert client.report(NAME, "good").status is RECORDED
-    assert within == [False]
 
 
 def test_a_coming_manifest_that_is_no_longer_declared_silences_nothing(bench: Bench) -> None:

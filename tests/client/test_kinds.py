@@ -63,7 +63,7 @@ def test_d1_a_declaration_of_no_sense_is_refused() -> None:
 
 
 def test_a_range_is_declared_as_its_values() -> None:
-    assert MINUTES.mechanisms == {"mean"}
+    assert MINUTES.mechanisms == ("mean",)
     assert MINUTES.categories == tuple(map(str, range(0, 61, 5)))
     halves = Survey.numeric("n", "q", low="-1", high=1, step=Decimal("0.5"), max_epsilon="1")
     assert halves.categories == ("-1", "-0.5", "0", "0.5", "1")

@@ -22,7 +22,7 @@ with Client(origin, authority=authority, surveys=surveys, state=state, backgroun
 print(json.dumps([name for name in sys.modules if name.startswith("deniable.")]))
 """
 OPTIONAL = (
-    *("deniable.client.console", "deniable.client.debug", "deniable.client.explaining"),
+    *("deniable.client.console", "deniable.client.explaining"),
     *("deniable.client.optional", "deniable.logs", "deniable.messages.blind", "deniable.terms"),
     *("deniable.messages.gateway", "deniable.oblivious_http", "deniable.privacy_pass"),
 )

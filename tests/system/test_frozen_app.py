@@ -42,7 +42,7 @@ def test_a_frozen_app_reports_explains_and_withdraws(frozen: Path, tmp_path: Pat
         collector.publish(THEME)
         state = tmp_path / "state.sqlite"
         command = [str(frozen), collector.origin, collector.authority, str(state)]
-        env = {"DO_NOT_TRACK": "", "DENIABLE_CONSENT": "", "DENIABLE_DEBUG": ""}
+        env = {"DO_NOT_TRACK": "", "DENIABLE_CONSENT": ""}
         done = run(command, cwd=tmp_path, env=env)
         assert len(collector.reports) == 1
     assert done.stderr == ""

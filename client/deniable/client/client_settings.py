@@ -71,8 +71,6 @@ class ClientSettings:
         clock: the time in Unix seconds, and a monotonic clock; by default the system's.
         unsafe_draw: the source of noise, uniform integers from 0 up to 2^64; any source but the
             default, the operating system's generator, makes answers public.
-        debug: whether standard error has what the logger ``deniable`` logs, from the level INFO on;
-            ``DENIABLE_DEBUG=1`` in the environment does the same.
         first_epoch: "now" lets a state without a user's decision answer the current epoch, for
             tests and simulations: a state in memory, or a new one if ``Client(consent="on")``
             claims consent. By default such a state begins with the "next" epoch, once the collector
@@ -90,20 +88,11 @@ class ClientSettings:
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
     clock: Clock = field(default_factory=SystemClock)
     unsafe_draw: Draw = field(default_factory=lambda: os_random_word)
-    debug: bool = False
     first_epoch: Literal["next", "now"] = "next"
     manifests: Iterable[bytes] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "manifests", tuple(self.manifests))
-        if not isinstance(self.backoff, Backoff):
-            raise TypeError("backoff must be Backoff(...)")
-        if not isinstance(self.environment, Mapping):
-            raise TypeError("environment must be a mapping from names to values")
-        if not callable(getattr(self.clock, "now", None)):
-            raise TypeError("clock must have the methods of deniable.client.clock.Clock")
-        if not callable(self.unsafe_draw):
-            raise TypeError("unsafe_draw must be a function returning integers")
         if self.first_epoch not in {"next", "now"}:
             raise ValueError('first_epoch must be "next" or "now"')
         if not 0 <= self.delivery_seconds < inf:
@@ -256,7 +245,6 @@ class Arguments:
     # Values derived from the settings and other arguments.
     manifests: Sequence[LoggedEnvelope | SignedManifest]  # including those of the surveys' bundles
     transport: Transport  # to the relay, if there is one
-    debug: bool
     # The other optional parts.
     issuer: Callable[[], NoIssuer]  # one for each client
     way: Direct
@@ -349,7 +337,6 @@ def checked_arguments(arguments: Mapping[str, Any]) -> Arguments:
         settings=settings,
         manifests=bundled_manifests(settings.manifests, declared.values(), collector, key),
         transport=settings.transport or HttpTransport(relay.origin if relay else collector),
-        debug=settings.debug or settings.environment.get("DENIABLE_DEBUG", "") not in {"", "0"},
         issuer=issuer,
         way=way,
         noise=noise,

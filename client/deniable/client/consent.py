@@ -17,7 +17,6 @@ from enum import StrEnum
 from hashlib import sha256
 from math import ceil
 from operator import ge
-from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from deniable.budget import NANO
@@ -125,12 +124,9 @@ DOUBTED: Final = "state-doubted"
 """The reason why the decision is unknown: the state may be a copy, or an old backup."""
 
 
-class Declared(NamedTuple):
-    """The scopes that an app declares."""
-
-    surveys: Mapping[str, Scope] = MappingProxyType({})  # by name
-    # By name, the consents that cover a survey: its own, or one that lets issuers see more.
-    enough: Mapping[str, tuple[Scope, ...]] = MappingProxyType({})
+Declared = Mapping[str, tuple[Scope, ...]]
+"""By the name of each declared survey, the consents that cover it: first its own scope, then any
+that lets issuers see more."""
 
 
 def given(connection: sqlite3.Connection) -> list[Scope]:
@@ -185,7 +181,7 @@ def claimed(
     scopes = given(connection)
     return tuple(
         scope
-        for scope in declared().surveys.values()
+        for scope, *_ in declared().values()
         if refusal(scope.survey) not in scopes and not any(other.covers(scope) for other in scopes)
     )
 
@@ -211,7 +207,6 @@ def declared_by(
     relay: str | None,
 ) -> Declared:
     """Return an app's scopes for a collector, with its total and sliding ceilings."""
-    declared = tuple(surveys)
     # A floor is negated: none of these numbers may rise.
     sliding = (_UNBOUNDED, 0) if period is None else (period[0], -period[1])
 
@@ -232,20 +227,14 @@ def declared_by(
         bounds = *_bounds(survey, lifetime), lifetime, *sliding
         return Scope(survey.name, _digest(parts), bounds)
 
-    def enough(survey: Survey) -> tuple[Scope, ...]:
-        # Consent to an issuer that may see a report's key includes one that may not.
-        ways = (True, False) if _is_blind(survey) else (False,)
-        return tuple(of_one(survey, blind=blind) for blind in ways)
-
-    return Declared(
-        {survey.name: of_one(survey, blind=_is_blind(survey)) for survey in declared},
-        {survey.name: enough(survey) for survey in declared},
-    )
-
-
-def _is_blind(survey: Survey) -> bool:
-    """Return whether no issuer ever sees the key of a report to this survey."""
-    return survey.enrolment == "blind"
+    # Consent to an issuer that may see a report's key includes one that may not.
+    return {
+        survey.name: tuple(
+            of_one(survey, blind=blind)
+            for blind in ((True, False) if survey.enrolment == "blind" else (False,))
+        )
+        for survey in surveys
+    }
 
 
 def _question(survey: Survey) -> list[object]:

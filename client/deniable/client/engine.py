@@ -134,10 +134,6 @@ class Engine:
             asks=self.issuer.step,
         )
         self.issuer.attach(self.ledger, self.jitter, delay, self.uploader.wake, self.launch.hold)
-        if arguments.debug:
-            from deniable.client.debug import show_log  # for developers
-
-            show_log()
 
     def decide(self, survey: Survey | str, answer: Answer, slot_seconds: int | None) -> Outcome:
         """Record a response to the answer: the half of ``report`` that sees the answer."""
@@ -358,7 +354,6 @@ class Engine:
         now = self._clock.now()
         if self.state.forbids_unread():
             raise self.state.missing_consent(Consent.UNSET)
-        self.ledger.following.warm(survey.name, now)
         try:
             decision = self.ledger.decide(survey, index, now, slot_seconds)
         except (NotReady, NotRunning, ManifestRefused):

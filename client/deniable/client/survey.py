@@ -323,20 +323,7 @@ class Survey:
     @cached_property
     def fingerprint(self) -> str:
         """Return a digest of the declaration, the same in every process: 64 hex digits."""
-        parts = [
-            self.name,
-            self.question,
-            *self.categories,
-            *map(str, (self.epsilon_ceiling, self.delta_ceiling, self.kept_ceiling)),
-            *map(str, (self.total_ceiling, self.min_epoch_seconds, self.max_epoch_seconds)),
-            *map(str, (self.max_grace_seconds, self.max_kept_epochs)),
-            *(part for row in self.dimensions for part in ("dimension", *row)),
-            *(("texts",) if self.texts else ()),
-            *sorted(self.mechanisms),
-            *sorted(self.pinned_ids or ()),
-            *(("enrolment", self.enrolment) if self.enrolment else ()),
-        ]
-        return sha256(repr(parts).encode()).hexdigest()
+        return sha256(repr(self).encode()).hexdigest()
 
     def nearest(self, value: SupportsIndex | SupportsFloat) -> str:
         """Return the category of a numeric survey that is nearest to a number; of two, the upper.
@@ -412,7 +399,7 @@ def _texts(given: object) -> tuple[str, ...]:
     return tuple(values)
 
 
-def _checked_ids(given: object) -> frozenset[str]:
+def _checked_ids(given: object) -> tuple[str, ...]:
     if isinstance(given, str):
         raise TypeError("pinned_ids must be a sequence of ids, not a single text")
     ids = frozenset(given) if isinstance(given, Collection) else frozenset()
@@ -420,13 +407,13 @@ def _checked_ids(given: object) -> frozenset[str]:
         isinstance(survey_id, str) and _ID.fullmatch(survey_id) for survey_id in ids
     ):
         raise InvalidManifest("pinned_ids", "must be survey ids, each of 64 lower-case hex digits")
-    return ids
+    return tuple(sorted(ids))
 
 
-def _checked_kinds(given: object) -> frozenset[str]:
+def _checked_kinds(given: object) -> tuple[str, ...]:
     if isinstance(given, str) or not isinstance(given, Collection):
         raise TypeError("mechanisms must be a collection of kinds")
     kinds = frozenset(given)
     if not kinds <= KINDS.keys():
         raise InvalidManifest("mechanisms", f"may hold {', '.join(sorted(KINDS))}")
-    return kinds
+    return tuple(sorted(kinds))

@@ -47,6 +47,7 @@ from deniable.client.errors import StateUnavailable
 _LOG = logging.getLogger("deniable")
 _T = TypeVar("_T")
 _RETRY_SECONDS = 0.002
+_NO_THREAD: Final = "no thread can be started"
 DISK_SECONDS = 5.0
 """How long to wait for a call that has begun, beyond its deadline, as disks may be slow."""
 
@@ -182,7 +183,7 @@ def call_aside(work: Callable[[], _T], seconds: float) -> _T:
     refuse_at_the_end()
     call = Call(work, time.monotonic() + seconds + DISK_SECONDS)
     if not start_daemon(call.do):
-        call.do()
+        raise StateUnavailable(_NO_THREAD)
     if not call.wait(seconds + DISK_SECONDS):
         raise StateUnavailable("the disk did not respond in time; the work continues")
     return call.result()
@@ -246,8 +247,8 @@ class Keeper:
         if not self._turn.is_taken():  # a signal handler may have interrupted Thread.start()
             try:
                 start_new_thread(self._serve, ())
-            except RuntimeError:  # no more threads, or shutting down: it is done here
-                self._serve_calls(self._calls, waits=False)
+            except RuntimeError as error:  # no more threads, or shutting down
+                raise StateUnavailable(_NO_THREAD) from error
 
     def pause(self, prepare: Callable[[], None], seconds: float) -> None:
         """Have the thread prepare for a fork within these seconds, and stop until it is over."""
@@ -283,16 +284,15 @@ class Keeper:
         with suppress(BaseException):  # the callers' deadlines end; the next call starts another
             self._serve_calls(self._calls)
 
-    def _serve_calls(self, waiting: "SimpleQueue[Call[Any] | None]", *, waits: bool = True) -> None:
+    def _serve_calls(self, waiting: "SimpleQueue[Call[Any] | None]") -> None:
         while (turn := self._turn.take()) is not None:
             self._ident, self._current = threading.get_ident(), None  # one was killed
-            with suppress(Empty):  # if a thread of the app runs the calls
-                while (call := waiting.get(block=waits)) is not None:
-                    self._current = call
-                    call.run()
-                    self._current = None  # first, so that the next caller does not take it for busy
-                    call.answer()
-                    call = None
+            while (call := waiting.get()) is not None:
+                self._current = call
+                call.run()
+                self._current = None  # first, so that the next caller does not take it for busy
+                call.answer()
+                call = None
             turn.give_back()
             if waiting.empty():  # later callers find no thread
                 return

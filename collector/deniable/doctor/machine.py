@@ -20,7 +20,7 @@ from deniable.directory import (
 from deniable.doctor.diagnosis import Diagnosis, bad, doubtful, good
 
 _PREFIX: Final = "DENIABLE_"
-_OTHERS: Final = frozenset({"DENIABLE_DIR", "DENIABLE_CONSENT", "DENIABLE_DEBUG"})
+_OTHERS: Final = frozenset({"DENIABLE_DIR", "DENIABLE_CONSENT"})
 
 VARIABLES: Final = frozenset(
     variable for setting in SETTINGS for variable in (setting.variable, f"{setting.variable}_FILE")

@@ -186,7 +186,6 @@ class _CapturedEngine(Engine):
             settings=replace(
                 engine.arguments.settings, clock=SystemClock(), environment=os.environ
             ),
-            debug=False,
         )
         super().__init__(fresh)
         self._capture = capture

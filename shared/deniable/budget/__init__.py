@@ -14,7 +14,7 @@ c <= min(j, k) answers, cost sum_i f(j_i), where f(t) is the level of t reports 
 * Fresh: every epoch is a range of its own, and costs f(1).
 
 Different ranges share nothing, so their costs add up. NOT covered are two histories that change at
-different times: see :func:`changing_cost`.
+different times.
 
 Source: docs/mathematics.md, section 16.
 """
@@ -121,21 +121,6 @@ def constant_cost(rounds: Rounds, reports: int) -> int:
     if reports > _LONGEST:
         return min(reports * pure_cost(rounds.fresh), pure_cost(rounds.kept))
     return log_ceiling(rounds.constant_odds(reports), NANO)
-
-
-def changing_cost(mechanism: Mechanism, reports: int) -> int | None:
-    """Return the cost of this many reports that share kept responses, however the answer changed.
-
-    None if no epsilon covers it.
-    """
-    if reports < 2:
-        return reports * pure_cost(mechanism)
-    if mechanism.rounds is None:
-        return None
-    # Given the kept responses, two histories give each report with odds of at most E_2; the same
-    # holds for mixtures over the kept ones. The kept responses add nothing: which reports share one
-    # depends on the history. The ceiling of t NANO ln E_2 is that of ln E_2 in units of 1/(t NANO).
-    return log_ceiling(mechanism.rounds.fresh.privacy.odds, NANO * reports)
 
 
 @lru_cache(maxsize=32)

@@ -7,8 +7,6 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
-from fractions import Fraction
-from math import inf, nextafter
 from textwrap import TextWrapper, wrap
 from typing import Any, ClassVar, Final
 
@@ -77,21 +75,18 @@ Row = tuple[str, str | bytes | Iterable[str] | None]
 class Disclosure:
     """An object whose fields are its form for JSON, and whose rows are its text for people."""
 
-    _kind: ClassVar[str] = ""
-    """The first field, for objects of several kinds in one list."""
     _costs: ClassVar[tuple[str, ...]] = ()
     """The fields in units of 1e-9 epsilon, as their keys show."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields for JSON: bytes in hex, costs in units of 1e-9 epsilon."""
-        values = {
+        """Return the fields for JSON; costs are in units of 1e-9 epsilon."""
+        return {
             f"{attribute.name}_nano_epsilon"
             if attribute.name in self._costs
             else attribute.name: _plain(getattr(self, attribute.name))
             for attribute in fields(self)
             if attribute.compare  # not the fields for wording only
         }
-        return {"kind": self._kind, **values} if self._kind else values
 
 
 def text_of(rows: Iterable[Row], indent: int = 2) -> list[str]:
@@ -117,8 +112,4 @@ def _plain(value: Any) -> Any:
         return [_plain(item) for item in value]
     if isinstance(value, Mapping):
         return dict(value)
-    if isinstance(value, bytes):
-        return value.hex()
-    if isinstance(value, Fraction):  # bounds on what a response reveals: rounded up
-        return near if (near := float(value)) >= value else nextafter(near, inf)
     return value.value if isinstance(value, Enum) else value

@@ -63,9 +63,9 @@ class Following:
         self._pin = pin
         self._unwitnessed: dict[bytes, str] = {}  # reasons for accepted manifests, by id
         self._opened: dict[bytes, Manifest] = {}
-        self._warm: set[str] = set()
         self._fits: dict[bytes, bool] = {}
 
+    @kept
     def offer(
         self, offered: Sequence[SignedManifest], survey: Survey, now: float
     ) -> ManifestRefused | None:
@@ -74,13 +74,6 @@ class Following:
         All manifests are verified, have the survey's name, and are addressed to this collector.
         Returns why the newest was refused; None if it was not.
         """
-        self.warm(survey.name, now)
-        return self._offer(offered, survey, now)
-
-    @kept
-    def _offer(
-        self, offered: Sequence[SignedManifest], survey: Survey, now: float
-    ) -> ManifestRefused | None:
         in_order = sorted(offered, key=lambda signed: signed.manifest.sequence)
         with self.state.transaction(now) as connection:
             refused = self._accept(connection, in_order, survey, now)
@@ -215,22 +208,6 @@ class Following:
         ).fetchall()
         self._open(rows, self.authorities.chain(connection))
         return self._opened.get(survey_id) if rows else None
-
-    def warm(self, name: str, now: float) -> None:
-        """Open the accepted manifests of a name, once per process, before the state is locked.
-
-        Opening a manifest may take a second, and other reports would wait for the state.
-        """
-        if name not in self._warm:
-            self._open(*self._accepted_rows(name, now))
-            self._warm.add(name)
-
-    @kept
-    def _accepted_rows(
-        self, name: str, now: float
-    ) -> tuple[list[tuple[bytes, bytes, bytes]], Sequence[bytes]]:
-        with self.state.transaction(now) as connection:
-            return self.rows(connection, name).accepted(), self.authorities.chain(connection)
 
     @kept
     def was_accepted(self, survey_id: bytes, name: str, now: float) -> bool:

@@ -111,7 +111,6 @@ class Ledger:
     def look(self, survey: Survey, now: float) -> NotRecorded | Decision | None:
         """Return the error or the existing decision that prevents a report, or None."""
         try:
-            self.following.warm(survey.name, now)
             terms = self._look(survey, now)
         except NotRecorded as error:
             return error

@@ -11,15 +11,13 @@ import http.client
 import io
 import socket
 import ssl
-import sys
 import time
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from errno import EADDRNOTAVAIL, EAFNOSUPPORT, EHOSTUNREACH, ENETDOWN, ENETUNREACH
 from functools import partial
-from ipaddress import ip_address
 from math import inf
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
@@ -258,15 +256,7 @@ def left_until(deadline: float) -> float:
 def _resolve(address: tuple[str, int], deadline: float) -> Sequence[_Address]:
     call = Call(partial(socket.getaddrinfo, *address, type=socket.SOCK_STREAM), inf)
     if not start_daemon(call.do):
-        if not (sys.is_finalizing() or _is_literal(address[0])):
-            raise OSError("no thread is free to resolve the name")
-        call.do()
+        raise OSError("no thread is free to resolve the name")
     if not call.wait(left_until(deadline)):
         raise TimeoutError
     return call.result()
-
-
-def _is_literal(host: str) -> bool:
-    with suppress(ValueError):
-        return bool(ip_address(host))
-    return False

@@ -61,7 +61,7 @@ class State(Transactions):
         initial_consent: Consent,
         environment: Mapping[str, str],
         boot_time: Callable[[], Boot | None] | None = None,
-        declared: Callable[[], Declared] = Declared,
+        declared: Callable[[], Declared] = dict,
         *,
         user_asked: bool = True,
     ) -> None:
@@ -107,7 +107,7 @@ class State(Transactions):
 
     def covers(self, connection: sqlite3.Connection | None, name: str) -> bool:
         """Return whether consent covers a survey as it is declared (D12)."""
-        enough, scopes = self._declared().enough[name], self._given(connection)
+        enough, scopes = self._declared()[name], self._given(connection)
         return refusal(name) not in scopes and any(
             scope.covers(need) for scope in scopes for need in enough
         )
@@ -116,7 +116,7 @@ class State(Transactions):
         self, connection: sqlite3.Connection | None, name: str
     ) -> tuple[Scope | None, Scope]:
         """Return the nearest scope for which consent was given, and the survey's declared scope."""
-        enough = self._declared().enough[name]
+        enough = self._declared()[name]
         near = [
             (scope.declared == need.declared, sum(map(ge, scope.bounds, need.bounds)), scope, need)
             for scope in self._given(connection)
@@ -161,7 +161,7 @@ class State(Transactions):
                 return frozenset()
             return frozenset(
                 name
-                for name in self._declared().surveys
+                for name in self._declared()
                 if not (record.effective is Consent.ON and self.covers(connection, name))
                 and not (to_ask and name in record.refused)
             )
@@ -176,7 +176,7 @@ class State(Transactions):
 
     def _first_scopes(self) -> Iterable[Scope]:
         claims = self._initial_consent is Consent.ON
-        return self._declared().surveys.values() if claims else ()
+        return [scope for scope, *_ in self._declared().values()] if claims else ()
 
     def missing_consent(self, decided: Consent) -> ConsentMissing:
         """Return the error that explains why this decision permits nothing."""
@@ -244,7 +244,7 @@ class State(Transactions):
         refuses: Collection[str] = (),
     ) -> None:
         # In the order of the declaration.
-        chosen = [name for name in self._declared().surveys if names is None or name in names]
+        chosen = [name for name in self._declared() if names is None or name in names]
         of_some = names is not None and consent is Consent.OFF
         of_all = consent is not Consent.ON and not of_some
         withdrawn: Collection[str | None] = (None,) if of_all else refuses
@@ -258,7 +258,7 @@ class State(Transactions):
             refused = given(connection) if consent is Consent.ON else ()
             chosen = [name for name in chosen if refusal(name) not in refused]
             chosen = chosen if consent is Consent.ON else []
-            give(connection, map(self._declared().surveys.__getitem__, chosen))
+            give(connection, [self._declared()[name][0] for name in chosen])
         what = f", for {', '.join(chosen)}" if chosen else ""
         record_event(connection, now, "consent", f"{consent.value}, from {origin}{what}")
         self.advance(connection, now, erases=of_all)
