@@ -193,14 +193,10 @@ def test_no_policy_has_another_name_than_the_collectors(
 
 
 def test_settings_of_witnesses_are_checked(place: Workplace) -> None:
-    keys = [SigningKey(bytes([number] * 32)).public_key for number in range(17)]
-    seventeen = json.dumps([f"{VerifierKey('w', COSIGNER, key)} https://w" for key in keys])
-    long, key = (VerifierKey(name, COSIGNER, keys[0]) for name in ("w" * 256, "w"))
+    key = VerifierKey("w", COSIGNER, SigningKey(bytes(32)).public_key)
     for witnesses, wrong in (
-        (f'["{long} https://w"]', "of at most 255 bytes"),
         ('["no key"]', "must be a list of"),
         (f'["{key} https://a", "{key} https://b"]', "key only once"),
-        (seventeen, "at most 16"),
     ):
         place.set(witnesses=witnesses)
         assert wrong in place.fail("log show")

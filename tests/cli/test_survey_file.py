@@ -19,7 +19,7 @@ from deniable.messages import (
     SigningKey,
     Specification,
 )
-from deniable.publishing.numbering import next_manifest
+from deniable.publishing.numbering import check_invertible, next_manifest
 from deniable.publishing.survey_file import FIELDS, SurveyFile
 from tests.cli.commands import SURVEY, Workplace, changed, fail
 from tests.support.effort import effort
@@ -351,7 +351,6 @@ REFUSED: list[tuple[str, str, dict[str, str]]] = [
             ("matrix", "row for each category", "[[0.6, 0.4], [0.4, 0.6], [0.5, 0.5]]"),
             ("matrix", "sum to 1", "[[0.6, 0.5], [0.4, 0.6]]"),
             ("matrix", "is not a decimal", '[["0.6,0.4"], ["0.4,0.6"]]'),
-            ("matrix", "cannot be inverted", "[[0.5, 0.5], [0.5, 0.5]]"),
             ("matrix", "0 or 1", "[[0.6, 0.4, 0], [0.4, 0.6, 0]]"),
             ("matrix", "0 or 1", "[[1, 0], [0.4, 0.6]]"),
             ("epsilon", "not private.* matrix has epsilon 1.386294", "[[0.8, 0.2], [0.2, 0.8]]"),
@@ -364,6 +363,11 @@ REFUSED: list[tuple[str, str, dict[str, str]]] = [
     ("d", "belongs to", TWO | {"matrix": ROWS, "d": "2"}),
 ]
 """Fields at fault, and words of the reason, by what a file has."""
+
+
+def test_a_matrix_whose_rows_tell_no_answers_apart_is_not_published() -> None:
+    with pytest.raises(InvalidManifest, match="linearly independent"):
+        check_invertible(made(**TWO | {"matrix": "[[0.5, 0.5], [0.5, 0.5]]"}))
 
 
 @pytest.mark.parametrize(("field", "words", "changes"), REFUSED)

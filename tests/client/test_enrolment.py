@@ -20,12 +20,12 @@ from deniable.client import (
     OutcomeStatus,
 )
 from deniable.counterparts.signing import sign_manifest
-from deniable.enrolment.issuer import pack_credential
 from deniable.fakes import FakeIssuer
 from deniable.messages import (
     Refusal,
     RefusalCode,
     SigningKey,
+    codec,
     derive_report_key,
     enrolment_statement,
 )
@@ -90,8 +90,8 @@ def test_a_request_is_nothing_but_the_survey_the_epoch_and_the_key(vouched: Vouc
     key = derive_report_key(secret, request.survey_id, 0).public_key
     assert request == EnrolmentRequest(NAME, vouched.survey.survey_id, 0, key)
     assert request.body == enrolment_statement(request.survey_id, 0, key)
-    assert request.read_answer(pack_credential(b"x" * 64)) == b"x" * 64
-    for body in (b"", b"x" * 64, pack_credential(b"x" * 63), pack_credential(b"x" * 64) + b"\0"):
+    assert request.read_answer(codec.encode(b"x" * 64)) == b"x" * 64
+    for body in (b"", b"x" * 64, codec.encode(b"x" * 63), codec.encode(b"x" * 64) + b"\0"):
         with pytest.raises(Refusal, match="malformed"):
             request.read_answer(body)
     # The report bears what came, and the collector takes it.

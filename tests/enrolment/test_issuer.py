@@ -69,7 +69,6 @@ def test_i1_a_successor_of_the_same_name_gives_no_second_key_in_an_epoch(
     # Another name is another survey.
     other = ours.add_manifest(sign_manifest(replace(CERTIFIED, name="other"), AUTHORITY))
     assert ours.issue("ann", other.survey_id, 0, KEY, NOW)
-    assert ours.surveys == ("certified", "certified", "other")
 
 
 def test_i1_the_next_issuer_vouches_for_the_same_key_and_no_other(
@@ -99,7 +98,6 @@ def test_i3_a_survey_that_does_not_list_it_is_refused(
     ours = issuer(record)
     with pytest.raises(NotListed, match=ours.public_key.hex()):
         ours.add_manifest(sign_manifest(replace(CERTIFIED, enrolment=enrolment), AUTHORITY))
-    assert ours.surveys == ("certified",)
 
 
 def test_i3_a_survey_is_one_that_its_authority_signed_or_handed_over(
@@ -195,6 +193,5 @@ def test_no_text_of_it_shows_an_account_or_a_secret(record: SqliteIssuanceRecord
     ours = issuer(record)
     ours.issue("ann", SURVEY_ID, 0, KEY, NOW)
     shown = f"{ours!r} {refusal(ours, public_key=device_key(2))!r}"
-    assert ours.public_key.hex() in shown
     for secret in ("ann", RECORD_KEY.decode(), RECORD_KEY.hex(), KEY.hex(), device_key(2).hex()):
         assert secret not in shown

@@ -17,9 +17,7 @@ from deniable.key_files import KeyFileError, read_key_file
 from deniable.logs import LogPolicy, LogProof, SignedCheckpoint
 from deniable.messages import InvalidManifest, log_entry
 from deniable.public_log.publish import (
-    LogForked,
     LogKeyMissing,
-    LogRolledBack,
     PublicLog,
     PublicLogError,
     Publisher,
@@ -160,11 +158,11 @@ async def test_p1_a_store_that_was_put_back_is_told_from_the_record_and_from_a_w
         await site.publish("second")
         site.put_back(backup)
         with pytest.raises(
-            LogRolledBack, match=r"record .* has 2 .* has only 1.*deniable log recover"
+            PublicLogError, match=r"record .* has 2 .* has only 1.*deniable log recover"
         ):
             await site.publish("another")
         site.record.unlink()
-        with pytest.raises(LogRolledBack, match=r"witness w0\.example has 2 .* has only 1"):
+        with pytest.raises(PublicLogError, match=r"witness w0\.example has 2 .* has only 1"):
             await site.publish("another")
         assert await site.names() == {"first"}
         assert not site.record.exists()
@@ -185,11 +183,8 @@ async def test_p1_another_history_is_told_from_the_record_and_from_a_witness(
             thief.witnesses = site.witnesses
         else:  # somebody copied the store, but not the record
             thief.record.write_text(site.record.read_text("utf-8"), "utf-8")
-        with pytest.raises(LogForked, match="two histories") as forked:
+        with pytest.raises(PublicLogError, match=r"two histories .* 3 entries .* has 2 with"):
             await thief.publish("more")
-        for signed, size in ((forked.value.ours, 3), (forked.value.theirs, 2)):
-            signed.verify(site.verifier_key)
-            assert signed.checkpoint.size == size
 
 
 async def test_witnesses_that_do_not_answer_hold_nothing_up(site: Site) -> None:
@@ -259,7 +254,7 @@ async def test_a_log_goes_on_under_the_name_of_a_changed_origin(site: Site, tmp_
         # What either name has seen is known still, and got back.
         write_files(after, tmp_path / "copy")
         site.put_back(backup)
-        with pytest.raises(LogRolledBack):
+        with pytest.raises(PublicLogError, match="an older state"):
             await site.publish("third")
         async with site.store() as store:
             files, witnesses = files_at(str(tmp_path / "copy")), witnesses_of(site.config)
@@ -388,7 +383,7 @@ async def test_a_record_that_publishing_could_not_write_is_mended_by_whatever_co
         await site.publish("first")
     assert recorded_size(site) == 2
     site.put_back(backup)
-    with pytest.raises(LogRolledBack):
+    with pytest.raises(PublicLogError, match="an older state"):
         await site.publish("another")
 
 

@@ -14,7 +14,6 @@ from deniable.logs import SignedCheckpoint, log_origin
 from deniable.public_log.publish import (
     Answer,
     LogKeyMissing,
-    NotCosigned,
     PublicLog,
     cosign,
     entries_text,
@@ -51,7 +50,7 @@ def show(ctx: click.Context, directory: Path, authority_key: Path | None) -> Non
     async def work(store: Store) -> tuple[PublicLog, list[bytes], Path]:
         held = await _read(store)
         key_file = await _key_file(store, config, directory, authority_key)
-        return held, await all_signed(store, config, held), key_file
+        return held, await all_signed(store, config), key_file
 
     held, signed, key_file = with_store(config, work)
     newest = held.newest
@@ -131,7 +130,7 @@ def cosign_log(ctx: click.Context, directory: Path, authority_key: Path | None) 
         name = answer.witness.key.name
         said = "cosigned" if answer.refusal is None else str(answer.refusal)
         click.echo(f"{name}: {said.removeprefix(f'{name} ')}")
-        if isinstance(answer.refusal, NotCosigned) and answer.refusal.status in {403, 404}:
+        if answer.refusal is not None and answer.refusal.status in {403, 404}:
             click.echo("  ask the operator to watch the log under the key from deniable log show")
         elif answer.claims_more:
             click.echo("  cosigned a history that this log does not extend; see deniable doctor")

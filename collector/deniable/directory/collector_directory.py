@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import json
 import secrets
-from collections.abc import Awaitable, Callable, Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -174,44 +174,14 @@ def store_text(config: Config) -> str:
 
 async def signed_surveys(store: Store, config: Config) -> tuple[list[Manifest], int]:
     """Return the authority's surveys, by name, newest first; and the number of others."""
-    return opened_surveys(*await stored_surveys(store, config))
-
-
-async def stored_surveys(
-    store: Store, config: Config
-) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
-    """Return the envelopes of all surveys, and the keys of the authority."""
-    envelopes = tuple(await store.surveys())
+    envelopes = await store.surveys()
     # After the surveys, so that every key that signed them is known.
-    return envelopes, tuple(await authority_chain(store, config.authority))
-
-
-def opened_surveys(
-    envelopes: tuple[bytes, ...], chain: tuple[bytes, ...]
-) -> tuple[list[Manifest], int]:
-    """Return the manifests that a key of the chain signed, and the number of other envelopes."""
+    chain = await authority_chain(store, config.authority)
     manifests: list[Manifest] = []
     for envelope in envelopes:
         with suppress(Refusal):
             manifests.append(open_manifest_of_chain(envelope, chain)[0])
     return manifests, len(envelopes) - len(manifests)
-
-
-async def signed_envelopes(
-    store: Store, config: Config, logged: Container[bytes] = ()
-) -> tuple[list[bytes], tuple[bytes, ...]]:
-    """Return all rotations and surveys that the authority signed, oldest first; and its keys.
-
-    Logged envelopes were checked when they were appended.
-    """
-    envelopes, chain = await stored_surveys(store, config)
-    signed = [*await store.rotations()]
-    for envelope in reversed(envelopes):
-        with suppress(Refusal):
-            if envelope not in logged:
-                open_manifest_of_chain(envelope, chain)
-            signed.append(envelope)
-    return signed, chain
 
 
 AGREEMENT_SECONDS: Final = 60.0

@@ -1,11 +1,11 @@
 """A collector's public log: its publisher, and everything that belongs in it."""
 
-from collections.abc import Container
 from contextlib import suppress
 from pathlib import Path
 
 from deniable.counterparts.cosigning import policy_file_text
-from deniable.directory.collector_directory import opened_surveys, signed_envelopes
+from deniable.directory.authority_keys import authority_chain
+from deniable.directory.collector_directory import signed_surveys
 from deniable.directory.gateway_file import read_gateway_file
 from deniable.directory.settings import Config
 from deniable.key_files import KeyFileError
@@ -44,18 +44,25 @@ async def begin_publishing(store: Store, config: Config, authority_key: Path) ->
         log_origin(config.origin),
         authority_key,
         witnesses_of(config),
-        await all_signed(store, config, log),
+        await all_signed(store, config),
     )
 
 
-async def all_signed(store: Store, config: Config, logged: Container[bytes] = ()) -> list[bytes]:
-    """Return all envelopes that the authority signed and that are currently offered."""
-    envelopes, chain = await signed_envelopes(store, config, logged)
+async def all_signed(store: Store, config: Config) -> list[bytes]:
+    """Return all envelopes that the authority signed and that are offered, the oldest first."""
+    envelopes = await store.surveys()
+    # After the surveys, so that every key that signed them is known.
+    chain = await authority_chain(store, config.authority)
+    signed = [*await store.rotations()]
+    for envelope in reversed(envelopes):
+        with suppress(Refusal):
+            open_manifest_of_chain(envelope, chain)
+            signed.append(envelope)
     with suppress(FileNotFoundError, KeyFileError, Refusal):
         gateway = read_gateway_file(config.gateway_keys).signed
         open_gateway_keys(gateway, chain)
-        envelopes.append(gateway)
-    return envelopes
+        signed.append(gateway)
+    return signed
 
 
 def log_policy(config: Config, log_key: VerifierKey) -> str:
@@ -89,7 +96,7 @@ async def offer_logged(store: Store, config: Config, log: PublicLog) -> int:
         if envelope not in held:
             await store.rotate(rotation, envelope, as_logged)
             offered += 1
-    surveys, _ = opened_surveys(tuple(await store.surveys()), chain)
+    surveys, _ = await signed_surveys(store, config)
     ids = {survey.survey_id for survey in surveys}
     for manifest, envelope in newest.values():
         if manifest.survey_id not in ids:

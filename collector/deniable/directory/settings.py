@@ -41,9 +41,6 @@ _NUMBERS: Final = {
 }
 
 _NEVER: Final = 1 << 62
-_MOST_WITNESSES: Final = 16
-_LONGEST_NAME: Final = 255
-"""The most witnesses: this many cosignatures fit into a proof that devices accept."""
 
 Network = IPv4Network | IPv6Network
 """An address, or a network of them."""
@@ -169,12 +166,6 @@ def _witnesses(value: list[str]) -> "tuple[Witness, ...]":
     keys = {witness.key.public_key for witness in witnesses}
     if len(keys) < len(witnesses) or any(one.key.algorithm != COSIGNER for one in witnesses):
         raise ValueError("must list each witness's key only once")
-    longest = max(len(one.key.name.encode()) for one in witnesses)
-    if len(witnesses) > _MOST_WITNESSES or longest > _LONGEST_NAME:
-        raise ValueError(
-            f"must be at most {_MOST_WITNESSES} witnesses, with names of at most {_LONGEST_NAME} "
-            "bytes: devices refuse longer proofs"
-        )
     return witnesses
 
 

@@ -7,17 +7,11 @@ from asyncio import to_thread
 from collections.abc import Collection, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import lru_cache
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from deniable.directory.authority_keys import authority_chain
-from deniable.directory.collector_directory import (
-    Result,
-    check_store,
-    opened_surveys,
-    stored_surveys,
-)
+from deniable.directory.collector_directory import Result, check_store, signed_surveys
 from deniable.directory.settings import Config
 from deniable.messages import MAX_EPOCHS, Manifest, Refusal, open_manifest
 from deniable.reading import EpochCounts, ListedEpoch, Source, added_up
@@ -147,7 +141,6 @@ class StoreSource(Source):
     def __init__(self, config: Config) -> None:
         check_store(config)
         self._config = config
-        self._opened = lru_cache(maxsize=1)(opened_surveys)  # a notebook reads often
         self._loop = asyncio.new_event_loop()
         self._thread = Thread(target=self._loop.run_forever, name="deniable-store", daemon=True)
         self._thread.start()
@@ -232,7 +225,7 @@ class StoreSource(Source):
             self._stop()
 
     def _signed(self) -> tuple[list[Manifest], int]:
-        return self._opened(*self._done(stored_surveys(self._store, self._config)))
+        return self._done(signed_surveys(self._store, self._config))
 
     def _done(self, work: Coroutine[Any, Any, Result]) -> Result:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()

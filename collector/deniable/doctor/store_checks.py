@@ -118,7 +118,7 @@ def read_store(directory: Path, config: Config, now: float) -> Stored | Diagnosi
             distrusted=await store.distrusted(),
             log=log,
             record=_record(directory, config, log),
-            signed=await all_signed(store, config, frozenset(log.entries)),
+            signed=await all_signed(store, config),
         )
 
     try:

@@ -82,11 +82,6 @@ class AccountIssuer(ABC):
         for envelope in surveys.get("manifests", ()):
             self.add_manifest(envelope)
 
-    @property
-    def surveys(self) -> tuple[str, ...]:
-        """Return the names of the surveys that it vouches for, one for each manifest."""
-        return tuple(manifest.name for manifest in self._manifests)
-
     def add_manifest(self, envelope: bytes) -> Manifest:
         """Vouch for devices of this survey too, from now on; a repeated one changes nothing.
 

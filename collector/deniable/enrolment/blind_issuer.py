@@ -45,9 +45,6 @@ class BlindIssuer(AccountIssuer):
         self._keys = tuple(keys)
         super().__init__(record, **surveys)
 
-    def __repr__(self) -> str:
-        return f"BlindIssuer({self.name!r}, surveys={sorted(self.surveys)})"
-
     def issue(self, account: str, survey: str, epoch: int, request: bytes, now: float) -> bytes:
         """Return the answer to a token request; a repeated request gets the same one.
 

@@ -1,7 +1,7 @@
 """A blind issuer's private keys for one survey name: a file per epoch, erased when it is over.
 
 K1. A key is created once. Creating keys again after a crash reuses the existing ones.
-K2. Files and directory are for their owner only, and durable before a public half is written.
+K2. Files are for their owner only, and durable before a public half is written.
 K3. An erased key was overwritten in place, and removed from the directory, before that is reported.
     Copies in a backup, a snapshot, a journal or the flash below the file system are not erased.
 """
@@ -9,7 +9,6 @@ K3. An erased key was overwritten in place, and removed from the directory, befo
 import json
 import os
 import secrets
-import stat
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass
@@ -151,7 +150,7 @@ class EpochKeys:
     """The directory of one survey name's keys; safe to share between threads and processes.
 
     Raises:
-        KeyFileError: if it is missing, readable by others, or invalid.
+        KeyFileError: if it is missing or invalid.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -165,7 +164,6 @@ class EpochKeys:
 
     def renew(self) -> None:
         """Read the keys that were added since."""
-        _check_directory(self.directory)
         self.public = PublicKeys.read(self.directory / PUBLIC_FILE)
 
     def holds(self, modulus: bytes) -> bool:
@@ -221,7 +219,6 @@ def create_epoch_keys(directory: Path, epochs: int, first: int | None = None) ->
     public_file = directory / PUBLIC_FILE
     try:
         directory.mkdir(mode=0o700, exist_ok=True)
-        _check_directory(directory)
         listed = PublicKeys(first or 0)
         if public_file.exists():
             listed = PublicKeys.read(public_file)
@@ -271,15 +268,6 @@ def _erase(file: Path) -> bool:
         sync_directory(file.parent)
         return True
     return False
-
-
-def _check_directory(directory: Path) -> None:
-    try:
-        mode = stat.S_IMODE(directory.stat().st_mode)
-    except OSError as error:
-        raise KeyFileError(f"{directory}: {error.strerror}") from error
-    if mode & 0o077:
-        raise KeyFileError(f"{directory} is open to other users; run: chmod 700 {directory}")
 
 
 def _key_file(directory: Path, epoch: int) -> Path:

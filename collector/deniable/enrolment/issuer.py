@@ -57,9 +57,6 @@ class Issuer(AccountIssuer):
         self._key = key
         super().__init__(record, **surveys)
 
-    def __repr__(self) -> str:
-        return f"Issuer({self.public_key.hex()}, surveys={sorted(self.surveys)})"
-
     def issue(
         self, account: str, survey_id: bytes, epoch: int, public_key: bytes, now: float
     ) -> bytes:
@@ -121,7 +118,7 @@ def answer_enrolment(issuer: Issuer, account: str, body: bytes, now: float) -> E
 
     def certificate() -> bytes:
         survey_id, epoch, public_key = read_enrolment_statement(body)
-        return pack_credential(issuer.issue(account, survey_id, epoch, public_key, now))
+        return codec.encode(issuer.issue(account, survey_id, epoch, public_key, now))
 
     return _answer(certificate, MEDIA_TYPE)
 
@@ -176,8 +173,3 @@ def read_enrolment_statement(statement: bytes) -> tuple[bytes, int, bytes]:
         codec.uint(epoch),
         codec.binary(public_key, KEY_BYTES),
     )
-
-
-def pack_credential(credential: bytes) -> bytes:
-    """Return the body of an issuer's answer."""
-    return codec.encode(credential)

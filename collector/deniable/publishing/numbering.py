@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from deniable.estimates.accuracy import reports_for_half_width
 from deniable.estimates.binomial import NotInvertible
@@ -142,15 +142,9 @@ def check_invertible(manifest: Manifest) -> None:
     except NotInvertible as error:
         raise InvalidManifest(
             "epsilon",
-            "is too small to distinguish so many categories; raise it or use fewer categories",
+            "is too small to distinguish so many categories; raise it or use fewer categories. The "
+            "rows of a matrix must be linearly independent",
         ) from error
-
-
-class Continuation(NamedTuple):
-    """The start and first number of a successor's epochs."""
-
-    start: int  # of epoch 0, Unix seconds; negative if there was never such a time
-    first: int  # the number of the first epoch that devices decide
 
 
 def continued(
@@ -159,17 +153,18 @@ def continued(
     now: float,
     earliest: int,
     after_epoch: int = -1,
-) -> Continuation:
-    """Return the continuation of epochs after these schedules, the newest first.
+) -> tuple[int, int]:
+    """Return the start and first number of epochs after these schedules, the newest first.
 
     The first begins when the newest schedule's current epoch ends, or at ``earliest`` if that is
-    over. Its number is above ``after_epoch``, the highest number of manifests not listed here.
+    over. Its number is above ``after_epoch``, the highest number of manifests not listed here. The
+    start is that of epoch 0, in Unix seconds; it is negative if there was never such a time.
     """
     begins, first = earliest, after_epoch + 1
     if before:
         begins = max(before[0].epoch_start(current_number(before[0], now) + 1), earliest)
         first = max(first, _first_number(before, begins, epoch_seconds))
-    return Continuation(begins - first * epoch_seconds, first)
+    return begins - first * epoch_seconds, first
 
 
 def current_number(schedule: Schedule, now: float) -> int:

@@ -208,9 +208,6 @@ def labels_of(kind: str, dimensions: Dimensions) -> tuple[str, ...]:
         raise InvalidManifest(error.name, error.reason) from error
 
 
-_PRIME: Final = 2**127 - 1
-
-
 def read_survey_matrix(
     settings: Mapping[str, object],
     categories: tuple[str, ...],
@@ -261,8 +258,7 @@ def certified_settings(
     They are settings of the kind ``matrix``. The least noise needed for rounding is mixed in.
 
     Raises:
-        InvalidManifest: if the matrix is less private, has a probability of 0 or 1, or shares
-            cannot be estimated from its responses.
+        InvalidManifest: if the matrix is less private, or has a probability of 0 or 1.
     """
     from deniable.audit.solution_matrix import SolutionMatrix
     from deniable.audit.tight import tight_epsilon
@@ -283,13 +279,6 @@ def certified_settings(
         ) from error
     _check_no_certainty(matrix)
     weights = tuple(tuple(matrix.row(x)) for x in range(categories))
-    if not _tells_apart(weights):
-        raise InvalidManifest(
-            "matrix",
-            "cannot be inverted: some categories have the same responses as a mixture of others, "
-            "so their shares cannot be estimated. A matrix needs at least as many responses as "
-            "categories, and linearly independent rows",
-        )
     if not labels and matrix.responses != categories:
         raise InvalidManifest(
             "responses",
@@ -307,21 +296,3 @@ def _check_no_certainty(matrix: "SolutionMatrix") -> None:
             "has a probability of 0 or 1 (rounded to 64 bits), so a response excludes an answer, "
             "which no device's budget allows",
         )
-
-
-def _tells_apart(weights: tuple[tuple[int, ...], ...]) -> bool:
-    """Return whether the rows are linearly independent, by elimination modulo a prime.
-
-    Independent modulo a prime is independent; a prime of 127 bits hardly ever hides it.
-    """
-    rows = [[weight % _PRIME for weight in row] for row in weights]
-    for column in range(len(rows[0])):
-        pivot = next((row for row in rows if row[column]), None)
-        if pivot is None:
-            continue
-        rows.remove(pivot)
-        inverse = pow(pivot[column], -1, _PRIME)
-        for row in rows:
-            factor = row[column] * inverse
-            row[:] = [(w - factor * p) % _PRIME for w, p in zip(row, pivot, strict=True)]
-    return not rows

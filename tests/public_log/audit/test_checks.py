@@ -188,7 +188,6 @@ SPOILED = [
         (offer_of((*THREE, HANDED)), {"unlogged", "stale"}),
         (offer_of(THREE, signed=without_proof(*THREE)), {"unproven"}),
         (offer_of(THREE, signed=without_proof(HANDED)), {"unlogged"}),
-        (offer_of(THREE, listed={"rating-of-marriage": ["00" * 32]}), {"unlogged"}),
         (offer_of(THREE, signed=SPOILED), {"wrong-proof"}),
         (offer_of(THREE, cosigners=1), {"few-witnesses"}),
         (offer_of((THREE[0], HANDED), THREE[0], cosigners=0), {"two-faces", "few-witnesses"}),

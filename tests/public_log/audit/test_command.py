@@ -38,7 +38,6 @@ def routes_of(name: str, envelopes: Sequence[bytes]) -> dict[str, bytes]:
     pairs = [pair for _, pair in offer_of(envelopes).signed]
     return {
         "/v1/surveys": json.dumps({"surveys": [{"name": name}]}).encode(),
-        f"/v1/surveys/{name}/versions": b'{"surveys": []}',
         f"/v1/surveys/{name}/manifests": pack_manifests(*zip(*pairs, strict=True)),
         "/v1/authority": pack_rotations([]),
         **{f"/log/{path}": content for path, content in files_of(envelopes).items()},
@@ -121,9 +120,7 @@ def test_names_that_are_not_listed_are_asked_for_too(
 
     bundle = tmp_path / "theme.json"
     bundle.write_bytes(bundle_of(first, [first]).to_json())
-    versions = answer("200 OK", b'{"surveys": []}')
-    theme = {"/v1/surveys/theme/manifests": manifests, "/v1/surveys/theme/versions": versions}
-    offered = unlisted | theme
+    offered = unlisted | {"/v1/surveys/theme/manifests": manifests}
     status, printed = verified(offered, *pins[:2], "--authority", bundle)
     assert (status, "a signed survey theme that is not" in printed) == (1, True), printed
     # And what the bundle itself has, from a copy, too.

@@ -34,12 +34,10 @@ class Offered:
     Attributes:
         signer: the collector's current signing key; None if the collector was not asked.
         signed: envelopes with their proofs, by their descriptions.
-        listed: the ids of all surveys that the collector lists, by the requested names.
     """
 
     signer: bytes | None
     signed: Sequence[tuple[str, LoggedEnvelope]]
-    listed: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 Replies = Mapping[str, SignedCheckpoint | str]
@@ -248,11 +246,6 @@ def _offer_findings(result: Audit, offered: Offered) -> Iterator[Caution]:
     newest = max((signed.checkpoint.size for signed in judged.values()), default=0)
     if newest > size:
         yield finding("stale", size=size, whose="an offered proof", newest=newest)
-    known = {survey.survey_id.hex() for of in history.versions.values() for survey in of.values()}
-    for name, identifiers in offered.listed.items():
-        for identifier in identifiers:
-            if identifier not in known:
-                yield finding("unlogged", offered=f"the survey {name} with the id {identifier}")
 
 
 def _check_proof(trust: Trust, envelope: bytes, proof: LogProof) -> None:

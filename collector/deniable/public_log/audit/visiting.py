@@ -185,12 +185,11 @@ class LogSite:
     def offered(self, authority: bytes, names: Collection[str]) -> Offered:
         """Return the offer to devices: keys, and surveys that are listed or have these names."""
         source = HttpSource(self._fetcher.url, authority, seconds=_SECONDS)
-        wanted = sorted({*source.names(), *names})
         try:
-            signed = [*self._keys(), *self._surveys(wanted)]
+            signed = [*self._keys(), *self._surveys(sorted({*source.names(), *names}))]
         except Refusal as refusal:
             raise unreadable() from refusal
-        return Offered(self.signer(), signed, {name: source.identifiers(name) for name in wanted})
+        return Offered(self.signer(), signed)
 
     def _keys(self) -> Iterator[tuple[str, LoggedEnvelope]]:
         for rotation in split_rotations(self._fetcher.get("/v1/authority", MAX_ROTATIONS_BYTES)):

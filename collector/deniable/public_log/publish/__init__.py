@@ -7,10 +7,7 @@ from deniable.public_log.publish.copies import read_log as read_log
 from deniable.public_log.publish.copies import recover as recover
 from deniable.public_log.publish.copies import write_files as write_files
 from deniable.public_log.publish.public_log import CHECKPOINT_PATH as CHECKPOINT_PATH
-from deniable.public_log.publish.public_log import LogForked as LogForked
 from deniable.public_log.publish.public_log import LogKeyMissing as LogKeyMissing
-from deniable.public_log.publish.public_log import LogRolledBack as LogRolledBack
-from deniable.public_log.publish.public_log import NotCosigned as NotCosigned
 from deniable.public_log.publish.public_log import PublicLog as PublicLog
 from deniable.public_log.publish.public_log import PublicLogError as PublicLogError
 from deniable.public_log.publish.public_log import WitnessingError as WitnessingError

@@ -133,8 +133,8 @@ async def recover(
     The copy must be of this origin's log, or have the name of the store's log.
 
     Raises:
-        LogRolledBack: if the store, the record or a witness has more than the copy.
-        LogForked: if one of these has a different history.
+        PublicLogError: if the store, the record or a witness has more than the copy, or a
+            different history.
         TransparencyLogError: if the copy is invalid.
         OSError: if the copy cannot be read.
     """

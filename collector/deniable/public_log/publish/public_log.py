@@ -2,15 +2,6 @@
 
 A log consists of static files (C2SP tlog-tiles), which follow entirely from its entries and its
 newest checkpoint. So all collectors that share a store serve the same files.
-
-PublicLogError
-├── LogKeyMissing   the log's private key is not in its place
-├── LogRolledBack   somebody has seen more of the log than the store has
-└── LogForked       two checkpoints that no one log can have
-
-WitnessingError
-├── NotCosigned     a witness's answer, by the status codes of C2SP tlog-witness
-└── NoAnswer        it was not reached, or its answer is not of the protocol
 """
 
 from collections.abc import Iterator
@@ -45,57 +36,17 @@ class LogKeyMissing(PublicLogError):
     """The private key that signed the log's newest checkpoint is not beside the authority's."""
 
 
-class LogRolledBack(PublicLogError):
-    """A log larger than that of the store or a copy was signed or seen."""
+class WitnessingError(Exception):
+    """A checkpoint was not cosigned; the message gives the reason, in one printable line.
 
-    def __init__(self, seen: str, size: int, held: str, held_size: int) -> None:
-        super().__init__(
-            f"{seen} has {size} entries of the public log, but {held} has only {held_size}, an "
-            "older state. Nothing was signed, since a second history would deceive readers. "
-            f"First get the missing entries from a copy with {size}, such as a mirror or an "
-            "exported directory (the collector's URL serves only the store's entries): deniable "
-            "log recover FROM"
-        )
-
-
-class LogForked(PublicLogError):
-    """Two checkpoints signed by the log's key, neither of which extends the other.
-
-    Both are kept: one in the store, the other in the record or by a witness.
+    A witness that refuses has a status (C2SP tlog-witness) and, with 409, the size that it has
+    seen. Without an answer of the protocol, the status is 0.
     """
 
-    def __init__(self, ours: SignedCheckpoint, theirs: SignedCheckpoint, whose: str) -> None:
-        super().__init__(
-            "two histories of the public log were signed. Nothing was signed this time. Find out "
-            "who published with a copy of the log's key, or a restored store; see “a fork” in "
-            f"docs/public-log.md. Ours has {_state(ours)}; {whose} has {_state(theirs)}"
-        )
-        self.ours = ours
-        self.theirs = theirs
-
-
-class WitnessingError(Exception):
-    """A checkpoint was not cosigned; the message gives the reason, in one printable line."""
-
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: str, status: int = 0, size: int | None = None) -> None:
         super().__init__(printable(reason))
-
-
-class NotCosigned(WitnessingError):
-    """A witness refuses to cosign; the status states why and, with 409, the size it has seen."""
-
-    def __init__(self, status: int, reason: str, size: int | None = None) -> None:
-        super().__init__(reason)
         self.status = status
         self.size = size
-
-
-class NoAnswer(WitnessingError):
-    """A witness did not answer, or violated the protocol."""
-
-
-def _state(signed: SignedCheckpoint) -> str:
-    return f"{signed.checkpoint.size} entries with the root {signed.checkpoint.root.hex()}"
 
 
 #: The path of the newest checkpoint under a log's address.

@@ -35,9 +35,7 @@ from deniable.logs import (
 )
 from deniable.messages import SigningKey, log_entry
 from deniable.public_log.publish.public_log import (
-    LogForked,
     LogKeyMissing,
-    LogRolledBack,
     PublicLog,
     PublicLogError,
     WitnessingError,
@@ -212,8 +210,7 @@ class Publisher:
             known: All envelopes that belong in the log; it may already contain them.
 
         Raises:
-            LogRolledBack: if somebody has seen more.
-            LogForked: if somebody has seen a different history.
+            PublicLogError: if somebody has seen more, or a different history.
         """
         key = find_log_key(authority_key, log.newest)
         publisher = cls(store, log, origin, key, witnesses, known)
@@ -263,8 +260,7 @@ class Publisher:
         """Check that the log extends the record, and each witness's newest checkpoint.
 
         Raises:
-            LogRolledBack: if the log lacks some of these entries.
-            LogForked: if it has a different history.
+            PublicLogError: if the log lacks some of these entries, or has a different history.
         """
         record = read_record(self.key_file, self._origin)
         if record is not None:
@@ -275,13 +271,24 @@ class Publisher:
         """Check that the log extends a checkpoint.
 
         Raises:
-            LogRolledBack: if the checkpoint is for a larger log.
-            LogForked: if it has a different history.
+            PublicLogError: if the checkpoint is for a larger log, or has a different history.
         """
-        if seen.checkpoint.size > self.log.size:
-            raise LogRolledBack(whose, seen.checkpoint.size, self._held, self.log.size)
+        size, ours = seen.checkpoint.size, self._newest(self.log).checkpoint
+        if size > ours.size:
+            raise PublicLogError(
+                f"{whose} has {size} entries of the public log, but {self._held} has only "
+                f"{ours.size}, an older state. Nothing was signed, since a second history would "
+                f"deceive readers. First get the missing entries from a copy with {size}, such as "
+                "a mirror or an exported directory (the collector's URL serves only the store's "
+                "entries): deniable log recover FROM"
+            )
         if not self.log.extends(seen):
-            raise LogForked(self._newest(self.log), seen, whose)
+            raise PublicLogError(
+                "two histories of the public log were signed. Nothing was signed this time. Find "
+                "out who published with a copy of the log's key, or a restored store; see “a "
+                f"fork” in docs/public-log.md. {self._held} has {ours.size} entries with the root "
+                f"{ours.root.hex()}; {whose} has {size} with {seen.checkpoint.root.hex()}"
+            )
 
     def _newest(self, log: PublicLog) -> SignedCheckpoint:
         """Return a log's newest checkpoint, under its name from now on."""

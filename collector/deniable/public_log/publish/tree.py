@@ -24,7 +24,6 @@ TILE_HEIGHT: Final = 8
 MAX_ENTRY_BYTES: Final = 65_535
 """The greatest length of an entry in a bundle."""
 
-_MAX_LEVEL: Final = 63
 _PATH: Final = re.compile(
     "tile/(?P<level>entries|[0-9]{1,2})/(?P<index>(x[0-9]{3}/){0,6}[0-9]{3})(\\.p/(?P<width>[0-9]{1,3}))?"
 )
@@ -63,8 +62,6 @@ def inclusion_path(leaf_hashes: Sequence[bytes], index: int) -> tuple[bytes, ...
 
 def tile_path(level: int, index: int, width: int = TILE_WIDTH) -> str:
     """Return the path of a tile of hashes below the log's URL, without a leading slash."""
-    if not 0 <= level <= _MAX_LEVEL:
-        raise TransparencyLogError(f"a tile must have a level of 0 to {_MAX_LEVEL}")
     return f"tile/{level}/{_numbered(index, width)}"
 
 
@@ -146,8 +143,8 @@ def read_entry_bundle(content: bytes, width: int) -> tuple[bytes, ...]:
 
 
 def _numbered(index: int, width: int) -> str:
-    if index < 0 or not 1 <= width <= TILE_WIDTH:
-        raise TransparencyLogError(f"a tile must have an index, and 1 to {TILE_WIDTH} hashes")
+    if not 1 <= width <= TILE_WIDTH:
+        raise TransparencyLogError(f"a tile must have 1 to {TILE_WIDTH} hashes")
     *front, last = f"{index:,}".split(",")
     groups = [f"x{group:0>3}" for group in front] + [f"{last:0>3}"]
     return "/".join(groups) + ("" if width == TILE_WIDTH else f".p/{width}")

@@ -21,7 +21,7 @@ from deniable.logs import (
 )
 from deniable.logs.checkpoints import read_size
 from deniable.logs.notes import note_text
-from deniable.public_log.publish.public_log import NoAnswer, NotCosigned, PublicLog, WitnessingError
+from deniable.public_log.publish.public_log import PublicLog, WitnessingError
 from deniable.public_log.publish.tree import siblings, tree_levels
 from deniable.stores import Store
 
@@ -53,8 +53,8 @@ async def submit(
         seconds: The time limit of one request.
 
     Raises:
-        NotCosigned: if the witness refuses; a ``size`` above the checkpoint's means a larger log.
-        NoAnswer: if it was not reached, or violated the protocol.
+        WitnessingError: if the witness refuses, was not reached, or violated the protocol; a
+            ``size`` above the checkpoint's means a larger log.
     """
     for _ in range(_ATTEMPTS):
         body = submission(old_size, path_from(old_size), signed).encode()
@@ -66,13 +66,15 @@ async def submit(
         try:
             size = read_size(note_text(answer, 32).removesuffix("\n"))
         except TransparencyLogError as error:
-            raise NoAnswer(f"{url} does not state the size that it has seen: {error}") from error
+            raise WitnessingError(
+                f"{url} does not state the size that it has seen: {error}"
+            ) from error
         if size > signed.checkpoint.size:
-            raise NotCosigned(status, f"{witness.name} has seen a log of {size} entries", size)
+            raise WitnessingError(f"{witness.name} has seen a log of {size} entries", status, size)
         old_size = size
     if status in {400, 403, 404, 409, 422}:
-        raise NotCosigned(status, f"{witness.name} does not cosign: {_reason(status, answer)}")
-    raise NoAnswer(f"{url} responds with status {status}")
+        raise WitnessingError(f"{witness.name} does not cosign: {_reason(status, answer)}", status)
+    raise WitnessingError(f"{url} responds with status {status}")
 
 
 def submission(old_size: int, path: Sequence[bytes], signed: SignedCheckpoint) -> str:
@@ -85,20 +87,20 @@ async def newest_checkpoint(url: str, origin: str) -> SignedCheckpoint | None:
     """Return the newest checkpoint of a log that a witness cosigned, unverified; None if none.
 
     Raises:
-        NoAnswer: if it was not reached, or violated the protocol.
+        WitnessingError: if it was not reached, or violated the protocol.
     """
     named = sha256(origin.encode()).hexdigest()
     status, _, answer = await _exchange(f"{url.rstrip('/')}/{named}/checkpoint", _SECONDS)
     if status == HTTPStatus.NOT_FOUND:
         return None
     if status != HTTPStatus.OK:
-        raise NoAnswer(f"{url} responds with status {status}")
+        raise WitnessingError(f"{url} responds with status {status}")
     try:
         signed = SignedCheckpoint.parse(answer)
     except TransparencyLogError as error:
-        raise NoAnswer(f"{url} responds without a checkpoint: {error}") from error
+        raise WitnessingError(f"{url} responds without a checkpoint: {error}") from error
     if signed.checkpoint.origin != origin:
-        raise NoAnswer(f"{url} responds with a checkpoint of {signed.checkpoint.origin}")
+        raise WitnessingError(f"{url} responds with a checkpoint of {signed.checkpoint.origin}")
     return signed
 
 
@@ -109,7 +111,7 @@ def _verified_line(witness: VerifierKey, signed: SignedCheckpoint, answer: bytes
         if not alone.cosigned_by([witness]):
             raise TransparencyLogError(f"there is no cosignature by {witness.name}")
     except TransparencyLogError as error:
-        raise NoAnswer(f"{witness.name} does not respond like a witness: {error}") from error
+        raise WitnessingError(f"{witness.name} does not respond like a witness: {error}") from error
     return next(one.line for one in alone.signatures if one.is_of(witness))
 
 
@@ -131,12 +133,12 @@ async def _exchange(url: str, seconds: float, body: bytes | None = None) -> tupl
             async for piece in given.content.iter_any():
                 answer += piece
                 if len(answer) > MAX_CHECKPOINT_BYTES:
-                    raise NoAnswer(f"{url} sends a longer response than a witness needs")
+                    raise WitnessingError(f"{url} sends a longer response than a witness needs")
             return given.status, given.content_type, answer
     except TimeoutError as error:
-        raise NoAnswer(f"{url} does not respond within {seconds:g} s") from error
+        raise WitnessingError(f"{url} does not respond within {seconds:g} s") from error
     except (ClientError, OSError) as error:
-        raise NoAnswer(f"{url} cannot be reached: {error}") from error
+        raise WitnessingError(f"{url} cannot be reached: {error}") from error
 
 
 def _reason(status: int, answer: bytes) -> str:
@@ -183,7 +185,7 @@ class Answer:
     def claims_more(self) -> bool:
         """Return whether the witness claims to have seen a log that this one does not extend."""
         refused = self.refusal
-        return isinstance(refused, NotCosigned) and (
+        return refused is not None and (
             refused.size is not None or refused.status == HTTPStatus.UNPROCESSABLE_ENTITY
         )
 
@@ -203,7 +205,7 @@ async def _ask(log: PublicLog, signed: SignedCheckpoint, witness: Witness, old_s
     hashes = log.leaf_hashes[: signed.checkpoint.size]
     try:
         if witness.url is None:
-            raise NoAnswer(f"{witness.name} has no URL")
+            raise WitnessingError(f"{witness.name} has no URL")
         line = await submit(
             witness.url,
             witness.key,
