@@ -115,7 +115,6 @@ def test_a_store_that_another_program_keeps_locked_is_named_as_such(
     place: Workplace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("deniable.doctor.store_checks._LOCK_SECONDS", 0.05)
-    monkeypatch.setattr("deniable.stores.sqlite.sqlite_store._PING_SECONDS", 0.05)
     with closing(sqlite3.connect(place.directory / "store.sqlite")) as holder:
         holder.execute("BEGIN IMMEDIATE")
         status, found = examined(place)

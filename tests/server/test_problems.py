@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 
 from deniable.messages import UploadAnswer, pack_upload
-from deniable.server import build_server
+from deniable.server import build_server, gauges
 from deniable.server.logging_setup import LogThrottle
 from deniable.server.metrics import Meters
 from deniable.server.problems import answer_headers
 from deniable.server.routes.failures import answer_to
 from deniable.stores import Overloaded, StoreError, StoreFull
-from deniable.stores.sqlite import sqlite_store
 from tests.server.collector import Collector, problem, running
 from tests.server.sockets import exchange, request
 from tests.stores.databases import HookedStore
@@ -81,7 +80,7 @@ async def test_a_store_that_became_read_only_is_not_ready(tmp_path: Path) -> Non
 async def test_a_store_that_another_process_keeps_from_writing_is_not_ready(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite_store, "_PING_SECONDS", 0.05)
+    monkeypatch.setattr(gauges, "_WRITING_SECONDS", 0.05)
     async with running(tmp_path) as collector:
         # As a frozen worker does. Readiness is told sooner than the store gives up.
         with closing(sqlite3.connect(collector.store.path, isolation_level=None)) as frozen:
@@ -90,7 +89,7 @@ async def test_a_store_that_another_process_keeps_from_writing_is_not_ready(
             await asyncio.sleep(0)
             ready = await collector.client.get("/readyz")
             assert await problem(ready) == (503, "store-failed")
-            assert "another program locks" in await ready.text()
+            assert "does not respond" in await ready.text()
             assert (await collector.client.get("/healthz")).status == 200
             frozen.execute("ROLLBACK")
             assert (await waiting).status == 200

@@ -1,12 +1,11 @@
 """Backups are whole, of one moment, for their owner alone, and fill an empty store."""
 
 import shutil
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from deniable.stores import SqliteStore, StoreError, back_up, backups, restore
+from deniable.stores import SqliteStore, StoreError, back_up, restore
 from tests.stores.databases import HookedStore
 from tests.stores.fullness import COURTEOUS, GONE, everything, fill_at_once, fill_with_everything
 from tests.stores.places import Place, publish
@@ -68,28 +67,6 @@ async def test_nothing_is_overwritten_nor_left_behind(place: Place, backup: Path
     with pytest.raises(OSError, match="missing"):
         await back_up(store, backup.parent / "missing" / "monday")
     assert [file.name for file in backup.parent.iterdir()] == ["monday"]
-    await store.close()
-
-
-async def test_what_a_killed_command_left_goes_and_nobody_elses(
-    backup: Path, tmp_path: Path
-) -> None:
-    store = await SqliteStore.open(tmp_path / "store.sqlite")
-    await publish(store)
-    await back_up(store, backup)
-    left: dict[Path, bool] = {}
-    for place, kind in ((backup.parent, "backup"), (tmp_path, "restore")):
-        for name, used in ((f".deniable-{kind}-killed", False), (f".deniable-{kind}-used", True)):
-            left[place / name] = used
-            (place / name).mkdir()
-            (place / name / "store.sqlite").write_bytes(b"responses")
-    with ExitStack() as uses:
-        for folder, used in left.items():
-            if used:
-                uses.enter_context(backups._locked(folder))
-        await back_up(store, backup.with_name("tuesday"))
-        await (await restored(backup, tmp_path)).close()
-        assert {folder: folder.exists() for folder in left} == left
     await store.close()
 
 

@@ -1,13 +1,12 @@
 """Backups: whole copies of a store, of whatever kind."""
 
 import asyncio
-import fcntl
 import os
 import shutil
-import tempfile
 from collections.abc import AsyncIterator, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 from deniable.stores.rules.copying import Part
@@ -32,7 +31,11 @@ async def back_up(store: Store | Path, file: Path) -> None:
     """
     if not file.parent.is_dir():
         raise NotADirectoryError(f"{file.parent} is not a directory; create it first")
-    with _reserved(file), _workplace(file.parent, ".deniable-backup-") as place:
+    with (
+        _reserved(file),
+        TemporaryDirectory(prefix=".deniable-backup-", dir=file.parent) as folder,
+    ):
+        place = Path(folder)
         copy = place / "store.sqlite"
         source = store.path if isinstance(store, SqliteStore) else store
         if isinstance(source, Path):
@@ -61,9 +64,9 @@ async def restore(store: Store, file: Path) -> None:
     """
     if file.with_name(f"{file.name}-wal").exists():
         raise StoreError(f"{file} is a store that is in use, not a backup")
-    beside = store.path.parent if isinstance(store, SqliteStore) else Path(tempfile.gettempdir())
-    with _workplace(beside, ".deniable-restore-") as place:
-        current = await asyncio.to_thread(_current, file, place)
+    beside = store.path.parent if isinstance(store, SqliteStore) else None
+    with TemporaryDirectory(prefix=".deniable-restore-", dir=beside) as place:
+        current = await asyncio.to_thread(_current, file, Path(place))
         await _check(current, f"{file} is not in order")
         await store.fill(_rows(current))
 
@@ -110,30 +113,6 @@ async def _check(file: Path, otherwise: str) -> None:
     fault_lines = await asyncio.to_thread(recount)
     if fault_lines:
         raise StoreError(f"{otherwise}: {fault_lines[0]}")
-
-
-@contextmanager
-def _workplace(beside: Path, prefix: str) -> Iterator[Path]:
-    """Create a folder for the block, and remove folders that killed commands left.
-
-    Each folder is locked by its process, and a lock ends with its process.
-    """
-    for left in beside.glob(f"{prefix}*"):
-        with suppress(OSError), _locked(left):
-            shutil.rmtree(left)
-    with tempfile.TemporaryDirectory(dir=beside, prefix=prefix) as place, _locked(Path(place)):
-        yield Path(place)
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Lock a folder; BlockingIOError if another process, or another call here, has locked it."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 @contextmanager

@@ -281,17 +281,6 @@ class SqliteDatabase:
         with _translated():
             yield self._connection
 
-    def check_unlocked(self, seconds: float) -> None:
-        """Raise StoreLocked if another program prevents writing to the file for so long."""
-        self._check_place()
-        uri = f"{self.path.absolute().as_uri()}?mode=rw"
-        with (
-            _translated(),
-            closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as connection,
-            sqlite_files.writing(connection, seconds),
-        ):
-            pass
-
     def _check_place(self) -> None:
         # Writes to a deleted file are not durable.
         if self._place != sqlite_files.file_identity(self.path):

@@ -200,10 +200,6 @@ def _count(connection: sqlite3.Connection, rows: list[_Row], verdicts: list[Verd
     )
 
 
-_PING_SECONDS: Final = 3.0
-"""Seconds for which others may hold the lock; storing a group takes hundredths of a second."""
-
-
 class SqliteStore(Store):
     """A store in one SQLite file; open it with :meth:`open`, inside the running event loop."""
 
@@ -251,11 +247,6 @@ class SqliteStore(Store):
         if await self._in_writer(self._writer.truncate_log):
             await self._write(lambda: counting.note_pruned(survey_id, epoch, now))
         return erased
-
-    async def ping(self) -> None:
-        # First check for a lock on the file: behind waiting groups, nobody would learn of it soon.
-        await asyncio.to_thread(self._writer.check_unlocked, _PING_SECONDS)
-        await super().ping()
 
     async def check(self) -> list[str]:
         def recount() -> list[str]:
