@@ -122,41 +122,10 @@ def of_another(it: Broken) -> None:
 
 def take_back(it: Broken) -> None:
     if not ROOT:
-        it.do()
+        it.store.chmod(0o600)
         return
     assert "runuser -u root -- deniable doctor" in it.remedy
     it.user = 0
-
-
-def mine_but_for(name: str) -> Act:
-    """As root, look as somebody who owns all but one file; anybody else must not write it."""
-
-    def act(it: Broken) -> None:
-        file = it.folder / name
-        file.touch()
-        if not ROOT:
-            file.chmod(0o400)
-            return
-        become(it)
-        os.chown(file, 0, -1)
-        file.chmod(0o600)
-
-    return act
-
-
-def become(it: Broken) -> None:
-    it.user = NOBODY
-    for file in (it.folder, *it.folder.iterdir()):
-        os.chown(file, NOBODY, -1)
-
-
-def all_read_only(it: Broken) -> None:
-    shared = it.store.with_name("store.sqlite-shm")
-    shared.touch()
-    if ROOT:
-        become(it)
-    it.store.chmod(0o400)
-    shared.chmod(0o400)
 
 
 def in_another_time(it: Broken) -> None:
@@ -241,13 +210,6 @@ STATES = {
         Broken.restore,
     ),
     "a store of another user": State("store", of_another, (), take_back),
-    "a log that root made": State(
-        "store", mine_but_for("store.sqlite-wal"), (), lambda it: it.do("as root: ")
-    ),
-    "a store that root put into my folder": State(
-        "store", mine_but_for("store.sqlite"), (), lambda it: it.do("as root: ")
-    ),
-    "files that nobody may write": State("store", all_read_only, (), Broken.do),
     "clocks that differ": State(
         "store's clock", in_another_time, ("correct the wrong clock",),
         lambda it: it.monkeypatch.undo(),

@@ -6,7 +6,6 @@ import pwd
 import shlex
 import stat
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -95,23 +94,15 @@ def check_rights(store: Path) -> Diagnosis | None:
     Raises:
         FileNotFoundError: if the store or its folder does not exist.
     """
-    denied = list(_denied(store))
-    if not denied:
+    denied = next(_denied(store), None)
+    if denied is None:
         return None
-    me, its_owner = os.geteuid(), denied[0].stat().st_uid
-    text = f"{denied[0]} cannot be written by {_name(me)}; it belongs to {_name(its_owner)}"
-    if os.statvfs(denied[0]).f_flag & os.ST_RDONLY:
-        return bad(text, "the file system is read-only: remount it writable")
-    serves = its_owner
-    with suppress(PermissionError):
-        serves = store.stat().st_uid
-    # The folder's owner runs the server, even if root created a file in it.
-    if me not in {serves, store.parent.stat().st_uid}:
-        return bad(text, as_user(serves))
-    quoted = " ".join(shlex.quote(str(file)) for file in denied)
-    if {file.stat().st_uid for file in denied} != {me}:
-        return bad(text, f"as root: chown {_name(me)} {quoted}")
-    return bad(text, f"chmod u+rwX {quoted}")
+    owner, folder = _name(denied.stat().st_uid), store.parent.stat()
+    return bad(
+        f"{denied} cannot be written by {_name(os.geteuid())}; it belongs to {owner}",
+        f"{as_user(folder.st_uid)}. If this is that user, make the file system writable, or have "
+        "root run chown and chmod",
+    )
 
 
 def as_user(number: int) -> str:

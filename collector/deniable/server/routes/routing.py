@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 from urllib.parse import unquote
 
 from deniable.messages import GATEWAY_KEYS_PATH, GATEWAY_PATH, Refusal, RefusalCode
-from deniable.oblivious_http import KEYS_TYPE, BinaryRequest
+from deniable.oblivious_http import BinaryRequest
 
 if TYPE_CHECKING:  # reading only the table needs no aiohttp
     from aiohttp import web
@@ -40,7 +40,6 @@ class Route:
 
     path: str  # with at most one placeholder
     summary: str
-    media: str = JSON
     method: str = "GET"  # or POST; GET routes answer HEAD too
     parameters: tuple[str, ...] | None = None  # None means that the query is ignored
     role: str = ""  # the least role of a token
@@ -98,13 +97,11 @@ ROUTES: Final = (
     Route(
         "/v1/surveys/{name}/manifest",
         "a survey's signed manifest",
-        MSGPACK,
         parameters=("survey",),
     ),
     Route(
         "/v1/surveys/{name}/manifests",
         "all signed manifests of a name that have not ended, newest first",
-        MSGPACK,
         parameters=(),
     ),
     _of_figures("epochs", "a survey's epochs with figures, and the seals", ("survey",)),
@@ -133,37 +130,32 @@ ROUTES: Final = (
     Route(
         "/v1/authority",
         "the rotations of the authority's key, oldest first",
-        MSGPACK,
         parameters=(),
     ),
     Route(
         GATEWAY_KEYS_PATH,
         "the gateway's keys, signed by the authority",
-        MSGPACK,
         parameters=(),
     ),
     Route(
         GATEWAY_PATH,
         "the gateway's keys, unsigned, for relays and people; POST accepts requests from a relay",
-        KEYS_TYPE,
         parameters=(),
         relayed=True,
     ),
     Route(
         f"{LOG_PATH}checkpoint",
         "the public log's newest checkpoint, signed and cosigned (C2SP tlog-checkpoint)",
-        TEXT,
         parameters=(),
     ),
     Route(
         f"{LOG_PATH}{{path}}",
         "another file of the public log, which never changes (C2SP tlog-tiles)",
-        BYTES,
         parameters=(),
     ),
     Route("/healthz", "the process is up"),
     Route("/readyz", "the store accepts durable writes"),
-    Route("/metrics", "counts and times for Prometheus", "text/plain", role="operator"),
+    Route("/metrics", "counts and times for Prometheus", role="operator"),
 )
 """Every route for programs, one per path. An operator's token suffices wherever another does."""
 
