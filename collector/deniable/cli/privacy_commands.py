@@ -1,7 +1,7 @@
 """``deniable privacy``: what a matrix guarantees, and what several reports reveal."""
 
-import sys
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -12,12 +12,6 @@ from deniable.audit.document import AuditSubject, audit_document
 from deniable.cli.options import Whole, json_option
 from deniable.cli.screen import show
 from deniable.mechanisms import MAX_CATEGORIES, InvalidPrivacyParameter
-from deniable.mechanisms.answering import (
-    Dimensions,
-    combinations_of,
-    separated,
-    sizes_of,
-)
 from deniable.planning.facts import composition_document
 from deniable.publishing.survey_matrix import MAX_FILE_BYTES, InvalidMatrixFile, read_matrix
 
@@ -110,29 +104,12 @@ def _rows_of(manifest: "Manifest") -> Sequence[str]:
         raise click.ClickException(f"{manifest.name} has too many possible texts to audit")
     if not manifest.dimensions or manifest.categories != manifest.all_answers:
         return manifest.categories
-    if manifest.mechanism.categories > sys.maxsize:
+    if manifest.mechanism.categories > MAX_CATEGORIES:
         raise click.ClickException(
             f"{manifest.name} has too many combinations of answers to audit; audit each question "
             "as a separate survey"
         )
-    return _CombinationLabels(manifest.dimensions)
-
-
-class _CombinationLabels(Sequence[str]):
-    """The labels of combinations, created on demand."""
-
-    def __init__(self, dimensions: Dimensions) -> None:
-        self._dimensions = dimensions
-
-    def __len__(self) -> int:
-        return combinations_of(self._dimensions)
-
-    def __getitem__(self, index: int) -> str:  # type: ignore[override]
-        if not 0 <= index < combinations_of(self._dimensions):
-            raise IndexError("there is no combination of answers with this index")
-        answers = separated(index, sizes_of(self._dimensions))
-        rows = zip(self._dimensions, answers, strict=True)
-        return " + ".join(row[1 + answer] for row, answer in rows)
+    return [*map(" + ".join, product(*(answers for _, *answers in manifest.dimensions)))]
 
 
 def _public_key(text: str) -> bytes:
