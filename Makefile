@@ -14,7 +14,7 @@ tests all-tests coverage: export OPENBLAS_NUM_THREADS := 1
 .PHONY: demo docs test test-all lint types contracts tests all-tests coverage bench weight release-check vectors clean
 
 demo: $(VENV)/collector.stamp
-	@$(BIN)/deniable demo $(DEMO)
+	@$(BIN)/python examples/demo.py $(DEMO)
 
 test: lint types contracts tests
 

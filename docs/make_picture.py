@@ -1,4 +1,4 @@
-"""Draw docs/demo.svg: what `deniable demo` really printed, in a terminal of 100 columns."""
+"""Draw docs/demo.svg: what `make demo` really printed, in a terminal of 100 columns."""
 
 import os
 import subprocess
@@ -13,7 +13,7 @@ COLUMNS = 100
 
 def main() -> None:
     """Run the demonstration and export its output."""
-    command = [sys.executable, "-m", "deniable.cli", "demo"]
+    command = [sys.executable, "examples/demo.py"]
     environment = {**os.environ, "COLUMNS": str(COLUMNS), "FORCE_COLOR": "1"}
     done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
     console = Console(record=True, width=COLUMNS, file=open(os.devnull, "w"))  # noqa: SIM115, PTH123

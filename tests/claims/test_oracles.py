@@ -152,7 +152,7 @@ estimates/test_texts test_a_group_of_few_people_is_not_shown
   test_planned_reports_find_texts
     presenting.histogram:_none_found presenting.histogram:_rare_text
   test_stated_fakes_put_any_text_among_those_found presenting.cautions:_texts_of_fakes
-mechanisms/test_kinds test_it_guarantees_what_its_entries_say cli.demo_command:demo_document
+mechanisms/test_kinds test_it_guarantees_what_its_entries_say
     presenting.revealed:times_as_likely publishing.document:_mechanism_facts templates:plan.html
 
 mechanisms/test_two_round test_reports_of_one_answer_have_the_stated_odds_together
@@ -186,7 +186,7 @@ questions/test_twenty_questions test_the_sides_of_a_sentence_differ_by_its_diffe
 publishing/test_notice test_the_first_line_is_true_of_the_matrix publishing.changes:_guess
     terms.sentences:_dice terms.sentences:likely
 statistics/test_coverage test_intervals_of_every_kind_hold_as_often_as_they_say
-    cli.demo_command:demo_document presenting.estimate:estimate_statement
+    presenting.estimate:estimate_statement
     presenting.estimate:verdict_sentence presenting.questions:beside_conclusion
     server.pages.rendering:GLOSSARY
   test_no_fewer_intervals_cover_the_quartiles_and_they_are_short planning.accuracy:_distribution
@@ -199,7 +199,6 @@ statistics/test_groups test_all_ranks_hold_at_once presenting.questions:_left_ou
 stores/test_model test_the_store_does_what_the_rules_say
     presenting.cautions:_hidden_by_steps presenting.revealed:revealed_notes
     publishing.changes:_minimum_reports publishing.document:survey_facts terms.sentences:seen
-system/test_demo test_the_demonstration_counts_every_device cli.demo_command:demo
 """
 """Files, their tests, and the functions, by names after "deniable.", whose sentences these test."""
 

@@ -44,7 +44,7 @@ def stored(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
     logging.getLogger("deniable").handlers = handlers
 
 
-@pytest.mark.parametrize("arguments", [["serve"], ["demo", "--rows", "3"]])
+@pytest.mark.parametrize("arguments", [["serve"], ["try", "--rows", "3"]])
 def test_the_device_half_alone_names_the_extra(capsys: Screen, arguments: list[str]) -> None:
     assert console.main(arguments) == 2
     assert 'pip install "deniable[collector]"' in capsys.readouterr().err

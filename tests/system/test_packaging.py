@@ -139,7 +139,7 @@ def test_what_apps_test_with_needs_neither_pytest_nor_a_server(built: Built) -> 
 def test_without_a_collector_the_extra_is_named(built: Built, tmp_path: Path, where: str) -> None:
     script = getattr(built, where).script
     assert run([script, "--version"], cwd=tmp_path).stdout.startswith("deniable, version ")
-    for arguments in (["demo"], ["hist", "anything"]):
+    for arguments in (["serve"], ["hist", "anything"]):
         done = run([script, *arguments], cwd=tmp_path, status=2)
         assert done.stdout == ""
         assert [EXTRA in line for line in done.stderr.splitlines()] == [True]

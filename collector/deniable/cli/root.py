@@ -111,7 +111,6 @@ COMMANDS: Final[Mapping[str, Table]] = {
             "try_command:try_out",
             "Ask simulated devices your own question and show the figures.",
         ),
-        "demo": ("demo_command:demo", "Run a complete survey on real data, on this machine."),
     },
     "Plan a survey": {
         "plan": ("planning_commands:plan", "Show how many reports a survey needs."),

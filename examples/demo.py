@@ -1,4 +1,4 @@
-"""``deniable demo``: a complete survey on real data, with the real client and collector."""
+"""A complete survey on real data, with the real client and collector: `make demo`."""
 
 import csv
 import multiprocessing
@@ -9,23 +9,29 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 
+from deniable.cli.collector_commands import made_collector, running_collector
 from deniable.cli.options import Whole
 from deniable.cli.screen import console, progress, show
+from deniable.client import IN_MEMORY, Client, ClientSettings, NotRecorded, Survey
+from deniable.directory import Config, default_key_file, with_store
+from deniable.directory.store_source import StoreSource
 from deniable.documents import Column, Document, Table, upper_text
-
-if TYPE_CHECKING:  # numpy and cryptography: --help does not wait for them
-    from deniable.client import Survey
-    from deniable.directory import Config
-    from deniable.messages import Manifest
+from deniable.messages import Manifest
+from deniable.planning.specification import AUTO, specified
+from deniable.planning.words import survey_terms
+from deniable.presenting import Surveys
+from deniable.presenting.histogram import UNBIASED, supporting_text
+from deniable.publishing.following import declared
+from deniable.publishing.publish import publish
+from deniable.publishing.survey_file import SurveyFile
 
 _NAME: Final = "rating-of-marriage"
-QUESTION: Final = "How do you rate your marriage?"
+_QUESTION: Final = "How do you rate your marriage?"
 _SOURCE: Final = "Ray C. Fair, 1978: 6,366 respondents to a magazine survey"
 _RESPONDENTS: Final = 6_366
 _DEVICES_A_TASK: Final = 50
@@ -47,16 +53,9 @@ def demo(epsilon: str, devices: int) -> None:
     Each person in the data is a separate device with its own secret. It randomises and signs a
     report, and sends it over HTTP to a collector process on this machine.
     """
-    from deniable.cli.collector_commands import made_collector, running_collector
-    from deniable.client import NotRecorded
-    from deniable.directory.store_source import StoreSource
-    from deniable.planning.words import survey_terms
-    from deniable.presenting import Surveys
-    from deniable.publishing.following import declared
-
     respondents = counts()
     screen = console()
-    screen.print(f"{QUESTION}\n{_SOURCE}", style="bold")
+    screen.print(f"{_QUESTION}\n{_SOURCE}", style="bold")
     answers = random.SystemRandom().sample([*respondents.elements()], devices)
     with tempfile.TemporaryDirectory(prefix="deniable-demo-") as scratch:
         directory = Path(scratch) / "collector"
@@ -82,23 +81,21 @@ def demo(epsilon: str, devices: int) -> None:
 
 
 def counts() -> Counter[str]:
-    """Return the number of respondents with each answer (``data/README.md`` has the source)."""
+    """Return the number of respondents with each answer."""
     respondents: Counter[str] = Counter()
-    data = files("deniable.cli").joinpath("data", "fair1978_marriage.csv").read_text("utf-8")
+    data = Path(__file__).with_name("fair1978_marriage.csv").read_text("utf-8")
     for row in csv.DictReader(data.splitlines()):
         respondents[row["rating_of_marriage"]] += int(row["respondents"])
     return respondents
 
 
 def demo_document(
-    answers: Sequence[str], histogram: Mapping[str, Any], manifest: "Manifest"
+    answers: Sequence[str], histogram: Mapping[str, Any], manifest: Manifest
 ) -> Document:
     """Return the collector's estimates beside the truth that only the demonstration knows.
 
     A response of a design supports many answers, so raw counts are not shares.
     """
-    from deniable.presenting.histogram import UNBIASED, supporting_text
-
     truth, n = Counter(answers), len(answers)
     rows = [
         {
@@ -139,17 +136,13 @@ def demo_document(
 
 
 def _published(
-    categories: Sequence[str], epsilon: str, config: "Config", directory: Path
-) -> "Manifest":
-    from deniable.directory import default_key_file, with_store
-    from deniable.planning.specification import AUTO, specified
-    from deniable.publishing.publish import publish
-    from deniable.publishing.survey_file import SurveyFile
+    categories: Sequence[str], epsilon: str, config: Config, directory: Path
+) -> Manifest:
 
     key_file = default_key_file(directory)
     written = SurveyFile(
         name=_NAME,
-        question=QUESTION,
+        question=_QUESTION,
         categories=tuple(categories),
         epsilon=epsilon,
         delta="0",
@@ -166,7 +159,7 @@ def _published(
     )
 
 
-def _report_all(config: "Config", survey: "Survey", answers: Sequence[str]) -> Iterator[int]:
+def _report_all(config: Config, survey: Survey, answers: Sequence[str]) -> Iterator[int]:
     """Let one device per answer participate; yield the number of newly finished ones.
 
     It uses one process per core; one error ends them all: NotRecorded if a device could not report,
@@ -185,8 +178,7 @@ def _report_all(config: "Config", survey: "Survey", answers: Sequence[str]) -> I
             pool.shutdown(cancel_futures=True)
 
 
-def _report(collector: str, authority: bytes, survey: "Survey", answers: Sequence[str]) -> int:
-    from deniable.client import IN_MEMORY, Client, ClientSettings
+def _report(collector: str, authority: bytes, survey: Survey, answers: Sequence[str]) -> int:
 
     for answer in answers:
         with Client(
@@ -204,3 +196,7 @@ def _report(collector: str, authority: bytes, survey: "Survey", answers: Sequenc
             if device.flush(_FLUSH_SECONDS).delivered != 1:
                 raise RuntimeError("a report was not delivered")
     return len(answers)
+
+
+if __name__ == "__main__":
+    demo()
