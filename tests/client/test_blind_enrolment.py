@@ -24,7 +24,7 @@ from deniable.client import (
 )
 from deniable.client.client import engine_of
 from deniable.client.optional.credential_rows import asked_at, chosen_survey, leaves_at, middle
-from deniable.fakes import FakeCollector, FakeIssuer
+from deniable.fakes import FakeIssuer
 from deniable.messages import (
     Enrolment,
     InvalidManifest,
@@ -34,7 +34,6 @@ from deniable.messages import (
     blind_request,
 )
 from deniable.messages.bundle import declaration_of
-from tests.support.clock import FakeClock
 from tests.support.devices import (
     ACCEPTED,
     NAME,
@@ -48,7 +47,6 @@ from tests.support.devices import (
     refused,
 )
 from tests.support.effort import some
-from tests.support.fakes import device
 from tests.support.rsa_keys import RSA_KEYS
 from tests.support.surveys import DAY, DECLARED, MANIFEST, START, manifest
 from tests.support.vouched import BlindIssuer, Vouched, enroller_of
@@ -297,22 +295,6 @@ def test_d12_certificates_to_blind_asks_nobody_and_back_asks_everybody(vouched: 
     ):
         with any_mode as client:  # the last asks nobody: whom it tells differs
             assert len(client.uncovered) == asked
-
-
-def test_the_fakes_take_a_blind_report_through_its_epoch() -> None:
-    clock, issuer = FakeClock(), FakeIssuer(BLIND, epochs=2)
-    with FakeCollector(clock=clock) as collector:
-        collector.publish(DECLARED, enrolment=issuer.enrolment, epochs=2)
-        with device(collector, DECLARED, enrol=issuer, clock=clock) as client:
-            for epoch in range(2):
-                client.refresh(force=True)
-                assert client.report(NAME, "good").ok
-                clock.time += 3 * DAY / 4
-                assert client.flush().delivered == 1
-                clock.time += DAY / 4
-                assert len(collector.reports) == epoch + 1
-    assert FakeIssuer(BLIND, epochs=2).enrolment == issuer.enrolment  # made once in a process
-    assert len(issuer.requests) == 2
 
 
 def asked_in_three_epochs(

@@ -12,13 +12,11 @@ from deniable.client.client import engine_of
 from deniable.client.explaining.explain import explain_stored
 from deniable.client.optional.relay import Keyring
 from deniable.counterparts.bodies import pack_logged
-from deniable.fakes import FakeCollector
 from deniable.logs import LogPolicy, LogProof
 from deniable.messages import SigningKey
 from deniable.messages.bundle import make_bundle
 from deniable.messages.gateway import GATEWAY_KEYS_PATH
 from tests.support.devices import NAME, Bench, entries_of, fault_of
-from tests.support.fakes import THEME, device
 from tests.support.relays import RELAY, Gateway, Relay
 from tests.support.surveys import AUTHORITY, DAY, DECLARED, MANIFEST, START, manifest, rotation
 from tests.support.vouched import Vouched
@@ -284,22 +282,6 @@ def test_d12_no_change_of_the_pin_needs_consent_anew(bench: Bench, log: ShownLog
         assert "witness" not in brief
         said = " ".join(str(updated.explain()).split())
         assert ("witnesses have seen in the collector's public log" in said) == (policy is not None)
-
-
-def test_an_app_that_pins_the_log_is_tested_with_a_fake_collector() -> None:
-    with FakeCollector() as collector:
-        bundled = collector.log.logged(collector.publish(THEME))
-        with device(collector, log_policy=collector.log.policy, manifests=[bundled]) as client:
-            assert client.report("theme", "dark", strict=True).ok
-            assert client.flush().delivered == 1
-        collector.rotate_authority()
-        with device(collector, log_policy=collector.log.policy) as client:
-            assert client.refresh(force=True).errors == {}
-            assert client.report("theme", "dark", strict=True).ok
-        collector.log.cosigning = 1
-        with device(collector, log_policy=collector.log.policy) as client:
-            assert fault_of(client.refresh(force=True), "theme") is NOT_WITNESSED
-            assert not client.report("theme", "dark").ok
 
 
 def events(client: Client) -> list[str]:

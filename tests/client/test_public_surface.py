@@ -27,7 +27,7 @@ SURFACE = [
 
 
 FAKES_SURFACE = [
-    *("AnyMisbehaviour", "Capture", "CapturedReport", "FakeCollector", "FakeIssuer", "FakeRelay"),
+    *("AnyMisbehaviour", "Capture", "CapturedReport", "FakeCollector", "FakeIssuer"),
     *("Misbehaviour", "Problem", "ReceivedReport", "ReceivedRequest", "Refused", "Route"),
 ]
 

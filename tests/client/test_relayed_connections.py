@@ -15,10 +15,10 @@ import pytest
 from deniable.client import HttpAnswer
 from deniable.counterparts.bodies import pack_problem
 from deniable.counterparts.signing import sign_gateway_keys, sign_manifest
-from deniable.fakes import FakeCollector, FakeRelay
 from deniable.messages import PROBLEM_JSON, RefusalCode, Schedule
 from deniable.messages.gateway import GatewayKeys
 from deniable.oblivious_http import KeyConfiguration, PrivateKey
+from tests.support.relayed_fakes import GatewayCollector, Relay
 from tests.support.surveys import AUTHORITY, DAY, DECLARED, manifest
 
 STRACE = shutil.which("strace")
@@ -53,7 +53,7 @@ def traced(folder: Path, clients: list[dict[str, Any]]) -> tuple[str, set[int], 
 @pytest.mark.parametrize("fate", ["forged", *LONG])
 def test_d13_no_connection_and_no_name_asked_for_goes_round_it(tmp_path: Path, fate: str) -> None:
     now, named = int(time.time()), "https://collector.invalid"
-    with FakeCollector() as collector, FakeRelay(collector.origin) as relay:
+    with GatewayCollector() as collector, Relay(collector.origin) as relay:
         key = KeyConfiguration(1, PrivateKey.generate().public_key)
         elsewhere = manifest(origin=named, schedule=Schedule(now - 9, DAY, 2, DAY))
         keys = sign_gateway_keys(GatewayKeys(named, 1, (key,)), AUTHORITY)

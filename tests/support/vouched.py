@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from deniable.client import Client, ManifestRefused
+from deniable.client import Client, EnrolmentRequest, ManifestRefused
 from deniable.client.client import engine_of
 from deniable.client.optional.enrolling import Enrolling
 from deniable.counterparts.bodies import split_upload
@@ -29,7 +29,8 @@ class BlindIssuer(FakeIssuer):
         keys = tuple(key.modulus for key in RSA_KEYS)
         self.enrolment = Enrolment("blind", issuer="issuer.example", keys=keys)
 
-    def _token(self, body: bytes) -> bytes:
+    def _vouch(self, request: EnrolmentRequest) -> bytes:
+        body = request.body
         ids = [token_key_id(key.modulus)[-1] for key in RSA_KEYS]
         return RSA_KEYS[ids.index(body[2])].answer(body)
 

@@ -1,9 +1,8 @@
-"""Fakes for the tests of an app that embeds the client: a collector, an issuer and a relay.
+"""Fakes for the tests of an app that embeds the client: a collector and an issuer.
 
 ``Capture`` keeps an app's reports in memory instead. ``FakeCollector`` is a collector in the test's
-own process, on a real socket, that misbehaves on request; ``FakeIssuer`` vouches for its devices,
-``FakeRelay`` is between them and the collector. docs/testing.md shows them. In deniable, only the
-fixture ``deniable_capture`` imports them.
+own process, on a real socket, that misbehaves on request; ``FakeIssuer`` vouches for its devices.
+docs/testing.md shows them. In deniable, only the fixture ``deniable_capture`` imports them.
 """
 
 from deniable.fakes.behaviour import (
@@ -16,7 +15,7 @@ from deniable.fakes.behaviour import (
 )
 from deniable.fakes.capture import Capture, CapturedReport
 from deniable.fakes.fake_collector import FakeCollector
-from deniable.fakes.fake_parties import FakeIssuer, FakeRelay
+from deniable.fakes.fake_issuer import FakeIssuer
 from deniable.fakes.loopback import ReceivedRequest
 
 __all__ = [
@@ -25,7 +24,6 @@ __all__ = [
     "CapturedReport",
     "FakeCollector",
     "FakeIssuer",
-    "FakeRelay",
     "Misbehaviour",
     "Problem",
     "ReceivedReport",

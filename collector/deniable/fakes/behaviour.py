@@ -1,11 +1,10 @@
-"""The behaviour of the fake collector: its keys, log and receipts, and faults on request.
+"""The behaviour of the fake collector: its receipts, and faults on request.
 
 Faults are the codes of the protocol's table, for one report (``Refused``) or a whole request
 (``Problem``), and anything else according to D8 (``Misbehaviour``): one of each kind that an app
 can distinguish. ``deniable conformance`` tests everything that a device must survive.
 """
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -14,40 +13,18 @@ from typing import ClassVar, Final, Literal
 from deniable.client import HttpAnswer
 from deniable.counterparts.bodies import (
     pack_answer_to_upload,
-    pack_logged,
     pack_problem,
     split_upload,
 )
-from deniable.counterparts.cosigning import cosign, policy_file_text, sign_checkpoint
-from deniable.counterparts.signing import sign_gateway_keys, sign_manifest, sign_rotation
 from deniable.intake.judge import check_report
-from deniable.logs import (
-    COSIGNER,
-    LOG,
-    Checkpoint,
-    Log,
-    LogPolicy,
-    LogProof,
-    VerifierKey,
-    Witness,
-    leaf_hash,
-    log_origin,
-)
 from deniable.messages import (
     PROBLEM_JSON,
     Manifest,
     Refusal,
     RefusalCode,
-    Rotation,
     SignedReport,
-    SigningKey,
     UploadAnswer,
-    log_entry,
 )
-from deniable.messages.gateway import GatewayKeys
-from deniable.public_log.publish.tree import inclusion_path, root_hash
-
-_WITNESSES: Final = ("one.example", "two.example", "three.example")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,79 +34,6 @@ class ReceivedReport:
     survey: str  # the survey's name
     epoch: int
     response: str = field(repr=False)  # the named response, which only chance relates to the answer
-
-
-class FakeLog:
-    """The public log of a collector, with three witnesses; it appends each entry that it proves."""
-
-    def __init__(self, collector: str, now: Callable[[], float]) -> None:
-        self.cosigning = len(_WITNESSES)  # how many of the witnesses cosign
-        self._now = now
-        self._origin = log_origin(collector)
-        self._key = SigningKey(os.urandom(32))
-        self._witnesses = {name: SigningKey(os.urandom(32)) for name in _WITNESSES}
-        self._leaves: list[bytes] = []
-
-    @property
-    def policy(self) -> str:
-        """Return the policy for an app to pin: two of the three witnesses."""
-        log = Log(VerifierKey(self._origin, LOG, self._key.public_key))
-        witnesses = (
-            Witness(name, VerifierKey(name, COSIGNER, key.public_key))
-            for name, key in self._witnesses.items()
-        )
-        return policy_file_text(LogPolicy((log,), tuple(witnesses), 2))
-
-    def logged(self, envelope: bytes) -> bytes:
-        """Return ``[envelope, proof]``, an element of ``ClientSettings(manifests=[...])``."""
-        return pack_logged(envelope, self.proof(envelope))
-
-    def proof(self, envelope: bytes) -> bytes:
-        """Return the proof that an envelope is in the log, with the current cosigners."""
-        leaf = leaf_hash(log_entry(envelope))
-        if leaf not in self._leaves:
-            self._leaves.append(leaf)
-        index = self._leaves.index(leaf)
-        checkpoint = Checkpoint(self._origin, len(self._leaves), root_hash(self._leaves))
-        lines = [
-            cosign(checkpoint, name, key, int(self._now()))
-            for name, key in [*self._witnesses.items()][: self.cosigning]
-        ]
-        signed = sign_checkpoint(checkpoint, self._key).with_signatures(lines)
-        return LogProof(index, inclusion_path(self._leaves, index), signed).text.encode()
-
-
-class FakeAuthority:
-    """An authority: its key, every manifest that it signed, and the log of all of it."""
-
-    def __init__(self, log: FakeLog) -> None:
-        self.log = log
-        self._key = SigningKey(os.urandom(32))
-        self.signed: dict[bytes, Manifest] = {}  # by survey id
-        self.published: dict[str, list[Manifest]] = {}  # by name, the newest first
-        self.public_key = self._key.public_key.hex()  # the first key, before any rotation
-        self.rotations: list[bytes] = []
-
-    def publish(self, manifest: Manifest) -> bytes:
-        """Sign a manifest as the newest of its name; return the envelope."""
-        self.published.setdefault(manifest.name, []).insert(0, manifest)
-        return self.sign(manifest)
-
-    def sign(self, manifest: Manifest) -> bytes:
-        """Return a manifest's envelope; a device may use it from now on."""
-        self.signed[manifest.survey_id] = manifest
-        return sign_manifest(manifest, self._key)
-
-    def rotate(self) -> None:
-        """Rotate to a new key, which signs from now on."""
-        old, self._key = self._key, SigningKey(os.urandom(32))
-        sequence = len(self.rotations) + 1
-        rotation = Rotation(old.public_key, self._key.public_key, sequence)
-        self.rotations.append(sign_rotation(rotation, old, self._key))
-
-    def sign_keys(self, keys: GatewayKeys) -> bytes:
-        """Return the envelope of a gateway's keys, and its proof."""
-        return self.log.logged(sign_gateway_keys(keys, self._key))
 
 
 class Receipts:

@@ -2,12 +2,11 @@
 
 import os
 import re
-import socket
+import threading
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 from itertools import chain
-from typing import Final
+from typing import Final, Self
 
 from deniable.budget import NANO, epsilon_to_nano
 from deniable.client import DAY, HttpAnswer, Survey
@@ -15,13 +14,11 @@ from deniable.client.clock import Clock, SystemClock
 from deniable.counterparts.bodies import (
     pack_answer_to_upload,
     pack_manifests,
-    pack_rotations,
     split_upload,
 )
+from deniable.counterparts.signing import sign_manifest
 from deniable.fakes.behaviour import (
     AnyMisbehaviour,
-    FakeAuthority,
-    FakeLog,
     Misbehaviour,
     Receipts,
     ReceivedReport,
@@ -29,8 +26,7 @@ from deniable.fakes.behaviour import (
     misleading_answer,
     problem_answer,
 )
-from deniable.fakes.fake_parties import FakeGateway
-from deniable.fakes.loopback import LoopbackDouble, ReceivedRequest, pack_answer
+from deniable.fakes.loopback import LoopbackServer, ReceivedRequest
 from deniable.mechanisms import KINDS
 from deniable.messages import (
     FRESH,
@@ -42,17 +38,18 @@ from deniable.messages import (
     RefusalCode,
     Repeat,
     Schedule,
+    SigningKey,
 )
-from deniable.messages.gateway import GATEWAY_KEYS_PATH, GatewayKeys
 from deniable.planning.calibration import calibrated
 from deniable.publishing.numbering import continued
 
 _AUTHORITY_PATH: Final = "/v1/authority"
 _MANIFESTS: Final = re.compile("/v1/surveys/([^/]+)/manifests")
 _MEDIA_TYPE: Final = "application/msgpack"
+_NO_ROTATIONS: Final = b"\x90"
 
 
-class FakeCollector(LoopbackDouble):
+class FakeCollector:
     """An in-process collector on an ephemeral port of 127.0.0.1, for tests of an app.
 
     It has its own authority, and accepts and refuses reports according to docs/protocol.md, until
@@ -62,23 +59,21 @@ class FakeCollector(LoopbackDouble):
             collector.publish(THEME)
             with Client(collector.origin, authority=collector.authority, ...) as client:
 
-    Give the client the same ``clock`` to move both. Everything that it signs is in its ``log``,
-    whose ``log.policy`` an app can pin (two of three witnesses). ``log.cosigning`` is how many of
-    the witnesses cosign what it sends and returns from then on.
+    Give the client the same ``clock`` to move both.
     """
 
     def __init__(self, *, clock: Clock | None = None) -> None:
-        super().__init__()
+        self._changed = threading.Condition(threading.RLock())
+        self._requests: list[ReceivedRequest] = []
+        self._server = LoopbackServer(self._respond)
         self._clock = clock or SystemClock()
-        self._gateway = FakeGateway()
         self._plan: list[tuple[AnyMisbehaviour, frozenset[Route]]] = []
+        self._key = SigningKey(os.urandom(32))
+        self._signed: dict[bytes, Manifest] = {}  # by survey id
+        self._published: dict[str, list[Manifest]] = {}  # by name, the newest first
+        self._receipts = Receipts(self._signed.get)
         self.origin = self._server.origin
-        self.log = FakeLog(self.origin, self._clock.now)
-        self._authority = FakeAuthority(self.log)
-        self._receipts = Receipts(self._authority.signed.get)
-        self.authority = self._authority.public_key
-        self._keys = GatewayKeys(self.origin, 1, (self._gateway.configuration,))
-        self.gateway_keys = self._authority.sign_keys(self._keys)
+        self.authority = self._key.public_key.hex()
 
     def publish(
         self,
@@ -107,8 +102,7 @@ class FakeCollector(LoopbackDouble):
         question=...)``), a higher epsilon, or a survey that has ended, for an app that bundles it.
 
         Returns:
-            The signed manifest, for an app to bundle: ``ClientSettings(manifests=[...])``; or
-            ``log.logged(...)``, with its proof, for an app that pins the log.
+            The signed manifest, for an app to bundle: ``ClientSettings(manifests=[...])``.
 
         Raises:
             InvalidManifest: for invalid content.
@@ -124,7 +118,7 @@ class FakeCollector(LoopbackDouble):
         if survey.texts:
             kind, keys = kind or "strings", {"lengths": (2, 4, 6, 8, 10, 12), **keys}
         with self._changed:
-            before = self._authority.published.get(survey.name, [])
+            before = self._published.setdefault(survey.name, [])
             begin, first = start, 0
             if begin is None:
                 now = self._clock.now()
@@ -141,19 +135,16 @@ class FakeCollector(LoopbackDouble):
                 delta=delta,
                 schedule=Schedule(begin, length, first + epochs, grace_seconds),
                 origin=self.origin,
-                enrolment=_from(first, enrolment or Enrolment()),
+                enrolment=enrolment or Enrolment(),
                 minimum_reports=1,
                 specification=calibrated(
                     kind or RANDOMISED_RESPONSE.kind, len(categories), stated, keys, repeat
                 ),
                 repeat=repeat,
             )
-            return self._authority.publish(manifest)
-
-    def rotate_authority(self) -> None:
-        """Rotate to a new key, which signs manifests from now on; ``authority`` does not change."""
-        with self._changed:
-            self._authority.rotate()
+            before.insert(0, manifest)
+            self._signed[manifest.survey_id] = manifest
+            return sign_manifest(manifest, self._key)
 
     def misbehave(
         self, misbehaviour: AnyMisbehaviour, *, times: int = 1, on: Route | None = None
@@ -168,6 +159,12 @@ class FakeCollector(LoopbackDouble):
             self._plan += [(misbehaviour, frozenset({on}) if on else misbehaviour.routes)] * times
 
     @property
+    def requests(self) -> tuple[ReceivedRequest, ...]:
+        """Return all requests, in order of arrival."""
+        with self._changed:
+            return tuple(self._requests)
+
+    @property
     def reports(self) -> tuple[ReceivedReport, ...]:
         """Return the accepted reports, each once, in order of arrival."""
         with self._changed:
@@ -177,7 +174,7 @@ class FakeCollector(LoopbackDouble):
         """Return the reports' counts of each response of a survey's manifests, newest first."""
         with self._changed:
             counted = Counter(report.response for report in self.reports if report.survey == survey)
-            published = self._authority.published.get(survey)
+            published = self._published.get(survey)
             if not published:
                 raise KeyError(f"no survey {survey!r} is published")
             # For a design, which has many responses, only those that arrived.
@@ -197,18 +194,29 @@ class FakeCollector(LoopbackDouble):
                 )
             return self.reports
 
+    def close(self) -> None:
+        """End every connection and free the port."""
+        self._server.stop()
+
+    def __enter__(self) -> Self:
+        self._server.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def __repr__(self) -> str:
         return f"FakeCollector({self.origin!r}, reports={len(self._receipts.taken)})"
 
-    def _respond(self, request: ReceivedRequest, connection: socket.socket) -> None:
-        request, seal = self._gateway.open(request)
+    def _respond(self, request: ReceivedRequest) -> HttpAnswer | None:
         with self._changed:
             self._requests.append(request)
             misbehaviour = self._next_misbehaviour(request)
             answer = self._answer(request, misbehaviour)
             self._changed.notify_all()
-        packed = None if answer is None else pack_answer(seal(answer))
-        self._send(packed, misbehaviour, connection)
+        if misbehaviour is Misbehaviour.STALL:
+            self._server.stopped.wait()
+        return answer
 
     def _answer(
         self, request: ReceivedRequest, misbehaviour: AnyMisbehaviour | None
@@ -220,25 +228,13 @@ class FakeCollector(LoopbackDouble):
             self._honest_answer(request)
         return misleading_answer(misbehaviour, _count(request.body))
 
-    def _send(
-        self, packed: bytes | None, misbehaviour: AnyMisbehaviour | None, connection: socket.socket
-    ) -> None:
-        if packed is not None:
-            connection.sendall(packed)
-        elif misbehaviour is Misbehaviour.STALL:
-            while connection.recv(4096):  # until the other side hangs up
-                pass
-
     def _honest_answer(self, request: ReceivedRequest) -> HttpAnswer:
         """Return the answer of a correct collector; for an unknown route, it is not-found."""
         try:
             if (request.method, request.path) == ("POST", "/v1/reports"):
                 return self._take(request)
             if (request.method, request.path) == ("GET", _AUTHORITY_PATH):
-                rotations = self._authority.rotations
-                return _signed(pack_rotations(rotations, [*map(self.log.proof, rotations)]))
-            if (request.method, request.path) == ("GET", GATEWAY_KEYS_PATH):
-                return _signed(self._authority.sign_keys(self._keys))
+                return _signed(_NO_ROTATIONS)
             matched = _MANIFESTS.fullmatch(request.path)
             if request.method == "GET" and matched:
                 return self._manifests(matched[1])
@@ -258,28 +254,22 @@ class FakeCollector(LoopbackDouble):
     def _manifests(self, name: str) -> HttpAnswer:
         """Return all manifests of a name that have not ended, newest first."""
         envelopes = [
-            self._authority.sign(manifest)
-            for manifest in self._authority.published.get(name, [])
+            sign_manifest(manifest, self._key)
+            for manifest in self._published.get(name, [])
             if self._clock.now() < manifest.schedule.end
         ]
         if not envelopes:
             raise Refusal(RefusalCode.NOT_FOUND, "no survey has this name")
-        return _signed(pack_manifests(envelopes, [*map(self.log.proof, envelopes)]))
+        return _signed(pack_manifests(envelopes))
 
     def _next_misbehaviour(self, request: ReceivedRequest) -> AnyMisbehaviour | None:
-        # Requested because of a manifest's misbehaviour, or beside it.
-        if request.path in {_AUTHORITY_PATH, GATEWAY_KEYS_PATH}:
+        if request.path == _AUTHORITY_PATH:  # requested because of a manifest's misbehaviour
             return None
         route: Route = "uploads" if request.method == "POST" else "manifests"
         for index, (_, routes) in enumerate(self._plan):
             if route in routes:
                 return self._plan.pop(index)[0]
         return None
-
-
-def _from(first: int, enrolment: Enrolment) -> Enrolment:
-    """Return the enrolment of a manifest whose first epoch has this number."""
-    return replace(enrolment, first=first) if enrolment.mode == "blind" else enrolment
 
 
 def _decimal(survey: Survey) -> str:

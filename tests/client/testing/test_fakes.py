@@ -20,7 +20,6 @@ import pytest
 from deniable.client import (
     Client,
     EnrolmentRequest,
-    HttpAnswer,
     HttpTransport,
     ReportDropped,
     Survey,
@@ -29,7 +28,6 @@ from deniable.fakes import (
     AnyMisbehaviour,
     FakeCollector,
     FakeIssuer,
-    FakeRelay,
     Misbehaviour,
     Problem,
     Refused,
@@ -289,29 +287,6 @@ def test_it_rotates_fails_and_declines_when_told() -> None:
     assert len(issuer.requests) == 4
     with pytest.raises(TimeoutError, match="4 of 5"):
         issuer.await_requests(5, timeout=0.01)
-
-
-@pytest.mark.parametrize(
-    "what", [Misbehaviour.CUT_AFTER_STORING, Misbehaviour.PORTAL, Problem(RefusalCode.OVERLOADED)]
-)
-def test_a_relay_stands_before_a_collector_that_misbehaves_as_ever(what: AnyMisbehaviour) -> None:
-    with FakeCollector() as collector, FakeRelay(collector.origin) as relay:
-        collector.rotate_authority()
-        collector.publish(THEME)
-        behind = {"relay": relay.url, "gateway_keys": collector.gateway_keys}
-        with device(collector, **behind) as client:
-            client.refresh(force=True)
-            assert client.report(THEME, "dark").ok
-            collector.misbehave(what)
-            assert client.flush(1).pending == 1
-            relay.answer = HttpAnswer(200, {"content-type": "application/json"}, b"{}")
-            assert client.flush(1, due_only=True).pending == 1
-        assert {(request.path, len(request.body)) for request in relay.requests} == {
-            ("/relay", 1024)
-        }
-        # The manifests, how the authority was rotated, the gateway's keys, the report.
-        assert len(collector.requests) == 4
-    assert repr(relay) == f"FakeRelay({relay.url!r}, requests=4)"
 
 
 SECONDS = 10.0
