@@ -25,7 +25,7 @@ from deniable.estimates.estimate import Estimate, estimate_of, query_of
 from deniable.estimates.forms import Form, Sample, Unit
 from deniable.estimates.frequencies import intervals_of
 from deniable.estimates.means import mean_of
-from deniable.mechanisms import KINDS, GridTooCoarse, InvalidParameter, Mechanism
+from deniable.mechanisms import KINDS, GridTooCoarse, Mechanism
 from deniable.messages import InvalidManifest
 from deniable.planning import Candidate, best, candidates
 from deniable.planning.calibration import CALIBRATIONS
@@ -241,7 +241,7 @@ def mechanism_of(kind: str, k: int, epsilon: str) -> Mechanism | None:
         parameters = CALIBRATIONS[kind](_settings(kind, k, epsilon), k, epsilon)
         made = KINDS[kind].mechanism(parameters, k, epsilon, "0")
         decoder_of(made)
-    except (_NoSuch, InvalidManifest, InvalidParameter, GridTooCoarse, NotInvertible):
+    except (_NoSuch, InvalidManifest, GridTooCoarse, NotInvertible):
         return None
     return made
 

@@ -40,7 +40,9 @@ def answered(kind: str, epsilon: str = "2", **answered: Any) -> Manifest:
     settings = answered_best(kind, DIMENSIONS, epsilon, largest_share=0.0) | answered
     specification = calibrated(kind, 0, epsilon, settings=settings)
     return manifest(
-        categories=specification.labels(DIMENSIONS), epsilon=epsilon, specification=specification
+        categories=specification.of_kind.labels(DIMENSIONS),
+        epsilon=epsilon,
+        specification=specification,
     )
 
 
@@ -288,7 +290,7 @@ def test_of_several_yes_or_no_questions_the_yes_answers_are_ranked() -> None:
     questions = (("search", "yes", "no"), ("friends", "no", "yes"), ("mail", "yes", "no"))
     settings = answered_best("one-question", questions, "2", largest_share=0.0)
     specification = calibrated("one-question", 0, "2", settings=settings)
-    labels = specification.labels(questions)
+    labels = specification.of_kind.labels(questions)
     survey = manifest(categories=labels, epsilon="2", specification=specification)
     shares = decoder_of(survey.mechanism).response_shares(
         np.array([0.62, 0.38, 0.45, 0.55, 0.05, 0.95])

@@ -17,7 +17,7 @@ from deniable.client import IN_MEMORY, Client, ClientSettings, ManifestRefused, 
 from deniable.client.ledger.admission import check_declaration, fits_declaration
 from deniable.estimates import estimate_histogram
 from deniable.fakes import FakeCollector
-from deniable.mechanisms import KINDS, InvalidParameter, MatrixPrivacy, Mechanism
+from deniable.mechanisms import KINDS, MatrixPrivacy, Mechanism
 from deniable.mechanisms.kind import _MODULES
 from deniable.messages import InvalidManifest, Manifest, Refusal
 from deniable.messages.bundle import declaration_of
@@ -190,9 +190,9 @@ def test_its_keys_are_documented_and_wanted() -> None:
         wanted = set.intersection(*(set(given) for given, _ in ALL[name]))
         for key in wanted:
             without = {each: settings[each] for each in settings if each != key}
-            with pytest.raises(InvalidParameter, match="is missing") as missing:
+            with pytest.raises(InvalidManifest, match="is missing") as missing:
                 CALIBRATIONS[name](without, len(categories), "1")
-            assert missing.value.name == key
+            assert missing.value.field == key
 
 
 SURVEY = """\

@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from deniable.audit import SolutionMatrix, tight_epsilon
-from deniable.mechanisms import KINDS, InvalidParameter, Levels, MatrixPrivacy
+from deniable.mechanisms import KINDS, InvalidManifest, Levels, MatrixPrivacy
 from deniable.mechanisms.answering import Answering
 from deniable.mechanisms.levels import node_labels
 from deniable.planning.calibration import CALIBRATIONS
@@ -72,5 +72,5 @@ def test_trees_differ_by_their_widths() -> None:
 
 def test_nodes_are_called_by_their_first_and_last_answers() -> None:
     assert node_labels(3, "abcdefg") == ("a – c", "d – f", "g")
-    with pytest.raises(InvalidParameter, match="below the number of answers"):
+    with pytest.raises(InvalidManifest, match="below the number of answers"):
         levels(4, {4: RR, 1: RR})

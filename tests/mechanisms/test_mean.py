@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable.mechanisms import KINDS, InvalidParameter, MatrixPrivacy, MeanMatrix
+from deniable.mechanisms import KINDS, InvalidManifest, MatrixPrivacy, MeanMatrix
 from tests.mechanisms.laws import assert_sound_rows, undrawable, worst_ratio
 from tests.support.effort import effort
 from tests.support.entries import probability
@@ -116,7 +116,7 @@ _WRONG: list[tuple[object, str]] = [
 def test_a_kind_reads_what_a_manifest_may_hold_and_names_responses_by_what_they_stand_for() -> None:
     kind = KINDS["mean"]
     for weights, problem in _WRONG:
-        with pytest.raises(InvalidParameter, match=problem):
+        with pytest.raises(InvalidManifest, match=problem):
             kind.check({"weights": weights})
     given_ = {"weights": THREE}
     assert kind.mechanism(given_, 5, "0.69314718055994531", "0") == MeanMatrix(5, THREE)
@@ -125,7 +125,7 @@ def test_a_kind_reads_what_a_manifest_may_hold_and_names_responses_by_what_they_
         (5, "1", "0.1", "is pure"),
         (2, "1", "0", "more rows"),
     ):
-        with pytest.raises(InvalidParameter, match=problem):
+        with pytest.raises(InvalidManifest, match=problem):
             kind.mechanism(given_, categories, epsilon, delta)
     # From row to row the mean response moves by a quarter: from one to the next are four rows.
     assert kind.responses(given_, ("-1", "-0.5", "0", "0.5", "1")) == ("-4.0", "0.0", "4.0")

@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 
 from deniable.audit import SolutionMatrix, tight_epsilon
-from deniable.mechanisms import KINDS, InvalidParameter, MatrixPrivacy
+from deniable.mechanisms import KINDS, InvalidManifest, MatrixPrivacy
 from deniable.mechanisms.answering import Answering, Dimensions, combined, separated
 from deniable.mechanisms.one_question import OneQuestion
 from deniable.planning.calibration import CALIBRATIONS
@@ -90,14 +90,14 @@ def test_what_answers_no_question_is_refused() -> None:
     kind, dimensions = KINDS["one-question"], several(2, 3)
     wrong: list[object] = [(RR,), (RR, ("mean",)), (RR, ("affine", 5, 1)), (RR, ()), "x"]
     for mechanisms in [*wrong, (RR, RR, RR)]:
-        with pytest.raises(InvalidParameter):
+        with pytest.raises(InvalidManifest):
             kind.check({"dimensions": dimensions, "mechanisms": mechanisms})
     wrong = [several(2), several(1, 2), (), "x", (("a", "b", "c"), ("d", "e", 1)), [["a"]]]
     for each in wrong:
-        with pytest.raises(InvalidParameter):
+        with pytest.raises(InvalidManifest):
             kind.check({"dimensions": each, "mechanisms": (RR, RR)})
     large: list[tuple[int, Answering]] = [(10_000, ("affine", 101, 2, 27)), (10_000, RR)]
-    with pytest.raises(InvalidParameter, match="responses"):
+    with pytest.raises(InvalidManifest, match="responses"):
         made([*large, *large], "1")
-    with pytest.raises(InvalidParameter, match="combinations"):
+    with pytest.raises(InvalidManifest, match="combinations"):
         KINDS["joint"].check({"dimensions": several(256, 257), "mechanism": RR})

@@ -14,7 +14,7 @@ import pytest
 from deniable.audit import SolutionMatrix
 from deniable.client import Survey, UndeclaredAnswer
 from deniable.fakes.capture import text_of
-from deniable.mechanisms import KINDS, InvalidParameter, RandomisedResponse, Strings
+from deniable.mechanisms import KINDS, RandomisedResponse, Strings
 from deniable.mechanisms.answering import text_index
 from deniable.mechanisms.exact import odds_floor
 from deniable.messages import InvalidManifest
@@ -126,7 +126,7 @@ GOOD = {"lengths": (2, 4), "hashes": 1024, "values": 8, "least": 50}
 )
 def test_other_parameters_are_refused(changed: dict[str, Any]) -> None:
     KINDS["strings"].check(GOOD)
-    with pytest.raises(InvalidParameter):
+    with pytest.raises(InvalidManifest):
         KINDS["strings"].check(GOOD | changed)
 
 

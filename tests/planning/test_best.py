@@ -12,7 +12,7 @@ import pytest
 
 from deniable.audit import SolutionMatrix, tight_epsilon
 from deniable.estimates.accuracy import share_variance, worst_variance
-from deniable.mechanisms import KINDS, InvalidParameter, InvalidPrivacyParameter, odds_ceiling
+from deniable.mechanisms import KINDS, InvalidManifest, InvalidPrivacyParameter, odds_ceiling
 from deniable.mechanisms.affine import incidences, is_prime
 from deniable.mechanisms.block_design import MAX_RESPONSES, DesignMechanism
 from deniable.planning import (
@@ -236,9 +236,9 @@ def test_no_design_and_no_published_mechanism_needs_fewer_reports_for_a_share() 
 REFUSED: list[tuple[tuple[Any, Any], dict[str, Any], type[Exception]]] = [
     *[((1, "1"), {}, ValueError), ((65_537, "1"), {}, ValueError), ((4, "0"), {}, ValueError)],
     *[((4, "41"), {}, InvalidPrivacyParameter), ((4, 1.5), {}, TypeError)],
-    *[((k, "1"), {"kind": "subset"}, InvalidParameter) for k in (2, 105)],
-    ((105, "1"), {"kind": "affine", "most_responses": 16}, InvalidParameter),
-    ((105, "1"), {"kind": "mean"}, InvalidParameter),
+    *[((k, "1"), {"kind": "subset"}, InvalidManifest) for k in (2, 105)],
+    ((105, "1"), {"kind": "affine", "most_responses": 16}, InvalidManifest),
+    ((105, "1"), {"kind": "mean"}, InvalidManifest),
     ((4, "1"), {"delta": "1"}, InvalidPrivacyParameter),
     *[((4, "1"), {"largest_share": share}, ValueError) for share in (-0.1, 1.1)],
 ]

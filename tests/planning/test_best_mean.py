@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 
 from deniable.estimates.curve import quantiles
 from deniable.estimates.planning import even_counts, reports_for_quartiles
-from deniable.mechanisms import InvalidParameter, MeanMatrix
+from deniable.mechanisms import MeanMatrix
 from deniable.messages import InvalidManifest, Repeat
 from deniable.planning.accuracy import accuracy_facts
 from deniable.planning.best_mean import mean_weights
@@ -152,7 +152,7 @@ def test_two_answers_have_one_bit_and_the_least_noise_there_is() -> None:
 
 def test_an_epsilon_that_says_nothing_is_refused() -> None:
     for epsilon in ("0", "0.000000000000000001"):
-        with pytest.raises(InvalidParameter, match="epsilon"):
+        with pytest.raises(InvalidManifest, match="epsilon"):
             mean_weights(5, epsilon)
 
 

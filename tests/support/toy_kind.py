@@ -7,7 +7,7 @@ An answer is named ``own`` sixteenths of the time, each other answer two sixteen
 from fractions import Fraction
 from typing import ClassVar, Final
 
-from deniable.mechanisms import InvalidParameter, Kind, Parameters, SurveyMechanism
+from deniable.mechanisms import InvalidManifest, Kind, Parameters, SurveyMechanism
 from deniable.mechanisms.kind import at_fault
 from deniable.mechanisms.matrix import SurveyMatrix
 from deniable.planning.calibration import Settings, setting
@@ -23,13 +23,13 @@ class _Toy(Kind):
 
     def check(self, parameters: Parameters) -> None:
         if type(parameters["own"]) is not int or not 3 <= parameters["own"] <= 8:
-            raise InvalidParameter("mechanism", "own is 3 to 8")
+            raise InvalidManifest("mechanism", "own is 3 to 8")
 
     def mechanism(
         self, parameters: Parameters, categories: int, epsilon: str, delta: str
     ) -> SurveyMechanism:
         if categories != 3:
-            raise InvalidParameter("categories", "of a toy are three")
+            raise InvalidManifest("categories", "of a toy are three")
         self.check_pure(delta)
         own = parameters["own"]
         # Sixteenths: own, two for each other answer, and the rest by halves.
@@ -39,7 +39,7 @@ class _Toy(Kind):
         )
         mechanism = SurveyMatrix(weights, truthful=False)
         if not mechanism.privacy.satisfies(epsilon, delta):
-            raise InvalidParameter("mechanism", "its probabilities exceed the stated epsilon")
+            raise InvalidManifest("mechanism", "its probabilities exceed the stated epsilon")
         return mechanism
 
     def responses(self, parameters: Parameters, categories: tuple[str, ...]) -> tuple[str, ...]:

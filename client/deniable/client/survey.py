@@ -25,7 +25,7 @@ from typing import (
 
 from deniable.budget import epsilon_to_nano
 from deniable.client.errors import UndeclaredAnswer
-from deniable.mechanisms import KINDS, InvalidParameter, Number, exact_delta, exact_epsilon
+from deniable.mechanisms import KINDS, Number, exact_delta, exact_epsilon
 from deniable.mechanisms.answering import (
     Dimensions,
     answer_labels,
@@ -238,10 +238,7 @@ class Survey:
             TypeError, InvalidPrivacyParameter: for an invalid ceiling, or non-text answers.
         """
         rows = tuple((label, *_texts(answers)) for label, answers in dimensions.items())
-        try:
-            check_dimensions(rows)
-        except InvalidParameter as error:
-            raise InvalidManifest(error.name, error.reason) from error
+        check_dimensions(rows)
         _check_names(ceilings, "{} cannot be set for several questions")
         labels = answer_labels(rows)
         return cls(

@@ -122,7 +122,7 @@ def _of_questions(manifest: Manifest, reports: int, largest_share: float | None)
 def _made(kind: str, manifest: Manifest, largest_share: float | None) -> SurveyMechanism:
     """Return the best mechanism of another kind for the same questions."""
     specification = best_specification(manifest, kind, largest_share=largest_share)
-    labels = specification.labels(manifest.dimensions)
+    labels = specification.of_kind.labels(manifest.dimensions)
     return specification.mechanism(len(labels), manifest.epsilon, manifest.delta)
 
 

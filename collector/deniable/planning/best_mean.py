@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.mechanisms import InvalidParameter, SurveyMatrix, exact_epsilon
+from deniable.mechanisms import InvalidManifest, SurveyMatrix, exact_epsilon
 from deniable.mechanisms.mean import MAX_RESPONSES, MAX_ROWS, MeanMatrix
 
 Floats = NDArray[np.float64]
@@ -42,7 +42,7 @@ def mean_weights(categories: int, epsilon: str, responses: int = MAX_RESPONSES) 
     """Return the rows of the best matrix with this many responses, over 2^64, certified.
 
     Raises:
-        InvalidParameter: for an epsilon that integers over 2^64 cannot resolve.
+        InvalidManifest: for an epsilon that integers over 2^64 cannot resolve.
     """
     level = min(float(exact_epsilon(epsilon)), _ENOUGH)
     programs = []
@@ -52,7 +52,7 @@ def mean_weights(categories: int, epsilon: str, responses: int = MAX_RESPONSES) 
             if solved is not None:
                 programs.append(solved)
     if not programs:
-        raise InvalidParameter("epsilon", "reveals nothing, or too little to be useful")
+        raise InvalidManifest("epsilon", "reveals nothing, or too little to be useful")
     least = min(noise for noise, _ in programs)
     matrix = next(matrix for noise, matrix in programs if noise <= _NEAR * least)
     matrix = _used(matrix)
@@ -62,7 +62,7 @@ def mean_weights(categories: int, epsilon: str, responses: int = MAX_RESPONSES) 
             continue
         if MeanMatrix(categories, weights).privacy.satisfies(epsilon, "0"):
             return weights
-    raise InvalidParameter("epsilon", "is too small for integers over 2^64; raise it")
+    raise InvalidManifest("epsilon", "is too small for integers over 2^64; raise it")
 
 
 def _least_noise(

@@ -1,6 +1,6 @@
 """Calibration: a kind's mechanism with the fewest lies for an operator's settings.
 
-Devices do not need it, since a manifest carries the parameters. An InvalidParameter names the
+Devices do not need it, since a manifest carries the parameters. An InvalidManifest names the
 invalid key of the survey file.
 """
 
@@ -12,7 +12,6 @@ from typing import Any, Final
 from deniable.mechanisms import (
     KINDS,
     MAX_DENSE,
-    InvalidParameter,
     InvalidPrivacyParameter,
     Parameters,
     exact_epsilon,
@@ -62,17 +61,13 @@ def calibrated(
     given = {key: as_tuples(value) for key, value in (settings or {}).items()}
     if repeat != FRESH:
         given[_MOST] = MAX_MEMOISED_CATEGORIES
-    try:
-        parameters = CALIBRATIONS[kind](given, categories, epsilon)
-    except InvalidParameter as error:
-        raise InvalidManifest(error.name, error.reason) from error
-    return Specification(kind, parameters)
+    return Specification(kind, CALIBRATIONS[kind](given, categories, epsilon))
 
 
 def setting(settings: Settings, key: str) -> Any:
     """Return one of the settings."""
     if key not in settings:
-        raise InvalidParameter(key, "is missing")
+        raise InvalidManifest(key, "is missing")
     return settings[key]
 
 
@@ -94,10 +89,10 @@ def _two_round(settings: Settings, _categories: int, _epsilon: str) -> Parameter
 
 def _mean(settings: Settings, categories: int, epsilon: str) -> Parameters:
     if not 2 <= categories <= MAX_DENSE:
-        raise InvalidParameter("categories", f"of a mean survey are 2 to {MAX_DENSE:,}")
+        raise InvalidManifest("categories", f"of a mean survey are 2 to {MAX_DENSE:,}")
     most = settings.get(_MOST, MAX_OF_MEAN)
     if most < MAX_OF_MEAN and categories > most:
-        raise InvalidParameter(
+        raise InvalidManifest(
             "step",
             f"leaves {categories:,} answers, but a memoised mean has at most {most}, or equal "
             "responses would link a device's epochs; use a larger one",
@@ -108,7 +103,7 @@ def _mean(settings: Settings, categories: int, epsilon: str) -> Parameters:
         with at_fault("epsilon", InvalidPrivacyParameter):
             return {"weights": mean_weights(categories, epsilon, most)}
     except ModuleNotFoundError as error:
-        raise InvalidParameter(
+        raise InvalidManifest(
             "mechanism",
             f'needs {error.name} for the weights of a mean: pip install "deniable[collector]"',
         ) from error
@@ -127,9 +122,9 @@ def _subset(settings: Settings, categories: int, _epsilon: str) -> Parameters:
     d = setting(settings, "d")
     KINDS["subset"].check({"d": d})
     if d >= categories > 1:
-        raise InvalidParameter("d", f"{d} must be below {categories}, the number of categories")
+        raise InvalidManifest("d", f"{d} must be below {categories}, the number of categories")
     if comb(categories, d) > MAX_RESPONSES:
-        raise InvalidParameter(
+        raise InvalidManifest(
             "d", f'{categories} categories have too many sets of {d} (over 2^20); use "affine"'
         )
     return {"d": d}
@@ -145,20 +140,20 @@ def _affine(settings: Settings, categories: int, _epsilon: str) -> Parameters:
     fields = KINDS["affine"].fields
     for name in fields:
         if name not in settings:
-            raise InvalidParameter(name, "is missing: give all three of q, m and s, or none")
+            raise InvalidManifest(name, "is missing: give all three of q, m and s, or none")
     parameters = {name: settings[name] for name in fields}
     q, m, s = parameters.values()
     if type(q) is type(m) is type(s) is int:
         if q > 1 and not (q < MAX_ORDER and is_prime(q)):
             near = " or ".join(map(str, _nearest_primes(min(q, MAX_ORDER - 1))))
             text = f"{q} is not a prime below {MAX_ORDER:,}; use {near}, or omit q, m and s"
-            raise InvalidParameter("q", text)
+            raise InvalidManifest("q", text)
         if q > 1 and not 1 <= s < q:
-            raise InvalidParameter("s", f"{s} must be 1 to {q - 1} (q - 1)")
+            raise InvalidManifest("s", f"{s} must be 1 to {q - 1} (q - 1)")
         least = next((n for n in range(1, 18) if q**n >= categories), 1)
         if 1 <= m < least:
             text = f"{q}^{m} is below {categories:,}, the number of categories; use {least}"
-            raise InvalidParameter("m", text)
+            raise InvalidManifest("m", text)
     KINDS["affine"].check(parameters)
     return parameters
 
@@ -167,7 +162,7 @@ def _difference_set(settings: Settings, categories: int, _epsilon: str) -> Param
     v = setting(settings, "v")
     KINDS["difference-set"].check({"v": v})
     if categories > v:
-        raise InvalidParameter("v", f"{v} is below {categories}, the number of categories")
+        raise InvalidManifest("v", f"{v} is below {categories}, the number of categories")
     return {"v": v}
 
 

@@ -11,7 +11,7 @@ from deniable.accounting import PrivacyLoss
 from deniable.accounting.privacy_loss import epsilon_ceiling
 from deniable.estimates.accuracy import checked_largest_share
 from deniable.mechanisms import (
-    InvalidParameter,
+    InvalidManifest,
     Number,
     exact_delta,
     exact_epsilon,
@@ -107,14 +107,14 @@ def best(
 
     Raises:
         InvalidPrivacyParameter: for an epsilon or a delta outside its domain.
-        InvalidParameter: if the kind has no such mechanism.
+        InvalidManifest: if the kind has no such mechanism.
         ValueError: if epsilon and delta are both 0, or no survey has as many categories.
     """
     terms = _Terms.of(categories, epsilon, delta, largest_share)
     those = terms.candidates(most_responses)
     ranked = terms.ranked(one for one in those if kind in {None, one.kind})
     if not ranked:
-        raise InvalidParameter(
+        raise InvalidManifest(
             "mechanism",
             f"no {kind} design of about the best size has at most {most_responses:,} responses "
             f"for {categories:,} categories; omit it to get {terms.ranked(those)[0]}",

@@ -12,7 +12,6 @@ from typing import Any, Final, NamedTuple
 
 from deniable.estimates.accuracy import checked_largest_share
 from deniable.mechanisms import (
-    InvalidParameter,
     InvalidPrivacyParameter,
     Number,
     exact_delta,
@@ -363,9 +362,9 @@ def specified(
                 most_responses=most_responses(repeat) // questions,
                 largest_share=largest_share,
             ).candidate
-        except InvalidParameter as error:
+        except InvalidManifest as error:
             why = "" if repeat == FRESH else f"; {_KEPT}"
-            raise InvalidManifest(error.name, error.reason + why) from error
+            raise InvalidManifest(error.field, error.reason + why) from error
         except ValueError:
             # No survey has these categories, epsilon or delta; the manifest reports the error.
             return RANDOMISED_RESPONSE

@@ -38,7 +38,7 @@ from deniable.planning.specification import (
 )
 from deniable.planning.words import KIND_WORDS
 from deniable.publishing.blind_keys import BlindKeys
-from deniable.publishing.survey_matrix import labels_of, read_dimensions, read_survey_matrix
+from deniable.publishing.survey_matrix import read_dimensions, read_survey_matrix
 from deniable.reading.epochs import UNITS
 
 _OPEN: Final = Enrolment()
@@ -197,7 +197,7 @@ class SurveyFile:
         repeat, largest = _repeat(table), _largest_share(table)
         if _is_several(kind):
             dimensions = read_dimensions(_field(table, "dimensions"))
-            categories = labels_of(kind, dimensions)
+            categories = KINDS[kind].labels(dimensions)
             settings = answered_best(kind, dimensions, epsilon, delta, repeat, largest)
         else:
             categories = _categories(table, kind)

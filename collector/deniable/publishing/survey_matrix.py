@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from deniable.documents import read_number
-from deniable.mechanisms import KINDS, MAX_DENSE, InvalidParameter
+from deniable.mechanisms import MAX_DENSE
 from deniable.mechanisms.answering import Dimensions, check_dimensions
 from deniable.messages import InvalidManifest
 
@@ -193,19 +193,8 @@ def read_dimensions(value: object) -> Dimensions:
             'are a table such as { plan = ["free", "paid"], theme = ["light", "dark"] }',
         )
     dimensions: Dimensions = tuple((name, *answers) for name, answers in value.items())
-    try:
-        check_dimensions(dimensions)
-    except InvalidParameter as error:
-        raise InvalidManifest(error.name, error.reason) from error
+    check_dimensions(dimensions)
     return dimensions
-
-
-def labels_of(kind: str, dimensions: Dimensions) -> tuple[str, ...]:
-    """Return the categories of a survey of this kind."""
-    try:
-        return KINDS[kind].labels(dimensions)
-    except InvalidParameter as error:
-        raise InvalidManifest(error.name, error.reason) from error
 
 
 def read_survey_matrix(

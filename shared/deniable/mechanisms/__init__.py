@@ -28,7 +28,7 @@ from deniable.mechanisms.exact import (
 )
 from deniable.mechanisms.kind import (
     KINDS as KINDS,
-    InvalidParameter as InvalidParameter,
+    InvalidManifest as InvalidManifest,
     Kind as Kind,
     Parameters as Parameters,
 )

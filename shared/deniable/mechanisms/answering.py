@@ -6,7 +6,7 @@ from math import prod
 from typing import Final
 
 from deniable.mechanisms.block_design import DesignMechanism
-from deniable.mechanisms.kind import KINDS, InvalidParameter, Kind, Parameters
+from deniable.mechanisms.kind import KINDS, InvalidManifest, Kind, Parameters
 from deniable.mechanisms.randomised_response import TwoValuedMechanism
 
 # In such a survey, a true answer is a combination of one answer to each question. Combinations are
@@ -24,10 +24,10 @@ _AND: Final = " + "
 def check_dimensions(dimensions: object) -> None:
     """Check the types and numbers of questions and answers; a manifest checks the texts."""
     if type(dimensions) is not tuple or not 2 <= len(dimensions) <= MAX_QUESTIONS:
-        raise InvalidParameter("dimensions", f"must list 2 to {MAX_QUESTIONS:,} questions")
+        raise InvalidManifest("dimensions", f"must list 2 to {MAX_QUESTIONS:,} questions")
     for row in dimensions:
         if type(row) is not tuple or len(row) < 3 or not all(type(text) is str for text in row):
-            raise InvalidParameter(
+            raise InvalidManifest(
                 "dimensions", "must each consist of a name and at least two answers"
             )
 
@@ -105,17 +105,17 @@ class SeveralQuestions(Kind):
 def check_answering(answering: object) -> None:
     """Check the types and domains of a mechanism's parameters."""
     if type(answering) is not tuple or not answering or answering[0] not in _BY:
-        raise InvalidParameter("mechanism", f"must be answered by one of {', '.join(_BY)}")
+        raise InvalidManifest("mechanism", f"must be answered by one of {', '.join(_BY)}")
     kind = KINDS[answering[0]]
     if len(answering) != 1 + len(kind.fields):
-        raise InvalidParameter("mechanism", f"of kind {kind.name} has unexpected parameters")
+        raise InvalidManifest("mechanism", f"of kind {kind.name} has unexpected parameters")
     kind.check(answering_parameters(answering))
 
 
 def check_answerings(answerings: object, count: int) -> None:
     """Check the mechanisms of this many questions or levels."""
     if type(answerings) is not tuple or len(answerings) != count:
-        raise InvalidParameter("mechanism", "must have a mechanism for each question")
+        raise InvalidManifest("mechanism", "must have a mechanism for each question")
     for answering in answerings:
         check_answering(answering)
 

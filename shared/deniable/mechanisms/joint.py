@@ -20,7 +20,7 @@ from deniable.mechanisms.answering import (
     combination_labels,
     combinations_of,
 )
-from deniable.mechanisms.kind import InvalidParameter, Parameters, at_fault
+from deniable.mechanisms.kind import InvalidManifest, Parameters, at_fault
 from deniable.mechanisms.randomised_response import MAX_CATEGORIES
 
 
@@ -42,7 +42,7 @@ class _Kind(SeveralQuestions):
         self, parameters: Parameters, categories: int, epsilon: str, delta: str
     ) -> Answered:
         if categories != combinations_of(parameters["dimensions"]):
-            raise InvalidParameter("categories", "must be the combinations of all answers")
+            raise InvalidManifest("categories", "must be the combinations of all answers")
         return answering_mechanism(parameters["mechanism"], categories, epsilon, delta)
 
     def responses(self, parameters: Parameters, categories: tuple[str, ...]) -> Sequence[str]:
@@ -51,7 +51,7 @@ class _Kind(SeveralQuestions):
 
 def _check_product(dimensions: Dimensions) -> None:
     if combinations_of(dimensions) > MAX_CATEGORIES:
-        raise InvalidParameter("dimensions", f"more than {MAX_CATEGORIES:,} combinations")
+        raise InvalidManifest("dimensions", f"more than {MAX_CATEGORIES:,} combinations")
 
 
 KIND: Final = _Kind()

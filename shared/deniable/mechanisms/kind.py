@@ -39,12 +39,12 @@ Tools that freeze apps find these modules by the package's imports under ``if TY
 """
 
 
-class InvalidParameter(ValueError):
-    """Parameters that are invalid for the kind, with the field at fault and the reason."""
+class InvalidManifest(ValueError):
+    """A survey definition that the protocol does not allow, with the field at fault."""
 
-    def __init__(self, name: str, reason: str) -> None:
-        super().__init__(f"{name}: {reason}")
-        self.name = name
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(f"{field}: {reason}")
+        self.field = field
         self.reason = reason
 
 
@@ -56,8 +56,8 @@ def at_fault(
     try:
         yield
     except errors as error:
-        reason = error.reason if isinstance(error, InvalidParameter) else str(error)
-        raise InvalidParameter(name, reason) from error
+        reason = error.reason if isinstance(error, InvalidManifest) else str(error)
+        raise InvalidManifest(name, reason) from error
 
 
 class Kind(Protocol):
@@ -76,7 +76,7 @@ class Kind(Protocol):
             other answers, if the responses are the categories.
         sent: what a response represents, for people, if that is more than one answer.
 
-    For an InvalidParameter of :meth:`check` or :meth:`mechanism`, the manifest's field is usually
+    For an InvalidManifest of :meth:`check` or :meth:`mechanism`, the manifest's field is usually
     "mechanism"; ``with at_fault(key)`` names another.
     """
 
@@ -113,7 +113,7 @@ class Kind(Protocol):
 
     def labels(self, dimensions: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:
         """Return a manifest's categories, derived from several questions."""
-        raise InvalidParameter("dimensions", f"must be absent for a mechanism of kind {self.name}")
+        raise InvalidManifest("dimensions", f"must be absent for a mechanism of kind {self.name}")
 
     def kept_epsilon(self, parameters: Parameters) -> str | None:
         """Return the epsilon of a kept response if it differs from a report's."""
@@ -122,7 +122,7 @@ class Kind(Protocol):
     def check_pure(self, delta: str) -> None:
         """Check that no delta is stated."""
         if delta != "0":
-            raise InvalidParameter("delta", f'must be "0": a mechanism of kind {self.name} is pure')
+            raise InvalidManifest("delta", f'must be "0": a mechanism of kind {self.name} is pure')
 
 
 def as_tuples(value: object) -> object:

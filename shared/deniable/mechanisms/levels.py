@@ -22,7 +22,7 @@ from deniable.mechanisms.answering import (
     check_answerings,
 )
 from deniable.mechanisms.exact import ceil_div
-from deniable.mechanisms.kind import InvalidParameter, Kind, Parameters, at_fault
+from deniable.mechanisms.kind import InvalidManifest, Kind, Parameters, at_fault
 from deniable.mechanisms.mechanism import MAX_DENSE, category_index
 from deniable.mechanisms.one_question import (
     OneQuestion,
@@ -84,13 +84,13 @@ class _Kind(Kind):
         widths, mechanisms = (parameters[name] for name in self.fields)
         with at_fault("mechanism"):
             if type(widths) is not tuple or not all(type(width) is int for width in widths):
-                raise InvalidParameter("widths", "each width must be a whole number")
+                raise InvalidManifest("widths", "each width must be a whole number")
             if (
                 min(widths, default=0) < 1
                 or widths[-1] != 1
                 or any(width <= below or width % below for width, below in pairwise(widths))
             ):
-                raise InvalidParameter(
+                raise InvalidManifest(
                     "widths", "each width must be a multiple of the next, and the last must be 1"
                 )
             check_answerings(mechanisms, len(widths))
@@ -124,9 +124,9 @@ class _Kind(Kind):
 def check_size(widths: Widths, categories: int) -> None:
     """Check the number of categories against the widths."""
     if not 2 <= categories <= MAX_DENSE:
-        raise InvalidParameter("categories", f"of a levels survey must be 2 to {MAX_DENSE:,}")
+        raise InvalidManifest("categories", f"of a levels survey must be 2 to {MAX_DENSE:,}")
     if widths[0] >= categories:
-        raise InvalidParameter("widths", "each width must be below the number of answers")
+        raise InvalidManifest("widths", "each width must be below the number of answers")
 
 
 KIND: Final = _Kind()

@@ -9,7 +9,7 @@ from fractions import Fraction
 from itertools import accumulate
 from typing import Final
 
-from deniable.mechanisms.kind import InvalidParameter, Kind, Parameters, at_fault
+from deniable.mechanisms.kind import InvalidManifest, Kind, Parameters, at_fault
 from deniable.mechanisms.mechanism import Draw, category_index, os_random_word
 from deniable.mechanisms.privacy import MatrixPrivacy
 
@@ -88,28 +88,26 @@ class _Kind(Kind):
                 type(row) is tuple and len(weights) <= len(row) <= MAX_MATRIX for row in weights
             )
         ):
-            raise InvalidParameter(
+            raise InvalidManifest(
                 "mechanism",
                 f"a matrix must have 2 to {MAX_MATRIX} rows and at least as many columns",
             )
         if not all(type(w) is int and 0 < w < _GRID for row in weights for w in row):
-            raise InvalidParameter("mechanism", "its weights must be integers from 1 to 2^64 - 1")
+            raise InvalidManifest("mechanism", "its weights must be integers from 1 to 2^64 - 1")
         if type(labels) is not tuple or not all(type(label) is str for label in labels):
-            raise InvalidParameter(
-                "mechanism", "the names of its responses must be a list of texts"
-            )
+            raise InvalidManifest("mechanism", "the names of its responses must be a list of texts")
         if len(labels) != len(weights[0]) and (labels or len(weights) != len(weights[0])):
-            raise InvalidParameter("mechanism", "each of its responses must have a name")
+            raise InvalidManifest("mechanism", "each of its responses must have a name")
 
     def mechanism(
         self, parameters: Parameters, categories: int, epsilon: str, delta: str
     ) -> SurveyMatrix:
         if len(parameters["weights"]) != categories:
-            raise InvalidParameter("mechanism", "its matrix must have one row per category")
+            raise InvalidManifest("mechanism", "its matrix must have one row per category")
         with at_fault("mechanism"):
             matrix = SurveyMatrix(parameters["weights"], truthful=not parameters["responses"])
         if not matrix.privacy.satisfies(epsilon, delta):
-            raise InvalidParameter(
+            raise InvalidManifest(
                 "mechanism", "its probabilities exceed what the stated epsilon and delta allow"
             )
         return matrix
@@ -117,7 +115,7 @@ class _Kind(Kind):
     def responses(self, parameters: Parameters, categories: tuple[str, ...]) -> tuple[str, ...]:
         labels: tuple[str, ...] = parameters["responses"]
         if sorted(labels) == sorted(categories):  # a survey has one encoding
-            raise InvalidParameter(
+            raise InvalidManifest(
                 "mechanism", "responses that are the categories must not be named"
             )
         return labels or categories

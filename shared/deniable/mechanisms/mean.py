@@ -22,7 +22,7 @@ from itertools import pairwise
 from typing import Final
 
 from deniable.mechanisms.exact import ceil_div
-from deniable.mechanisms.kind import InvalidParameter, Kind, Parameters, at_fault
+from deniable.mechanisms.kind import InvalidManifest, Kind, Parameters, at_fault
 from deniable.mechanisms.matrix import SurveyMatrix
 from deniable.mechanisms.mechanism import (
     MAX_DENSE,
@@ -140,11 +140,11 @@ class _Kind(Kind):
             or not 2 <= len(weights) <= MAX_ROWS
             or not all(type(row) is tuple and 2 <= len(row) <= MAX_RESPONSES for row in weights)
         ):
-            raise InvalidParameter(
+            raise InvalidManifest(
                 "mechanism", f"2 to {MAX_ROWS} rows of 2 to {MAX_RESPONSES} weights are required"
             )
         if not all(type(w) is int and 0 < w < SurveyMatrix.grid for row in weights for w in row):
-            raise InvalidParameter("mechanism", "its weights must be integers from 1 to 2^64 - 1")
+            raise InvalidManifest("mechanism", "its weights must be integers from 1 to 2^64 - 1")
 
     def mechanism(
         self, parameters: Parameters, categories: int, epsilon: str, delta: str
@@ -153,7 +153,7 @@ class _Kind(Kind):
         with at_fault("mechanism"):
             mechanism = MeanMatrix(categories, parameters["weights"])
         if not mechanism.privacy.satisfies(epsilon, "0"):
-            raise InvalidParameter("mechanism", "its probabilities exceed the stated epsilon")
+            raise InvalidManifest("mechanism", "its probabilities exceed the stated epsilon")
         return mechanism
 
     def responses(self, parameters: Parameters, categories: tuple[str, ...]) -> tuple[str, ...]:

@@ -31,7 +31,7 @@ from deniable.mechanisms.answering import (
     sizes_of,
 )
 from deniable.mechanisms.block_design import MAX_RESPONSES
-from deniable.mechanisms.kind import InvalidParameter, Parameters, at_fault
+from deniable.mechanisms.kind import InvalidManifest, Parameters, at_fault
 from deniable.mechanisms.mechanism import Draw, category_index, os_random_word, uniform_below
 from deniable.mechanisms.privacy import Privacy, TwoValuedPrivacy
 
@@ -126,7 +126,7 @@ class OneQuestion:
 def check_responses(mechanism: OneQuestion) -> None:
     """Check that there are not more responses than a design may have."""
     if mechanism.responses > MAX_RESPONSES:
-        raise InvalidParameter("mechanism", f"must have at most {MAX_RESPONSES:,} responses")
+        raise InvalidManifest("mechanism", f"must have at most {MAX_RESPONSES:,} responses")
 
 
 class ResponseLabels(Sequence[str]):
@@ -165,7 +165,7 @@ class _Kind(SeveralQuestions):
     ) -> OneQuestion:
         sizes = sizes_of(parameters["dimensions"])
         if categories != sum(sizes):
-            raise InvalidParameter("categories", "must be the answers to all questions")
+            raise InvalidManifest("categories", "must be the answers to all questions")
         made = OneQuestion(
             answering_mechanism(answering, size, epsilon, delta)
             for answering, size in zip(parameters["mechanisms"], sizes, strict=True)

@@ -1,7 +1,7 @@
 """The guarantee of a solution matrix: its tight (epsilon, delta), computed from its entries."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -106,22 +106,17 @@ class Rows(Protocol):
 class MatrixPrivacy(Privacy):
     """The guarantee of any matrix, by comparing all its rows exactly.
 
-    The pure level takes one pass over the entries. Anything with a delta compares all pairs of
-    rows; for more than a few hundred categories, :mod:`deniable.audit` does that in bulk. ``odds``
-    returns the pure odds if the matrix's structure gives them in less than a pass.
+    The pure level takes one pass over the entries. Any delta compares all pairs of rows.
 
     Source: docs/mathematics.md, section 7.
     """
 
-    def __init__(self, matrix: Rows, odds: Callable[[], Fraction | None] | None = None) -> None:
+    def __init__(self, matrix: Rows) -> None:
         self._matrix = matrix
-        self._find_odds = odds
 
     @cached_property
     def odds(self) -> Fraction | None:
         """Return e^epsilon' of the pure guarantee, the largest ratio in a column; ``O(k |Y|)``."""
-        if self._find_odds is not None:
-            return self._find_odds()
         # P(x, S) <= E P(x', S) for all S <=> for single columns; the worst is max/min of one.
         seen = [
             (high, low) for high, low in zip(*column_extremes(self._matrix), strict=True) if high

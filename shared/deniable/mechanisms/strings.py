@@ -20,7 +20,7 @@ from deniable.mechanisms.block_design import MAX_RESPONSES
 from deniable.mechanisms.kind import (
     MAX_LENGTH,
     MAX_SIGNS,
-    InvalidParameter,
+    InvalidManifest,
     Kind,
     Parameters,
     at_fault,
@@ -167,14 +167,14 @@ class _Kind(Kind):
                 f"{LEAST_HASHES:,} hashes"
             )
             most = f"and 2 values each, a value for least, and at most {MAX_RESPONSES:,} responses"
-            raise InvalidParameter("mechanism", f"{reason} {most}")
+            raise InvalidManifest("mechanism", f"{reason} {most}")
 
     def mechanism(
         self, parameters: Parameters, categories: int, epsilon: str, delta: str
     ) -> Strings:
         self.check_pure(delta)
         if categories > MAX_SIGNS:
-            raise InvalidParameter(
+            raise InvalidManifest(
                 "categories", f"of a texts survey must be at most {MAX_SIGNS} characters"
             )
         with at_fault("epsilon"):

@@ -42,7 +42,7 @@ from deniable.mechanisms.exact import (
     odds_ceiling,
     odds_floor,
 )
-from deniable.mechanisms.kind import InvalidParameter, Kind, Parameters, at_fault
+from deniable.mechanisms.kind import InvalidManifest, Kind, Parameters, at_fault
 from deniable.mechanisms.mechanism import Draw, category_index, os_random_word
 from deniable.mechanisms.randomised_response import RandomisedResponse
 
@@ -214,7 +214,7 @@ class _Kind(Kind):
             design = kind.design(fresh, categories)
         if design.points > MAX_POINTS:
             text = f"fresh has {design.points:,} points; at most {MAX_POINTS:,} are allowed"
-            raise InvalidParameter("mechanism", text)
+            raise InvalidManifest("mechanism", text)
         with at_fault("epsilon"):
             return TwoRound(design, epsilon, parameters["kept"])
 
@@ -238,7 +238,7 @@ def _design(fresh: Answering) -> tuple[DesignKind, Parameters]:
 def check_kept(kept: object) -> None:
     """Check the epsilon of a kept response."""
     if type(kept) is not str:
-        raise InvalidParameter("kept", "text is expected")
+        raise InvalidManifest("kept", "text is expected")
     exact_epsilon(kept)
 
 
@@ -246,7 +246,7 @@ def check_fresh(fresh: object) -> None:
     """Check the design of the fresh round."""
     check_answering(fresh)
     if fresh == RANDOMISED_RESPONSE:
-        raise InvalidParameter("fresh", 'must be a design; ["subset", 1] is randomised response')
+        raise InvalidManifest("fresh", 'must be a design; ["subset", 1] is randomised response')
 
 
 KIND: Final = _Kind()

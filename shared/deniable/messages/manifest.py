@@ -140,7 +140,7 @@ class Manifest:
 
     def _check_dimensions(self) -> None:
         check_labels("mechanism", tuple(name for name, *_ in self.dimensions))
-        if self.categories != self.specification.labels(self.dimensions):
+        if self.categories != self.kind.labels(self.dimensions):
             raise InvalidManifest(
                 "categories", "must be the combinations of the questions' answers"
             )
@@ -171,7 +171,7 @@ class Manifest:
     @cached_property
     def responses(self) -> Sequence[str]:
         """Return the label of each response; for most kinds, the categories."""
-        return self.specification.responses(self.categories)
+        return self.kind.responses(self.specification.parameters, self.categories)
 
     @property
     def dimensions(self) -> Dimensions:

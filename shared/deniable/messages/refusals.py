@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from enum import Enum, StrEnum
 from typing import Final
 
+from deniable.mechanisms.kind import InvalidManifest as InvalidManifest
+
 ERROR_TYPE_PREFIX = "urn:deniable:error:"
 """The prefix of the code in the ``type`` of an RFC 9457 problem."""
 
@@ -85,15 +87,6 @@ class Refusal(Exception):
     def __init__(self, code: RefusalCode, reason: str) -> None:
         super().__init__(f"{code.value}: {reason}")
         self.code = code
-        self.reason = reason
-
-
-class InvalidManifest(ValueError):
-    """A survey definition that the protocol does not allow, with the field at fault."""
-
-    def __init__(self, field: str, reason: str) -> None:
-        super().__init__(f"{field}: {reason}")
-        self.field = field
         self.reason = reason
 
 

@@ -1,12 +1,9 @@
 """The mechanism in a manifest: its kind, and its parameters."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
-from deniable.mechanisms import KINDS, InvalidParameter, Kind, Parameters, SurveyMechanism
-from deniable.mechanisms.answering import Dimensions
+from deniable.mechanisms import KINDS, Kind, Parameters, SurveyMechanism
 from deniable.mechanisms.kind import as_tuples
 from deniable.messages import codec
 from deniable.messages.refusals import InvalidManifest, Refusal, RefusalCode
@@ -27,28 +24,16 @@ class Specification:
             raise InvalidManifest(
                 "mechanism", f"of kind {self.kind} must have the fields: {fields}"
             )
-        with _of_manifest():
-            self.of_kind.check(self.parameters)
+        self.of_kind.check(self.parameters)
 
     @property
     def of_kind(self) -> Kind:
         """Return the mechanism's kind."""
         return KINDS[self.kind]
 
-    def labels(self, dimensions: Dimensions) -> tuple[str, ...]:
-        """Return a manifest's categories, derived from several questions."""
-        with _of_manifest():
-            return self.of_kind.labels(dimensions)
-
     def mechanism(self, categories: int, epsilon: str, delta: str) -> SurveyMechanism:
         """Return the matrix for this many categories, certified to be as private as stated."""
-        with _of_manifest():
-            return self.of_kind.mechanism(self.parameters, categories, epsilon, delta)
-
-    def responses(self, categories: tuple[str, ...]) -> Sequence[str]:
-        """Return the label of each response."""
-        with _of_manifest():
-            return self.of_kind.responses(self.parameters, categories)
+        return self.of_kind.mechanism(self.parameters, categories, epsilon, delta)
 
     def to_map(self) -> dict[str, object]:
         """Return the canonical map of the wire."""
@@ -67,14 +52,6 @@ class Specification:
             raise Refusal(RefusalCode.MALFORMED, "the mechanism is of an unknown kind")
         fields = codec.exact_map(value, ("kind", *KINDS[kind].fields))
         return cls(kind, {name: as_tuples(fields[name]) for name in KINDS[kind].fields})
-
-
-@contextmanager
-def _of_manifest() -> Iterator[None]:
-    try:
-        yield
-    except InvalidParameter as error:
-        raise InvalidManifest(error.name, error.reason) from error
 
 
 RANDOMISED_RESPONSE: Final = Specification()
