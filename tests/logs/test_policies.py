@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable.counterparts.cosigning import cosign, policy_file_text, sign_checkpoint
+from deniable.counterparts.cosigning import policy_file_text, sign_checkpoint
 from deniable.logs import (
     COSIGNER,
     LOG,
@@ -32,6 +32,7 @@ from deniable.public_log.publish.tree import (
     tile_path,
 )
 from tests.fuzz.mutations import mutated_bytes
+from tests.support.cosigning import cosign
 
 ORIGIN = "telemetry.example.org/log"
 LOG_KEY = SigningKey(bytes(range(32)))

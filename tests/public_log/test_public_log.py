@@ -4,7 +4,6 @@ from hashlib import sha256
 
 import pytest
 
-from deniable.counterparts.cosigning import cosign
 from deniable.doctor.diagnosis import Status
 from deniable.doctor.survey_checks import judge_log
 from deniable.logs import LogPolicy, LogProof, SignedCheckpoint, TransparencyLogError, leaf_hash
@@ -13,6 +12,7 @@ from deniable.public_log.publish import PublicLog, Witnesses, large_path
 from deniable.public_log.publish.tree import TILE_WIDTH, read_entry_bundle, root_hash
 from deniable.stores import StoredLog
 from tests.public_log.audit.served import POLICY
+from tests.support.cosigning import cosign
 from tests.support.public_logs import LOG_KEY, LOG_ORIGIN, WITNESS_KEYS, stored_log
 
 LISTED = LogPolicy.parse(POLICY)

@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from deniable.counterparts.cosigning import cosign, sign_checkpoint
+from deniable.counterparts.cosigning import sign_checkpoint
 from deniable.logs import LOG, Checkpoint, SignedCheckpoint, VerifierKey, leaf_hash
 from deniable.messages import SigningKey
 from deniable.public_log.publish import WitnessingError
@@ -22,6 +22,7 @@ from deniable.public_log.publish.witnesses import (
     submission,
     submit,
 )
+from tests.support.cosigning import cosign
 from tests.support.fake_witness import FakeWitness
 from tests.support.witnesses import serving, url_of
 

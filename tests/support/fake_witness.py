@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from hashlib import sha256
 from os import urandom
 
-from deniable.counterparts.cosigning import cosign
 from deniable.logs import COSIGNER, SignedCheckpoint, TransparencyLogError, VerifierKey
 from deniable.logs.checkpoints import read_hash, read_size
 from deniable.messages import SigningKey
 from deniable.public_log.publish.tree import EMPTY_ROOT
+from tests.support.cosigning import cosign
 
 
 class Refused(Exception):

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 
-from deniable.counterparts.cosigning import cosign, sign_checkpoint
+from deniable.counterparts.cosigning import sign_checkpoint
 from deniable.logs import COSIGNER, Checkpoint, VerifierKey, leaf_hash
 from deniable.messages import SigningKey, log_entry
 from deniable.public_log.publish.tree import root_hash
 from deniable.stores import LogExtension, StoredLog
+from tests.support.cosigning import cosign
 
 LOG_KEY = SigningKey(b"log key seed of the tests 000001")
 LOG_ORIGIN = "collector.example/log"

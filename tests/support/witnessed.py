@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from deniable.client import Client, ManifestFault, ManifestRefused, OutcomeStatus
 from deniable.client.client import engine_of
-from deniable.counterparts.cosigning import cosign, sign_checkpoint
+from deniable.counterparts.cosigning import sign_checkpoint
 from deniable.counterparts.signing import sign_manifest
 from deniable.logs import (
     COSIGNER,
@@ -19,6 +19,7 @@ from deniable.logs import (
 )
 from deniable.messages import SigningKey, log_entry
 from deniable.public_log.publish.tree import inclusion_path, root_hash
+from tests.support.cosigning import cosign
 from tests.support.devices import NAME, Bench
 from tests.support.surveys import AUTHORITY, DECLARED, MANIFEST, ORIGIN, START
 

@@ -1,8 +1,7 @@
-"""Checkpoints signed by logs, and cosigned by their witnesses; policies that name both."""
+"""Checkpoints signed by logs; policies that name logs and their witnesses."""
 
-from deniable.logs import Checkpoint, LogPolicy, SignedCheckpoint, TransparencyLogError
-from deniable.logs.checkpoints import BEYOND, TIME_BYTES, cosigned_message
-from deniable.logs.notes import COSIGNER, LOG, NoteSignature, VerifierKey
+from deniable.logs import Checkpoint, LogPolicy, SignedCheckpoint
+from deniable.logs.notes import LOG, NoteSignature, VerifierKey
 from deniable.messages import SigningKey
 
 
@@ -11,20 +10,6 @@ def sign_checkpoint(checkpoint: Checkpoint, signing_key: SigningKey) -> SignedCh
     key = VerifierKey(checkpoint.origin, LOG, signing_key.public_key)
     signature = signing_key.sign(b"", checkpoint.body.encode())
     return SignedCheckpoint(checkpoint, (NoteSignature(key.name, key.key_id, signature),))
-
-
-def cosign(checkpoint: Checkpoint, name: str, signing_key: SigningKey, timestamp: int) -> str:
-    """Return a witness's signature line, with its newline (C2SP tlog-cosignature, Ed25519).
-
-    It states that at that time, in Unix seconds, this was the newest checkpoint that the witness
-    had seen of the log, and that it extends all earlier ones.
-    """
-    if not 0 < timestamp < BEYOND:
-        raise TransparencyLogError("a cosignature must have a time, in Unix seconds")
-    key = VerifierKey(name, COSIGNER, signing_key.public_key)
-    signature = signing_key.sign(b"", cosigned_message(checkpoint, timestamp))
-    signed = timestamp.to_bytes(TIME_BYTES, "big") + signature
-    return NoteSignature(name, key.key_id, signed).line
 
 
 def policy_file_text(policy: LogPolicy) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from deniable.counterparts.cosigning import cosign, sign_checkpoint
+from deniable.counterparts.cosigning import sign_checkpoint
 from deniable.counterparts.signing import sign_gateway_keys, sign_rotation
 from deniable.documents import Level
 from deniable.documents.programs import document_json
@@ -32,6 +32,7 @@ from tests.public_log.audit.served import (
     offer_of,
     signed,
 )
+from tests.support.cosigning import cosign
 from tests.support.processes import ROOT
 from tests.support.public_logs import LOG_KEY, WITNESSES
 from tests.support.surveys import AUTHORITY
