@@ -17,7 +17,6 @@ from benchmarks.servers import Server, collector, run_command
 from benchmarks.surveys import ORIGIN
 from benchmarks.table import Row, show
 from benchmarks.uploads import SURVEY_NAME, make_collector
-from deniable.counterparts.gateway import decode_request, open_request
 from deniable.directory.gateway_file import read_gateway_file
 from deniable.messages import (
     ENCAPSULATED_REQUEST_BYTES,
@@ -36,6 +35,7 @@ from deniable.oblivious_http import (
     PrivateKey,
     seal_request,
 )
+from deniable.server.sealed_requests import decode_request, open_request
 
 _ROUNDS: Final = 7
 _REPORTS: Final = 1_500

@@ -108,7 +108,7 @@ def test_without_consent_nothing_is_stored_or_sent(shell: Shell, word: str) -> N
 def test_several_questions_are_asked_one_after_the_other(shell: Shell, kind: str) -> None:
     several = {"dimensions": (("plan", "free", "paid"), ("theme", "light", "dark", "system"))}
     specification = calibrated(kind, 0, "1", settings=several)
-    labels = specification.labels(several["dimensions"])
+    labels = specification.of_kind.labels(several["dimensions"])
     survey = replace(running(), specification=specification, categories=labels)
     shell.transport.publish(survey)
     assert shell.run("y", "2", "3") == 0

@@ -50,7 +50,10 @@ def seeded() -> Callable[[], int]:
 
 def asked(kind: str, survey: Survey = USAGE, **changes: Any) -> Manifest:
     specification = calibrated(kind, 0, "1", settings={"dimensions": survey.dimensions})
-    fields: dict[str, Any] = {"categories": specification.labels(survey.dimensions), "epsilon": "1"}
+    fields: dict[str, Any] = {
+        "categories": specification.of_kind.labels(survey.dimensions),
+        "epsilon": "1",
+    }
     fields |= {"name": survey.name, "question": survey.question, "specification": specification}
     return manifest(**fields | changes)
 

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from deniable.counterparts.gateway import decode_request
 from deniable.oblivious_http import BinaryRequest, BinaryResponse, ObliviousHttpError
 from deniable.oblivious_http.binary_http import MAX_FIELDS
+from deniable.server.sealed_requests import decode_request
 
 h = bytes.fromhex
 FIGURE_8 = h(

@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable.counterparts.gateway import decode_request, open_request
 from deniable.oblivious_http import (
     REQUEST_OVERHEAD_BYTES,
     RESPONSE_OVERHEAD_BYTES,
@@ -16,6 +15,7 @@ from deniable.oblivious_http import (
     seal_request,
 )
 from deniable.oblivious_http.encapsulation import MAX_LIST_BYTES, decode_list, encode_list
+from deniable.server.sealed_requests import decode_request, open_request
 
 h = bytes.fromhex
 KEY = PrivateKey(h("3c168975674b2fa8e465970b79c8dcf09f1c741626480bd4c6162fc5b6a98e1a"))

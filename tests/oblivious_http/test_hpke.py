@@ -2,9 +2,9 @@
 
 import pytest
 
-from deniable.counterparts.gateway import Receiver
 from deniable.oblivious_http import ObliviousHttpError, PrivateKey
 from deniable.oblivious_http.hpke import Sender
+from deniable.server.sealed_requests import Receiver
 
 h = bytes.fromhex
 INFO = b"Ode on a Grecian Urn"

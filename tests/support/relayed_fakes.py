@@ -6,7 +6,6 @@ from contextlib import closing, suppress
 from typing import Self
 
 from deniable.client import HttpAnswer
-from deniable.counterparts.gateway import decode_request, open_request
 from deniable.counterparts.signing import sign_gateway_keys
 from deniable.fakes import FakeCollector, ReceivedRequest
 from deniable.fakes.loopback import LoopbackServer
@@ -20,6 +19,7 @@ from deniable.oblivious_http import (
     KeyConfiguration,
     PrivateKey,
 )
+from deniable.server.sealed_requests import decode_request, open_request
 
 
 class GatewayCollector(FakeCollector):

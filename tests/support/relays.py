@@ -9,7 +9,6 @@ from typing import Final
 
 from deniable.client import HttpAnswer, TransportError
 from deniable.counterparts.bodies import pack_logged, pack_problem
-from deniable.counterparts.gateway import decode_request, open_request
 from deniable.counterparts.signing import sign_gateway_keys
 from deniable.messages import PROBLEM_JSON, RefusalCode, SigningKey
 from deniable.messages.gateway import (
@@ -29,6 +28,7 @@ from deniable.oblivious_http import (
     ObliviousHttpError,
     PrivateKey,
 )
+from deniable.server.sealed_requests import decode_request, open_request
 from tests.support.devices import OFFLINE, PORTAL, UNREACHABLE
 from tests.support.surveys import AUTHORITY, ORIGIN
 from tests.support.transports import Call, TransportDouble

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from deniable.counterparts.bodies import split_upload
-from deniable.counterparts.gateway import decode_request, open_request
 from deniable.messages import SignedReport
 from deniable.oblivious_http import PrivateKey
+from deniable.server.sealed_requests import decode_request, open_request
 
 UNANSWERED: Final = b"HTTP/1.1 503 Unavailable\r\nContent-Length: 0\r\n\r\n"
 """No answer that a device recognises: as from a network that is down."""

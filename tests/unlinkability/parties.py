@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from deniable.counterparts.gateway import decode_request, open_request
 from deniable.messages import GATEWAY_PATH
 from deniable.oblivious_http import (
     REQUEST_TYPE,
@@ -13,6 +12,7 @@ from deniable.oblivious_http import (
     PrivateKey,
     ResponseOpener,
 )
+from deniable.server.sealed_requests import decode_request, open_request
 from tests.system.simulation.wire import Wire
 from tests.unlinkability.active import UNANSWERED
 from tests.unlinkability.logs import Entry, Log

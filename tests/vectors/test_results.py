@@ -8,7 +8,6 @@ import pytest
 from deniable import messages
 from deniable.client.optional.credential_rows import chosen_survey
 from deniable.counterparts.bodies import pack_answer_to_upload, split_upload
-from deniable.counterparts.gateway import open_request
 from deniable.counterparts.signing import verify_credential, verify_signature
 from deniable.enrolment.issuer import read_enrolment_statement
 from deniable.fakes.behaviour import Receipts
@@ -16,6 +15,7 @@ from deniable.intake import judge_report
 from deniable.logs import LogPolicy, LogProof, TransparencyLogError
 from deniable.messages.logged import log_entry
 from deniable.oblivious_http import KeyConfiguration, ObliviousHttpError, PrivateKey, seal_request
+from deniable.server.sealed_requests import open_request
 from tests.vectors.layout import plain
 from tests.vectors.mechanisms import matrix_digest
 from tests.vectors.stored import BY_ID, SURVEYS, name_of, vectors_of

@@ -1,4 +1,4 @@
-"""Counterparts of a device: its authority, collector, gateway and issuer, and its log's witnesses.
+"""Counterparts of a device: its authority, collector and issuer, and its public log.
 
-Authorities, logs and witnesses sign; collectors and issuers use bodies; gateways open requests.
+Authorities and logs sign; collectors and issuers use bodies.
 """

@@ -17,7 +17,6 @@ from typing import Final
 
 from aiohttp import web
 
-from deniable.counterparts.gateway import ResponseSealer, decode_request, open_request
 from deniable.directory import Config
 from deniable.directory.gateway_file import read_gateway_file
 from deniable.key_files import KeyFileError
@@ -48,6 +47,7 @@ from deniable.server.problems import plain_problem
 from deniable.server.routes.catalogue import Catalogue
 from deniable.server.routes.failures import answer_to
 from deniable.server.routes.routing import ROUTES, DeviceHandler, MethodNotAllowed, Router
+from deniable.server.sealed_requests import ResponseSealer, decode_request, open_request
 from deniable.server.sender_limits import SenderLimits
 
 _LOG = logging.getLogger("deniable.collector")
