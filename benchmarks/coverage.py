@@ -275,8 +275,7 @@ def _settings(kind: str, k: int, epsilon: str) -> Mapping[str, Any]:
         case "one-question":
             return {"dimensions": dimensions}
         case "levels":
-            tree = best_tree(k, float(epsilon))
-            return {"widths": tree.widths, "mechanisms": tree.mechanisms}
+            return best_tree(k, float(epsilon))
         case "joint":
             chosen = best(k, epsilon).candidate
             answering = (chosen.kind, *chosen.parameters.values())

@@ -259,8 +259,17 @@ def debiased_fields(
     This many answers have rows in addition to the categories.
     """
     decoder, tally = sample.decoder, sample.tally
+    common = {
+        "n": tally.n,
+        "responses": labels,
+        "level": level,
+        "model": model,
+        "pure_epsilon": str(mechanism.privacy.epsilon),
+        "values": values,
+        "sample": sample,
+    }
     if not decoder.tells_shares:
-        return _fields_of_mean(mechanism, sample, level, model, labels, values)
+        return common | _fields_of_mean(mechanism, sample, level, model, values)
     estimate = decoder.frequencies(tally)
     if model is Model.SAMPLED and tally.n < 2:
         errors = np.full(decoder.categories, np.nan)
@@ -273,28 +282,21 @@ def debiased_fields(
     rows = len(categories) + answers
     rows -= rows == 2  # the shares sum to 1, so one interval follows from the other
     at_once = min(1 - (1 - level) / rows, math.nextafter(1.0, 0.0))
-    return {
-        "n": tally.n,
+    return common | {
         "categories": categories,
-        "responses": labels,
         "raw": tally.counts if labels else decoder.tested_counts(tally),
         "estimate": estimate,
         "standard_error": errors,
         "low": intervals.low,
         "high": intervals.high,
-        "level": level,
-        "model": model,
         "methods": intervals.methods,
         "outside": intervals.outside,
         "level_at_once": at_once,
         "simultaneous": intervals_of(decoder, tally, at_once),
-        "pure_epsilon": str(mechanism.privacy.epsilon),
         "poisoning": poisoning(mechanism, tally, estimate, errors, same=not labels),
         "reports_for_five_points": reports_for_half_width(mechanism, 0.05, 1.0),
         "influence": influences(mechanism),
         "numeric": numeric,
-        "values": values,
-        "sample": sample,
     }
 
 
@@ -303,7 +305,6 @@ def _fields_of_mean(
     sample: Sample,
     level: float,
     model: Model,
-    labels: tuple[str, ...],
     values: tuple[Fraction, ...] | None,
 ) -> dict[str, Any]:
     """Return the fields of a histogram with only a mean, and no categories."""
@@ -320,20 +321,13 @@ def _fields_of_mean(
     variance = mean_variance(mechanism, values)
     return {
         **dict.fromkeys(("estimate", "standard_error", "low", "high", "influence"), none),
-        "n": tally.n,
         "categories": (),
-        "responses": labels,
         "raw": tally.counts,
-        "level": level,
-        "model": model,
         "methods": (),
         "outside": never,
         "level_at_once": level,
         "simultaneous": Intervals(none, none, (), never),
-        "pure_epsilon": str(mechanism.privacy.epsilon),
         "poisoning": replace(signs, impossible=never),
         "reports_for_five_points": Accuracy.half_width(0.05 * summary.span).reports(variance),
         "numeric": summary,
-        "values": values,
-        "sample": sample,
     }

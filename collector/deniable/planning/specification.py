@@ -3,7 +3,6 @@
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
 from itertools import takewhile
@@ -170,28 +169,10 @@ _MANY: Final = 128
 best; otherwise within 2 %. Each figure reads the responses of all levels, once for each answer."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tree:
-    """The widths of a tree's levels, and the mechanisms for the nodes of each.
-
-    Attributes:
-        variance: n times that of a share of all answers up to one, averaged over these.
-    """
-
-    widths: tuple[int, ...]
-    parts: tuple[Candidate, ...]
-    variance: float
-
-    @property
-    def mechanisms(self) -> tuple[Answering, ...]:
-        """Return the mechanisms as in a manifest."""
-        return tuple(part.answering for part in self.parts)
-
-
 def best_tree(
     categories: int, epsilon: float, delta: float = 0.0, most_responses: int = MAX_RESPONSES
-) -> Tree:
-    """Return the best tree with at most this many responses in all.
+) -> dict[str, Any]:
+    """Return the settings of the best tree with at most this many responses in all.
 
     Raises:
         ValueError: if epsilon and delta are both 0, or there are too few categories.
@@ -202,24 +183,8 @@ def best_tree(
     while True:
         parts = _parts(categories, chosen, epsilon, delta, most_responses)
         if sum(part.responses for part in parts) <= most_responses or len(chosen) == 1:
-            break
+            return {"widths": chosen, "mechanisms": tuple(part.answering for part in parts)}
         chosen = chosen[1:]
-    variances = [_node_variance(part.categories, part.cost(epsilon, delta)) for part in parts]
-    below = _Below(variances[-1])
-    for variance, width, inner in zip(
-        variances[-2::-1], chosen[-2::-1], chosen[:0:-1], strict=True
-    ):
-        below = below.joined(width // inner).under(variance)
-    energy = below.joined(parts[0].categories).energy
-    return Tree(chosen, parts, len(chosen) * energy)
-
-
-def level_mechanisms(
-    categories: int, widths: Widths, epsilon: float, delta: float, most_responses: int
-) -> tuple[Answering, ...]:
-    """Return the best mechanisms for the nodes of levels of these widths."""
-    parts = _parts(categories, widths, epsilon, delta, most_responses)
-    return tuple(part.answering for part in parts)
 
 
 def _parts(
@@ -380,11 +345,11 @@ def _best_levels(
         level, slack = float(exact_epsilon(epsilon)), float(exact_delta(delta))
         most = most_responses(repeat)
         if "widths" not in settings:
-            tree = best_tree(categories, level, slack, most)
-            return {"widths": tree.widths, "mechanisms": tree.mechanisms}
+            return best_tree(categories, level, slack, most)
         widths: Any = settings["widths"]
         calibrated(LEVELS, categories, epsilon, settings)
-        return {**settings, "mechanisms": level_mechanisms(categories, widths, level, slack, most)}
+        parts = _parts(categories, widths, level, slack, most)
+        return {**settings, "mechanisms": tuple(part.answering for part in parts)}
     except ValueError:
         return {"widths": (1,), **settings}
 
