@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable.client import Backoff, HttpAnswer
+from deniable.client import HttpAnswer
 from deniable.client.sending.reply import (
+    Backoff,
     Delivered,
     Drop,
     Enrol,

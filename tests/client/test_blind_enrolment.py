@@ -23,7 +23,7 @@ from deniable.client import (
     OutcomeStatus,
 )
 from deniable.client.client import engine_of
-from deniable.client.optional.credential_rows import asked_at, chosen_survey, leaves_at, middle
+from deniable.client.optional.credentials import asked_at, chosen_survey, leaves_at, middle
 from deniable.fakes import FakeIssuer
 from deniable.messages import (
     Enrolment,

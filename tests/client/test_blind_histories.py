@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from deniable.client import Client, EnrolmentRequest, HttpAnswer, TransportError
 from deniable.client.client import engine_of
-from deniable.client.optional.credential_rows import middle
+from deniable.client.optional.credentials import middle
 from deniable.intake.judge import check_report
 from deniable.messages import Enrolment, Manifest, Refusal, RefusalCode, Schedule, SignedReport
 from tests.support.devices import ACCEPTED, DUPLICATE, NAME, Bench, problem, read_upload, refused

@@ -9,9 +9,11 @@ from unittest.mock import Mock, patch
 
 import pytest
 
-from deniable.client import Backoff, Client, EnrolmentRequest, NotEnrolled, StateUnavailable
+from deniable.client import Client, EnrolmentRequest, NotEnrolled, StateUnavailable
 from deniable.client import engine as engine_module
 from deniable.client.client import engine_of
+from deniable.client.sending import uploader
+from deniable.client.sending.reply import Backoff
 from deniable.fakes import FakeIssuer
 from deniable.messages import RefusalCode
 from tests.support.devices import ACCEPTED, NAME, NO_THREAD, Bench, refused
@@ -241,9 +243,12 @@ def test_of_several_processes_one_asks_or_another_does(vouched: Vouched, hanging
     until(lambda: holds(vouched))
 
 
-def test_a_refused_one_is_a_chore_of_it(vouched: Vouched, transport: WatchedTransport) -> None:
+def test_a_refused_one_is_a_chore_of_it(
+    vouched: Vouched, transport: WatchedTransport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(uploader, "BACKOFF", Backoff(0.0, 0.0))
     transport.answer = Mock(side_effect=[refused(RefusalCode.NOT_ENROLLED), ACCEPTED])
-    client = device(vouched, backoff=Backoff(0.0, 0.0))
+    client = device(vouched)
     client.start()
     until(lambda: holds(vouched))
     assert client.report(NAME, "good").ok

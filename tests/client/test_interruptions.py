@@ -189,7 +189,7 @@ def test_d5a_no_call_waits_for_a_hanging_one(bench: Bench, disk: Disk, monkeypat
         "flush": lambda: client.flush(0.1).error,
         "refresh": lambda: client.refresh(0.1, force=True).errors[NAME],
         "set_consent": lambda: client.set_consent("off", strict=True),
-        "purge": lambda: client.purge(strict=True),
+        "purge": lambda: engine_of(client).purge(),
     }
     with ThreadPoolExecutor(2) as pool:
         hanging = pool.submit(client.report, NAME, "good")

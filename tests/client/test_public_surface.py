@@ -14,7 +14,7 @@ from tests.support.processes import run
 from tests.support.surveys import AUTHORITY
 
 SURFACE = [
-    *("Answer", "AppError", "Backoff", "BudgetExhausted", "BudgetExplanation", "Client"),
+    *("Answer", "AppError", "BudgetExhausted", "BudgetExplanation", "Client"),
     *("ClientSettings", "Consent", "ConsentMissing", "ConsentRecord", "DAY"),
     *("DEFAULT_LIFETIME_EPSILON", "Delivery", "DeniableError", "Enrol", "EnrolmentRequest"),
     *("EpochUndecidable", "Explanation", "HttpAnswer", "HttpTransport", "IN_MEMORY", "Journal"),

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from deniable.budget import NANO, RangeCost
-from deniable.client.optional.credential_rows import asked_at, leaves_at
+from deniable.client.optional.credentials import asked_at, leaves_at
 from deniable.estimates import (
     Accuracy,
     Model,

@@ -11,10 +11,10 @@ from itertools import repeat
 from pathlib import Path
 from unittest import mock
 
-from deniable.client import IN_MEMORY, Backoff, Client, ClientSettings, Survey
+from deniable.client import IN_MEMORY, Client, ClientSettings, Survey
 from deniable.client.client import engine_of
 from deniable.client.ledger import refreshes
-from deniable.client.sending import outbox, reply
+from deniable.client.sending import outbox, reply, uploader
 from deniable.counterparts.signing import verify_signature
 from deniable.messages import SignedReport
 from deniable.stores.values import RECEIPT_KEY_BYTES
@@ -24,7 +24,7 @@ from tests.support.surveys import CATEGORIES, QUESTION
 
 SURVEY = Survey(NAME, QUESTION, CATEGORIES, max_epsilon="1")
 _PROCESSES = 2
-_QUICKLY = Backoff(first=0.02, most=0.5)
+_QUICKLY = reply.Backoff(first=0.02, most=0.5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +71,7 @@ class Fleet:
     def _report_all(self, devices: Sequence[int], deadline: float) -> list[Held]:
         # What the collector counts is the matter here: these never give up, and rest for no day.
         with (
+            mock.patch.object(uploader, "BACKOFF", _QUICKLY),
             mock.patch.object(reply, "REST_SECONDS", _QUICKLY.most),
             mock.patch.object(reply, "MOST_SENDS", 1000),
             mock.patch.object(outbox, "MOST_SENDS", 1000),
@@ -88,7 +89,7 @@ class Fleet:
             state=self.files / f"{device}.sqlite" if device % 10 == 0 else IN_MEMORY,
             consent="on",
             background=False,
-            settings=ClientSettings(first_epoch="now", backoff=_QUICKLY),
+            settings=ClientSettings(first_epoch="now"),
         )
         with client:
             while NAME not in client.refresh(force=True).ready:

@@ -21,7 +21,7 @@ from unittest import mock
 
 from deniable.client import Client, ClientSettings, EnrolmentRequest, Survey
 from deniable.client.client import engine_of
-from deniable.client.optional import credential_rows
+from deniable.client.optional import credentials
 from deniable.client.state import state_file
 from deniable.counterparts.signing import sign_manifest
 from deniable.directory.gateway_file import GatewayFile, first_gateway
@@ -101,7 +101,7 @@ def live(setting: Setting, folder: Path) -> World:
         stack.callback(loop.close)
         for target, value in (
             ("deniable.client.engine.uniform", chance.random),
-            (f"{credential_rows.__name__}._draws", _seeded_draws(chance)),
+            (f"{credentials.__name__}._draws", _seeded_draws(chance)),
             (f"{state_file.__name__}._connect", connect_carelessly),
             ("os.fsync", lambda _descriptor: None),  # nobody pulls the plug here
             ("threading.Thread.start", _start),
@@ -159,7 +159,7 @@ def _manifest(setting: Setting, name: str, later: float, keys: tuple[bytes, ...]
 
 def _seeded_draws(chance: Random) -> Callable[..., tuple[float, float]]:
     """Return the devices' draws of times, from seeded secrets and of surveys without keys."""
-    draws = credential_rows._draws
+    draws = credentials._draws
     seeded = cache(lambda _secret: chance.randbytes(32))
 
     def drawn(secret: bytes, context: bytes, manifest: Manifest, epoch: int) -> tuple[float, float]:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from deniable import messages
-from deniable.client.optional.credential_rows import chosen_survey
+from deniable.client.optional.credentials import chosen_survey
 from deniable.counterparts.bodies import pack_answer_to_upload, split_upload
 from deniable.counterparts.signing import verify_credential, verify_signature
 from deniable.enrolment.issuer import read_enrolment_statement

@@ -7,7 +7,6 @@ It is a plain object, usable from any thread. Constructing it touches neither di
 
 from collections.abc import Callable, Container, Iterable
 from contextlib import suppress
-from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING
 
@@ -227,19 +226,24 @@ class Client:
             UndeclaredSurvey: for a survey that the client does not have.
             StateUnavailable: if the decision was not stored and ``strict`` is set.
         """
-        decide = partial(acting_for(self._engine).set_consent, consent, origin, surveys)
-        return _is_done(decide, strict=strict)
+        try:
+            acting_for(self._engine).set_consent(consent, origin, surveys)
+        except StateUnavailable:
+            if strict:
+                raise
+            return False
+        return True
 
-    def purge(self, *, strict: bool = False) -> bool:
+    def purge(self) -> bool:
         """Erase from disk the bytes that were or would be sent, without changing consent.
 
         Decisions and spending remain: no epoch gets a second draw (D4). Returns whether this was
         done: if not, nothing is erased, and waiting reports are sent unless consent is withdrawn.
-
-        Raises:
-            StateUnavailable: if the purge was not done and ``strict`` is set.
         """
-        return _is_done(acting_for(self._engine).purge, strict=strict)
+        with suppress(StateUnavailable):
+            acting_for(self._engine).purge()
+            return True
+        return False
 
     def explain(self, translate: "Translate" = str) -> "Explanation":
         """Return the explanation: possible questions, terms, what is sent to whom, the cost.
@@ -296,14 +300,3 @@ class Client:
 def engine_of(client: Client) -> Engine:
     """Return a client's engine, for tests and measurements."""
     return client._engine
-
-
-def _is_done(work: Callable[[], None], *, strict: bool) -> bool:
-    """Return whether a state could be changed; with ``strict``, raise the reason if not."""
-    try:
-        work()
-    except StateUnavailable:
-        if strict:
-            raise
-        return False
-    return True

@@ -22,9 +22,7 @@ from deniable.client.ledger.admission import SignedManifest, logged_envelope
 from deniable.client.ledger.allowance import Allowance, SlidingCeiling
 from deniable.client.parts import FreshNoise, NoIssuer, NoPin
 from deniable.client.sending.delays import DELIVERY_SECONDS
-from deniable.client.sending.http_transport import HttpTransport
-from deniable.client.sending.reply import Backoff
-from deniable.client.sending.transport import Direct, Transport
+from deniable.client.sending.transport import Direct, HttpTransport, Transport
 from deniable.client.survey import Survey
 from deniable.mechanisms import Draw, os_random_word
 from deniable.messages import (
@@ -62,8 +60,6 @@ class ClientSettings:
         delivery_seconds: the seconds within which a report is sent, at a random time (D7); an hour
             by default. Reports overdue when the thread starts wait for a random time of running: at
             most as long, and at most 30 seconds. The rest of that time is kept across starts.
-        backoff: the seconds to wait before a report's second send; later ones are a day apart, and
-            after six it is dropped (D8).
         transport: the transport for all requests to the collector, or to the relay if there is one,
             each with its limit in seconds; by default the standard library's HTTP.
         environment: the variables, by name, that may lower the user's consent, read at each call;
@@ -83,7 +79,6 @@ class ClientSettings:
     """
 
     delivery_seconds: float = DELIVERY_SECONDS
-    backoff: Backoff = field(default_factory=Backoff)
     transport: Transport | None = None
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
     clock: Clock = field(default_factory=SystemClock)
@@ -316,7 +311,7 @@ def checked_arguments(arguments: Mapping[str, Any]) -> Arguments:
     if given.enrol is not None:
         from deniable.client.optional.enrolling import Enrolling
 
-        times = settings.clock, settings.backoff, settings.delivery_seconds
+        times = settings.clock, settings.delivery_seconds
         issuer = partial(Enrolling, checked_enrol(given.enrol), *times)
     if any(survey.max_kept_epsilon is not None for survey in declared.values()):
         from deniable.client.optional.kept_answers import KeptAnswers

@@ -19,7 +19,6 @@ from deniable.client.consent import Consent, ConsentRecord
 from deniable.client.errors import (
     ConsentMissing,
     ManifestRefused,
-    NotEnrolled,
     NotReady,
     NotRecorded,
     NotRunning,
@@ -118,7 +117,7 @@ class Engine:
         self.outbox = Outbox(
             self.state,
             arguments.collector,
-            max(longest, settings.backoff.most, LONGEST_REST),
+            max(longest, LONGEST_REST),
             self.issuer,
             relayed=relayed,
         )
@@ -127,7 +126,6 @@ class Engine:
             transport,
             clock,
             self.launch,
-            backoff=settings.backoff,
             jitter=self.jitter,
             spread=delay,
             maintenance=self.run_maintenance,
@@ -145,10 +143,7 @@ class Engine:
             with self.state.patience(REPORT_PATIENCE):
                 return self._decide(declared, index, slot_seconds)
         except NotRecorded as error:
-            met = drop_frames(error)
-            if isinstance(met, NotEnrolled):
-                met = self.issuer.with_outcome(declared.name, met)
-            return Outcome(declared.name, OutcomeStatus.NOT_RECORDED, error=met)
+            return Outcome(declared.name, OutcomeStatus.NOT_RECORDED, error=drop_frames(error))
 
     def follow_up(self, outcome: Outcome) -> None:
         """Log the outcome of a report and trigger its sending: the second half of ``report``."""

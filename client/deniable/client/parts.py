@@ -97,10 +97,6 @@ class NoIssuer:
         """Request the needed credentials, and wait; return why one is missing, by survey."""
         return {}
 
-    def with_outcome(self, name: str, error: NotEnrolled) -> NotEnrolled:
-        """Return an error with the result of asking in this process."""
-        return error
-
     def stop(self) -> None:
         """Ask no more."""
 

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from deniable.client import (
-    Backoff,
     Client,
     Consent,
     ConsentMissing,
@@ -21,7 +20,9 @@ from deniable.client import (
 )
 from deniable.client.client import engine_of
 from deniable.client.engine import Engine, substitutes
-from deniable.client.sending.http_transport import barriers
+from deniable.client.sending import uploader
+from deniable.client.sending.reply import Backoff
+from deniable.client.sending.transport import barriers
 from deniable.fakes import Capture, FakeCollector, Misbehaviour
 from deniable.messages.bundle import make_bundle
 from tests.support.clients import client_of
@@ -179,14 +180,16 @@ def test_an_app_can_show_what_a_fresh_device_would_explain(tmp_path: Path) -> No
         assert "This survey came with the app" in str(client.explain())
 
 
-def test_the_thread_of_a_client_from_before_is_told_on(tmp_path: Path) -> None:
+def test_the_thread_of_a_client_from_before_is_told_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(uploader, "BACKOFF", Backoff(first=0.01, most=0.01))
     with FakeCollector() as collector:
         bundled = [collector.publish(THEME)]
         collector.misbehave(Misbehaviour.PORTAL, times=100_000)
-        at_once = {"delivery_seconds": 0, "backoff": Backoff(first=0.01, most=0.01)}
         state = tmp_path / "device.sqlite"
         with device(
-            collector, state=state, background=True, manifests=bundled, **at_once
+            collector, state=state, background=True, manifests=bundled, delivery_seconds=0
         ) as client:
             client.report("theme", "dark", strict=True)
             until(lambda: bool(collector.requests))

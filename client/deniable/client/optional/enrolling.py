@@ -29,25 +29,26 @@ from deniable.client.errors import (
     NotRecorded,
 )
 from deniable.client.ledger.ledger import Ledger, device_secret
-from deniable.client.optional.credential_rows import (
+from deniable.client.optional.credentials import (
     ASKING_SECONDS,
     CredentialKey,
+    Credentials,
+    Enrol,
+    Wanted,
     asked_elsewhere,
     chosen_survey,
     held_credential,
     leaves_at,
     middle,
 )
-from deniable.client.optional.credentials import Credentials, Enrol, Wanted
 from deniable.client.parts import Leaving, NoIssuer
-from deniable.client.sending.reply import Backoff
+from deniable.client.sending.reply import BACKOFF
 from deniable.client.threads import Forkable, Taken, Turn, keep_through_forks
 from deniable.messages import Manifest, Refusal
 
 _LOG = logging.getLogger("deniable")
 _CLAIM_SECONDS: Final = 60.0
 _STATUSES: Final = range(100, 600)
-_UNDER_WAY: Final = "the issuer is already being asked, or does not have to be asked"
 
 
 class Enrolling(NoIssuer, Forkable):
@@ -58,11 +59,10 @@ class Enrolling(NoIssuer, Forkable):
 
     takes = inf
 
-    def __init__(self, enrol: Enrol, clock: Clock, backoff: Backoff, spread: float) -> None:
+    def __init__(self, enrol: Enrol, clock: Clock, spread: float) -> None:
         self._enrol = enrol
         self._clock = clock
-        self._backoff = backoff
-        self._longest = max(spread, backoff.most, _CLAIM_SECONDS, ASKING_SECONDS)
+        self._longest = max(spread, BACKOFF.most, _CLAIM_SECONDS, ASKING_SECONDS)
         self._asking = Turn()
         self._thread: threading.Thread | None = None
         self._stopping = False
@@ -70,7 +70,6 @@ class Enrolling(NoIssuer, Forkable):
         self._abandoned = False
         self._warned = False
         self._rests = -inf
-        self._outcomes: dict[str, str] = {}
         keep_through_forks(self)
 
     def after_fork(self, *, in_child: bool) -> None:
@@ -255,11 +254,6 @@ class Enrolling(NoIssuer, Forkable):
             if asking is not None:
                 asking.give_back()
 
-    def with_outcome(self, name: str, error: NotEnrolled) -> NotEnrolled:
-        """Return an error with the outcome of this process's last call for a survey."""
-        outcome = self._outcomes.get(name, "this process has not asked enrol= yet")
-        return NotEnrolled(f"{error}; {outcome}")
-
     def stop(self) -> None:
         """Ask no more; :meth:`join` handles calls that have already started."""
         self._stopping = True
@@ -289,16 +283,9 @@ class Enrolling(NoIssuer, Forkable):
 
     def _ask(self, wanted: Wanted) -> str:
         """Ask once and keep the result; return why there is no result, or an empty text."""
-        why_not = self._ask_once(wanted)
-        if why_not != _UNDER_WAY:
-            came = why_not or "enrol= returned a credential"
-            self._outcomes[wanted.key.name] = f"asked for epoch {wanted.request.epoch}: {came}"
-        return why_not
-
-    def _ask_once(self, wanted: Wanted) -> str:
         now = self._clock.now()
         if not self._credentials.begin(wanted, now + _CLAIM_SECONDS, now):
-            return _UNDER_WAY
+            return "the issuer is already being asked, or does not have to be asked"
         try:
             given: object = self._enrol(wanted.request)
         except Exception as error:  # noqa: BLE001 - the app's own, whatever it is
@@ -321,7 +308,7 @@ class Enrolling(NoIssuer, Forkable):
     def _fail(self, wanted: Wanted, why: str) -> str:
         self._warn_once(why)
         now = self._clock.now()
-        due = now + self._backoff.seconds(wanted.asks, self._jitter())
+        due = now + BACKOFF.seconds(wanted.asks, self._jitter())
         self._credentials.postpone(wanted, due, now)
         return f"{why}; the issuer will be asked again later"
 
@@ -331,7 +318,7 @@ class Enrolling(NoIssuer, Forkable):
             self._credentials.decline(wanted, now)
             return "the collector refused the certificate, and the issuer did not issue a new one"
         # Perhaps nobody is signed in yet.
-        due = now + self._backoff.most * (1 - self._jitter() / 2)
+        due = now + BACKOFF.most * (1 - self._jitter() / 2)
         self._credentials.postpone(wanted, due, now)
         return (
             "enrol= returned None, so no issuer vouches for this device now; enrol= will be "

@@ -49,6 +49,7 @@ class Backoff:
         return min(self.most, self.first * 2.0 ** min(attempts, 30)) * (1 - jitter / 2)
 
 
+BACKOFF: Final = Backoff()
 OFFLINE: Final = Backoff(first=5.0, most=600.0)
 """Between tries while nothing can leave the device: radio and processor belong to the user."""
 

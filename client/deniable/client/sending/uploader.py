@@ -22,8 +22,8 @@ from deniable.client.outcome import Delivery
 from deniable.client.sending.delays import LaunchDelay, Wake
 from deniable.client.sending.outbox import Others, Outbox, SendCancelled
 from deniable.client.sending.reply import (
+    BACKOFF,
     OFFLINE,
-    Backoff,
     Delivered,
     Drop,
     Enrol,
@@ -50,7 +50,6 @@ class Uploader(Forkable):
 
     Args:
         launch: the delay of reports that are overdue when the thread starts.
-        backoff: the wait before second sends.
         spread: returns a random delay in seconds, given the time when a report closes.
         maintenance: run at each wake, in addition to sending; returns the seconds to the next.
         asks: starts asking issuers, without waiting; returns the seconds to the next time.
@@ -63,7 +62,6 @@ class Uploader(Forkable):
         clock: Clock,
         launch: LaunchDelay,
         *,
-        backoff: Backoff,
         jitter: Callable[[], float],
         spread: Callable[[float], float],
         maintenance: Callable[[], float],
@@ -73,7 +71,6 @@ class Uploader(Forkable):
         self._transport = transport
         self._clock = clock
         self._launch = launch
-        self._backoff = backoff
         self._jitter = jitter
         self._spread = spread
         self._maintenance = maintenance
@@ -199,7 +196,7 @@ class Uploader(Forkable):
         """Record the step after an answer, or after none; ``why`` explains a missing answer."""
         self._unsent = 0
         now = self._clock.now()
-        step = next_step(report, answer, now, self._backoff, self._jitter)
+        step = next_step(report, answer, now, BACKOFF, self._jitter)
         self._outbox.follow(report, step, now)
         if isinstance(step, Delivered):
             return Sent(step)
