@@ -31,8 +31,10 @@ def test_behind_a_proxy_nothing_leads_out_of_the_longer_path(tmp_path: Path) -> 
         choose_epoch(page, 2)
         expect(page).to_have_url(re.compile(r"/telemetry/surveys/[a-z-]+\?.*epoch=20"))
         for tab in reversed([page.tab for page in PAGES if page.tab]):
-            page.get_by_role("link", name=tab).click()
-            expect(page.get_by_role("link", name=tab)).to_have_attribute("aria-current", "page")
+            page.get_by_role("link", name=tab, exact=True).click()
+            expect(page.get_by_role("link", name=tab, exact=True)).to_have_attribute(
+                "aria-current", "page"
+            )
         log_in(page, collector.token)
         (cookie,) = context.cookies()
         assert (cookie["secure"], cookie["path"]) == (True, "/telemetry")

@@ -262,7 +262,7 @@ NO_CLAIMS: dict[str, str] = {
         presenting.cautions:_distrusted presenting.cautions:_small_group
         presenting.comparison:_notes presenting.comparison:_title
         presenting.estimate:_untold presenting.fields:_CURVE
-        presenting.histogram:UNBIASED
+        presenting.histogram:UNBIASED presenting.histogram:_distribution_notes
         presenting.histogram:_distribution_tables presenting.histogram:_numeric_notes
         presenting.histogram:_rows_notes
         presenting.histogram:turnout_sentence
