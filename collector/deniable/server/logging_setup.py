@@ -56,9 +56,13 @@ def configure_logging(log_format: str, stream: TextIO | None = None) -> None:
     logging.getLogger(_OURS).setLevel(logging.INFO)
     logging.raiseExceptions = False  # it would print a record that cannot be formatted
     sys.excepthook = _uncaught
-    sys.unraisablehook = _unraisable
-    threading.excepthook = _uncaught_in_thread
-    warnings.showwarning = _warn
+    sys.unraisablehook = lambda it: _LOG.error(
+        "an error that could not be reported", exc_info=it.exc_value
+    )
+    threading.excepthook = lambda it: _LOG.error(
+        "an unexpected error ends a thread", exc_info=it.exc_value
+    )
+    warnings.showwarning = lambda *_, **__: None  # Python's warnings are for developers
 
 
 class _Text(logging.Formatter):
@@ -139,23 +143,3 @@ def _uncaught(kind: type[BaseException], error: BaseException, trail: TracebackT
         sys.__excepthook__(kind, error, trail)
     else:
         _LOG.critical("an unexpected error ends the process", exc_info=error)
-
-
-def _uncaught_in_thread(args: threading.ExceptHookArgs) -> None:
-    _LOG.error("an unexpected error ends a thread", exc_info=args.exc_value)
-
-
-def _unraisable(args: "sys.UnraisableHookArgs") -> None:
-    _LOG.error("an error that could not be reported", exc_info=args.exc_value)
-
-
-def _warn(
-    message: Warning | str,  # noqa: ARG001 - the signature of warnings.showwarning
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    *_: object,
-    **__: object,
-) -> None:
-    place = "/".join(PurePath(filename).parts[-2:])
-    _LOG.warning("Python warns: %s at %s:%d", category.__name__, place, lineno)

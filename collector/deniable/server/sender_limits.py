@@ -34,10 +34,6 @@ class TokenBuckets:
         self._most = most
         self._buckets: OrderedDict[Hashable, tuple[float, float]] = OrderedDict()
 
-    def __len__(self) -> int:
-        """Return how many senders are remembered."""
-        return len(self._buckets)
-
     @property
     def limited(self) -> bool:
         """Return whether there is any limit."""
