@@ -19,9 +19,9 @@ import logging
 import math
 import os
 import socket
-import ssl
 import struct
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 from typing import Any, Final, cast
 
 from aiohttp import HttpVersion11, web
@@ -80,9 +80,9 @@ class CollectorServer:
             read_bufsize=MAX_UPLOAD_BYTES,
         )
 
-    def __call__(self, tls: ssl.SSLContext | None = None) -> "Connection":
+    def __call__(self) -> "Connection":
         """Return the protocol of a new connection."""
-        return Connection(self, self._server(), tls)
+        return Connection(self, self._server())
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         if not isinstance(request.transport, _Outgoing):
@@ -153,16 +153,12 @@ class _Outgoing(asyncio.Transport):
 class Connection(asyncio.Protocol):
     """A wrapper around aiohttp's connection, with a time at which it is overdue."""
 
-    def __init__(
-        self, server: CollectorServer, inner: asyncio.Protocol, tls: ssl.SSLContext | None
-    ) -> None:
+    def __init__(self, server: CollectorServer, inner: asyncio.Protocol) -> None:
         self.transport: asyncio.Transport | None = None
         self.answering = False
         self._server, self._inner, self._slots = server, inner, server.slots
         self._loop = asyncio.get_running_loop()
-        self._tls = tls
-        self._handshake: asyncio.Task[None] | None = None
-        self._begun = False  # whether aiohttp knows of the connection
+        self._socket: socket.socket | None = None  # if a handshake came first
         self._request: web.BaseRequest | None = None
         self._task: asyncio.Task[Any] | None = None  # computes the answer
         self._held = bytearray()  # received, and not yet passed to aiohttp
@@ -174,44 +170,22 @@ class Connection(asyncio.Protocol):
         self._over = False  # whether reading has ended
         self._overdue_at = self._loop.time() + HEAD_SECONDS
 
+    def shake_hands(self, accepted: socket.socket, peer: str) -> bool:
+        """Take a slot for the handshake before the connection; return False if no slot is free."""
+        self._socket = accepted
+        return self._slots.enter(self, peer)
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Accept the connection, or turn it away if there are too many."""
         stream = self.transport = cast("asyncio.Transport", transport)
         self._server.connections.add(self)
-        peer, *_ = transport.get_extra_info("peername") or ("",)
-        if not self._slots.enter(self, peer):
-            if self._tls is not None:
-                self._cut_off()
-                return
-            self._hang_up(problem(RefusalCode.OVERLOADED, "too many connections; try again later"))
-        elif self._tls is None:
-            self._begin(stream)
-        else:
-            # Handshakes begin here and not in the event loop, which would report only their ends:
-            # a handshake uses as much memory as a connection.
-            stream.pause_reading()
-            self._handshake = self._loop.create_task(self._shake_hands(stream, self._tls))
-
-    async def _shake_hands(self, stream: asyncio.Transport, tls: ssl.SSLContext) -> None:
-        if stream.is_closing():
-            return
-        secured = None
-        try:
-            secured = await self._loop.start_tls(stream, self, tls, server_side=True)
-        except OSError as error:  # including errors of TLS
-            error.__traceback__ = None  # a cycle through asyncio's frames, with buffers of 256 KB
-        if secured is None:
-            self.connection_lost(None)
-        else:
-            self.transport = secured
-            self._begin(secured)
-
-    def _begin(self, stream: asyncio.Transport) -> None:
         # After drain() nothing written is left unread in this process.
         stream.set_write_buffer_limits(high=1)
-        self._begun = True
-        self._overdue_at = self._loop.time() + HEAD_SECONDS
-        self._inner.connection_made(_Outgoing(self, stream))
+        peer, *_ = transport.get_extra_info("peername") or ("",)
+        if self._socket is None and not self._slots.enter(self, peer):
+            self._hang_up(problem(RefusalCode.OVERLOADED, "too many connections; try again later"))
+        else:
+            self._inner.connection_made(_Outgoing(self, stream))
 
     def data_received(self, data: bytes) -> None:
         """Receive bytes; the first ones after an answer start the next request's time."""
@@ -344,7 +318,11 @@ class Connection(asyncio.Protocol):
 
     def evict(self) -> None:
         """End this connection at once, to admit another."""
-        self._cut_off()
+        if self.transport is not None:
+            self._cut_off()
+        elif self._socket is not None:
+            with suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)  # the handshake fails
 
     def _cut_off(self) -> None:
         """Close, and discard bytes that the client has not read; they would otherwise be kept."""
@@ -361,8 +339,7 @@ class Connection(asyncio.Protocol):
         self._over, self.transport = True, None
         self._server.connections.discard(self)
         self._slots.leave(self)
-        if self._begun:
-            self._inner.connection_lost(None)
+        self._inner.connection_lost(None)
         # A received report is stored and counted, whether or not its sender is still there.
         if self._task is not None and self._request is not None and self._request.method != "POST":
             self._task.cancel()
