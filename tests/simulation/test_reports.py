@@ -15,7 +15,7 @@ from deniable.mechanisms.answering import sizes_of
 from deniable.messages import Manifest
 from deniable.planning.specification import specified
 from deniable.simulation import SimulatedReports, UnknownTruth, read_truth
-from deniable.simulation.beside_truth import figures, true_figures
+from deniable.simulation.beside_truth import figures, simulation_document, true_figures
 from tests.support.effort import THOROUGH, effort
 from tests.support.kinds import WITH_LIST as SURVEYS
 from tests.support.surveys import manifest
@@ -188,3 +188,13 @@ def test_shares_of_numbers_are_compared_with_the_same_smoothed_shares() -> None:
     unbiased = [name not in QUARTILES.values() for name in true]
     most = 7 * np.sqrt((errors**2).mean(0) / runs)
     assert (np.abs(errors.mean(0)) <= most)[unbiased].all()
+
+
+def test_of_two_answers_each_interval_holds_with_the_chance_that_both_need() -> None:
+    survey = manifest(categories=("no", "yes"))
+    counts = np.array([9_000, 11_000])
+    reports = SimulatedReports(survey.mechanism, np.array([0.4, 0.6]), 1)
+    (table,) = simulation_document(survey, reports, 20_000, counts, 0.9).tables
+    wide = estimate_histogram(survey, 0, counts.tolist(), 0.95)
+    assert [row["low"] for row in table.rows] == wide.low.tolist()
+    assert [row["high"] for row in table.rows] == wide.high.tolist()

@@ -103,7 +103,10 @@ def simulation_document(
     ]
     notes, largest, title = [], rows, "estimate"
     if numeric is None:
-        view, ends = histogram.first_view, histogram.simultaneous
+        view = histogram.first_view
+        # Of two answers both intervals of a histogram hold, or neither. These are by Bonferroni.
+        wider = histogram.at(1 - (1 - level) / 2) if len(rows) == 2 else histogram
+        ends = wider.simultaneous
         shares = histogram.view(view).tolist(), ends.low.tolist(), ends.high.tolist()
         largest = [
             {**row, "estimate": value, "low": low, "high": high}
