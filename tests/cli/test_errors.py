@@ -93,7 +93,7 @@ def test_a_package_that_is_not_installed_is_one_line(
 @pytest.mark.parametrize(
     "words",
     [
-        *("no-such-command", "hist", "hist tea --epoch -1", "hist tea --no-such-option"),
+        *("no-such-command", "hist", "hist tea --no-such-option"),
         *(f"hist tea --level {level}" for level in ("0", "1", "nan", "inf", "0.\u0665")),
         *("plan tea.toml --level 95", "survey publish", "token new --role emperor", "init"),
         *("init x --port 65536", "init x --port -1", "serve --workers 0"),

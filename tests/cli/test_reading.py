@@ -9,7 +9,7 @@ from tests.cli.serving import answering
 from tests.support.effort import some
 
 READING = [
-    *("survey list", "survey list --json", "survey export tea", "survey show tea"),
+    *("survey list", "survey list --json", "survey show tea"),
     "survey show tea --survey {older}",
     *("hist tea", "hist tea --json", "hist tea --csv"),
     *("survey epochs tea", "survey epochs tea --json --survey {older}"),

@@ -151,23 +151,6 @@ def test_what_is_no_number_of_the_list_is_asked_again_and_not_repeated(
     assert len(shell.transport.uploads) == 1
 
 
-def test_of_many_categories_a_few_are_shown_and_all_are_found_by_a_part(shell: Shell) -> None:
-    categories = tuple(str(number) for number in range(100, 220))
-    shell.transport.publish(replace(running(), categories=categories))
-    assert shell.run("y", "5", "zq", "21", "217") == 0
-    for part in (
-        "100 / 101 / 102 / … / 219 (120)",
-        "  105\n  115\n",  # those with a 5; 21 of them, of which 20 are listed
-        "  … 21 in all: type more\n",
-        "No answer contains this",
-        "  121\n  210\n",
-    ):
-        assert part in shell.out
-    assert len(shell.out.splitlines()) < 70
-    (body,) = shell.transport.uploads
-    assert read_upload(body).report.response < 120
-
-
 def test_a_home_names_origin_and_authority_and_the_state_is_that_of_deniable_device(
     shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from deniable.counterparts.signing import sign_manifest
 from deniable.estimates import estimate_histogram
 from deniable.messages import Enrolment, SigningKey
-from deniable.messages.bundle import Bundle, make_bundle
+from deniable.messages.bundle import make_bundle
 from deniable.presenting import Surveys, connect
 from deniable.reading import (
     AmbiguousSurvey,
@@ -225,21 +225,6 @@ async def test_what_is_not_vouched_for_is_not_handed_on(collector: Collector) ->
     for change in UNVOUCHED:
         with pytest.raises(Untrusted):
             await asyncio.to_thread(read, change)
-
-
-async def test_an_app_bundles_the_survey_that_was_asked_for_or_none(collector: Collector) -> None:
-    source = Lying(url(collector), AUTHORITY.public_key)
-
-    def bundle(change: Callable[[str, bytes], bytes]) -> Bundle:
-        source.change = change
-        return source.bundle([MANIFEST])
-
-    found = await asyncio.to_thread(bundle, lambda _, body: body)
-    assert found == make_bundle([sign_manifest(MANIFEST, AUTHORITY)], AUTHORITY.public_key)
-    nonsense = swapped_manifest(b"none")
-    for change in (UNVOUCHED[0], UNVOUCHED[2], nonsense):
-        with pytest.raises(Untrusted):
-            await asyncio.to_thread(bundle, change)
 
 
 KEYS_OF_JSON = st.sampled_from(["epoch", "n", "state", "seal", "whole", "counts", "issuer"])

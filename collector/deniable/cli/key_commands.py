@@ -5,11 +5,10 @@ from pathlib import Path
 
 import click
 
-from deniable.cli.options import a_file, confirm, directory_option, yes_option
+from deniable.cli.options import authority_key_option, confirm, directory_option, yes_option
 from deniable.directory import (
     Config,
     authority_chain,
-    check_outside,
     default_key_file,
     find_key_file,
     hand_over,
@@ -64,20 +63,9 @@ def _whereabouts(file: Path, public_key: bytes) -> str:
 
 @authority.command("rotate", short_help="Replace the authority's key with a new one.")
 @directory_option
-@click.option(
-    "--authority-key",
-    type=a_file,
-    help="The private key that signs now.  [default: the file that init or authority rotate wrote]",
-)
-@click.option(
-    "--new-key",
-    type=a_file,
-    help="New private key; created if it does not exist.  [default: next to the directory]",
-)
+@authority_key_option
 @yes_option
-def rotate_authority(
-    directory: Path, authority_key: Path | None, new_key: Path | None, yes: bool
-) -> None:
+def rotate_authority(directory: Path, authority_key: Path | None, yes: bool) -> None:
     """Replace the authority's key with a new one, and sign every survey again with the new key.
 
     Devices that pin the old key accept the new one; surveys keep their ids and figures. Rotate
@@ -87,8 +75,7 @@ def rotate_authority(
     rotations = with_store(config, rotations_of)
     chain = follow_rotations(config.authority, rotations)
     old_file, old = read_newest_key(directory, authority_key, chain[-1])
-    new_file = new_key or default_key_file(directory, len(rotations) + 2)
-    check_outside(new_file, directory)
+    new_file = default_key_file(directory, len(rotations) + 2)
     # The next key may exist already, created by a failed attempt or another machine.
     confirm(yes, f"Replace {old_file} with {new_file} for good?")
     new = read_authority_key(new_file) if new_file.exists() else create_key_file(new_file)
@@ -112,13 +99,6 @@ def rotate_authority(
     click.echo(f"store          {store_text(config)}")
     click.echo("\nApps that pin an earlier key accept the new one; pin it in your next version.")
     click.echo("Leave `authority` in collector.toml as it is while older versions are in use.")
-
-
-authority_key_option = click.option(
-    "--authority-key",
-    type=a_file,
-    help="The authority's private key.  [default: the file that init or authority rotate wrote]",
-)
 
 
 @click.group()

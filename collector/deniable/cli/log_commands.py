@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from deniable.cli.options import a_file, confirm, directory_option, yes_option
+from deniable.cli.options import authority_key_option, confirm, directory_option, yes_option
 from deniable.directory import Config, authority_chain, find_key_file, store_text, with_store
 from deniable.directory.log_publishing import all_signed, log_policy, offer_logged, witnesses_of
 from deniable.doctor.diagnosis import Status
@@ -28,12 +28,6 @@ from deniable.public_log.publish import (
     write_files,
 )
 from deniable.stores import Store
-
-authority_key_option = click.option(
-    "--authority-key",
-    type=a_file,
-    help="The authority's private key, next to the log's key.  [default: next to the directory]",
-)
 
 
 @click.command(short_help="Show the log and its cosigners.")

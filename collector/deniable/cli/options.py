@@ -4,7 +4,6 @@ import io
 import re
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from functools import wraps
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
@@ -14,7 +13,6 @@ import click
 from deniable.documents import read_number
 
 _WHOLE: Final = re.compile(r"([0-9][0-9,]*)(?:(\^|e)([0-9]{1,2}))?", re.ASCII)
-_DAYS: Final = re.compile(r"([0-9]{1,3})\s*([dw])", re.ASCII)
 _MOST: Final = 10**15
 
 
@@ -46,36 +44,22 @@ def limit(text: str) -> Quantity:
 
 def quantity(text: str) -> Quantity:
     """Read a number above 0: 2%, or 0.02."""
-    with suppress(click.BadParameter):
-        if (made := limit(text)).number > 0:
-            return made
-    raise click.BadParameter("must be a number above 0, such as 2% or 0.02")
+    if (made := limit(text)).number <= 0:
+        raise click.BadParameter("must be a number above 0, such as 2% or 0.02")
+    return made
 
 
 def level(text: str) -> float:
     """Read a confidence level, in (0, 1): 95%, or 0.95."""
-    with suppress(click.BadParameter):
-        if (number := quantity(text).number) < 1:
-            return number
-    raise click.BadParameter("must be between 0 and 1, such as 95% or 0.95")
+    if (number := quantity(text).number) >= 1:
+        raise click.BadParameter("must be between 0 and 1, such as 95% or 0.95")
+    return number
 
 
 def proportion(text: str) -> float:
     """Read a share of a whole, above 0 and at most all of it: 90%, or 0.9."""
-    with suppress(click.BadParameter):
-        if (number := quantity(text).number) <= 1:
-            return number
-    raise click.BadParameter("must be above 0% and at most 100%, such as 90%")
-
-
-def days(text: str) -> int:
-    """Read a length of time in whole days: 30d, or 2w."""
-    from deniable.directory.collector_directory import MOST_DAYS  # imported with the whole package
-
-    match = _DAYS.fullmatch(text.strip())
-    number = int(match[1]) * (7 if match[2] == "w" else 1) if match else 0
-    if not 1 <= number <= MOST_DAYS:
-        raise click.BadParameter(f"must be 1 to {MOST_DAYS} days, such as 30d or 2w")
+    if (number := quantity(text).number) > 1:
+        raise click.BadParameter("must be above 0% and at most 100%, such as 90%")
     return number
 
 
@@ -110,6 +94,11 @@ level_option = click.option(
 survey_option = click.option(
     "--survey", "survey_id", help="First hex digits of the survey's id.  [default: newest]"
 )
+authority_key_option = click.option(
+    "--authority-key",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The authority's private key.  [default: the file that init or authority rotate wrote]",
+)
 Form = Literal["text", "json", "csv"]
 yes_option = click.option("--yes", is_flag=True, help="Skip the confirmation.")
 a_file = click.Path(dir_okay=False, path_type=Path)
@@ -137,26 +126,13 @@ def confirm(yes: bool, question: str) -> None:
         click.confirm(question, abort=True, err=True)
 
 
-def checked_epoch(_: click.Context, __: click.Parameter, text: str | None) -> str | None:
-    """Refuse an epoch that no survey can have; this survey's epochs are checked when it is read."""
-    if text is not None:
-        from deniable.reading import EPOCHS  # imported only for a named epoch
-
-        if re.fullmatch(EPOCHS, text, re.ASCII) is None:
-            raise click.BadParameter(
-                "must be an epoch such as 3, a range such as 0-5, last, yesterday, last-week, "
-                "or days such as 2026-11-16..2026-11-29"
-            )
-    return text
-
-
 def epoch_option(default: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return the option for an epoch or a range; its help shows the default."""
     explained = (
         "Epoch, such as 3, or several together, such as 0-5; last, yesterday, last-week, or days "
         f"such as 2026-11-16..2026-11-29.  [default: {default}]"
     )
-    return click.option("--epoch", callback=checked_epoch, help=explained)
+    return click.option("--epoch", help=explained)
 
 
 def form_options(command: Callable[..., Any]) -> Callable[..., Any]:

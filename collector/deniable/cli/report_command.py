@@ -48,11 +48,9 @@ from deniable.messages import (
     split_rotations,
 )
 from deniable.terms.sentences import learnt, leaves, period, summary
-from deniable.terms.text import Row, listed, printable, text_of, wrapped
+from deniable.terms.text import Row, printable, text_of
 
 _FLUSH_SECONDS = 20.0
-_MOST_LISTED = 20
-"""If there are more categories, they are found by a part of their text, not by a number."""
 
 
 def report(arguments: Sequence[str]) -> int:
@@ -265,8 +263,6 @@ def _ask(manifest: Manifest) -> Answer:
 
 
 def _ask_category(categories: Sequence[str]) -> str:
-    if len(categories) > _MOST_LISTED:
-        return _ask_among(categories)
     for number, category in enumerate(categories, start=1):
         print(f"  {number}  {printable(category)}")
     while True:
@@ -275,22 +271,6 @@ def _ask_category(categories: Sequence[str]) -> str:
         if 1 <= number <= len(categories):
             return categories[number - 1]
         print(f"Please type a number from 1 to {len(categories)}.")
-
-
-def _ask_among(categories: Sequence[str]) -> str:
-    print(*wrapped(listed(categories), first="  "), sep="\n")
-    while True:
-        # In full, since categories may be numbers themselves.
-        typed = input("\nYour answer, or part of it: ").strip()
-        if typed in categories:
-            return typed
-        matches = [category for category in categories if typed.casefold() in category.casefold()]
-        if typed and matches:
-            print(*(f"  {printable(category)}" for category in matches[:_MOST_LISTED]), sep="\n")
-            if len(matches) > _MOST_LISTED:
-                print(f"  … {len(matches):,} in all: type more")
-        else:
-            print("No answer contains this. Please type a different part.")
 
 
 def _ask_number(values: Sequence[str]) -> str:

@@ -68,12 +68,6 @@ class Place:
     token_file: Path | None
     authority: str | None
 
-    def origin(self) -> str | None:
-        """Return the origin of the directory's collector; None for a URL with possibly several."""
-        if self.collector is not None:
-            return None
-        return Config.load(self.directory).origin
-
     def relays(self, manifest: Manifest) -> bool:
         """Return whether all reports come through relays; False (unknown) for a URL."""
         if self.collector is not None:

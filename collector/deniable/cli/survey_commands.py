@@ -8,10 +8,17 @@ from typing import Final
 import click
 
 from deniable.cli.log_commands import cosigned_text
-from deniable.cli.options import Whole, a_file, directory_option, survey_option
-from deniable.cli.sources import Place, published, reading_options
+from deniable.cli.options import (
+    Whole,
+    a_file,
+    authority_key_option,
+    directory_option,
+    survey_option,
+)
+from deniable.cli.sources import Place, published, reading_options, warn_of_unsigned
 from deniable.directory import Config, authority_chain, find_key_file, with_store
 from deniable.directory.collector_directory import running
+from deniable.directory.store_source import StoreSource
 from deniable.documents import Fact
 from deniable.documents.terminal import facts_text
 from deniable.messages import Manifest, is_simulated
@@ -38,11 +45,7 @@ _MOST_ANSWERS: Final = 200
 @click.command()
 @click.argument("file", type=a_file)
 @directory_option
-@click.option(
-    "--authority-key",
-    type=a_file,
-    help="The authority's private key.  [default: the file that init or authority rotate wrote]",
-)
+@authority_key_option
 @click.option(
     "--after-epoch",
     type=Whole(-1),
@@ -181,16 +184,16 @@ def notice(name: str, survey_id: str | None, place: Place, *, relayed: bool) -> 
 
 @click.command()
 @click.argument("name")
-@reading_options
+@directory_option
 @click.option("--out", type=a_file, help="File to write.  [default: standard output]")
-def export(name: str, place: Place, out: Path | None) -> None:
+def export(name: str, directory: Path, out: Path | None) -> None:
     """Write the newest survey of NAME to one file: declaration, signed manifest, origin, authority.
 
     An app reads the file with Survey.bundled and fetches nothing before its first report.
     """
     if is_simulated(name):
         raise click.ClickException(f"{name!r} is simulated, so no app answers it")
-    bundle = _bundle(place, name)
+    bundle = _bundle(Config.load(directory), name)
     if out is None:
         click.echo(bundle.to_json(), nl=False)
     else:
@@ -198,13 +201,13 @@ def export(name: str, place: Place, out: Path | None) -> None:
         click.echo(f"wrote {out}: for {bundle.origin}, signed by {bundle.authority.hex()}")
 
 
-def _bundle(place: Place, name: str) -> Bundle:
+def _bundle(config: Config, name: str) -> Bundle:
     now = time.time()
-    with place.source() as source:
+    with StoreSource(config) as source:
+        warn_of_unsigned(source.unsigned())
         surveys = source.manifests(name)
         newest = find_version(name, surveys)
-        origin = place.origin() or newest.origin
-        of_origin = [survey for survey in surveys if survey.origin == origin]
+        of_origin = [survey for survey in surveys if survey.origin == config.origin]
         offered = running(of_origin, source.ended(name), now)
         if newest not in offered:
             raise click.ClickException(

@@ -8,16 +8,13 @@ The module :mod:`deniable.reading.fetching` has the rules on the token and on li
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
 from deniable.messages import (
-    GATEWAY_KEYS_PATH,
     MAX_MANIFEST_BYTES,
-    MAX_MANIFESTS_BYTES,
     MAX_ROTATIONS_BYTES,
     InvalidManifest,
     Manifest,
@@ -28,12 +25,9 @@ from deniable.messages import (
     follow_rotations,
     open_manifest,
     open_rotation,
-    split_logged,
-    split_manifests,
     split_rotations,
 )
-from deniable.messages.bundle import Bundle, make_bundle, read_bundle
-from deniable.messages.gateway import MAX_GATEWAY_ANSWER_BYTES
+from deniable.messages.bundle import read_bundle
 from deniable.reading.fetching import Fetcher, unreadable
 from deniable.reading.source import (
     EpochCounts,
@@ -119,7 +113,7 @@ class HttpSource(Source):
         if unknown:
             signer = self._signer()
             for identifier in unknown:
-                self._opened[identifier] = self._signed(name, identifier, signer)[1]
+                self._opened[identifier] = self._signed(name, identifier, signer)
         manifests = [self._opened[identifier] for identifier in identifiers]
         if any(manifest.name != name for manifest in manifests):
             raise Untrusted("the collector returned a survey with a different name")
@@ -182,31 +176,6 @@ class HttpSource(Source):
         except (KeyError, ValueError) as error:
             raise unreadable() from error
 
-    def bundle(self, manifests: Sequence[Manifest]) -> Bundle:
-        """Return the bundle for an app, verified with the current signing key."""
-        signer = self._signer()
-        signed = [
-            self._signed(manifest.name, manifest.survey_id.hex(), signer)[0]
-            for manifest in manifests
-        ]
-        gateway, gateway_proof, proofs = None, b"", dict[bytes, bytes]()
-        try:
-            with suppress(NoSuchSurvey):  # the answer for a missing or unknown path
-                body = self._get(GATEWAY_KEYS_PATH, MAX_GATEWAY_ANSWER_BYTES)
-                gateway, gateway_proof = split_logged(body)
-            with suppress(NoSuchSurvey):
-                path = f"/v1/surveys/{quote(manifests[0].name)}/manifests"
-                proofs = dict(split_manifests(self._get(path, MAX_MANIFESTS_BYTES)))
-        except Refusal as refusal:
-            raise unreadable() from refusal
-        return make_bundle(
-            signed,
-            signer,
-            gateway,
-            proofs=[proofs.get(envelope, b"") for envelope in signed],
-            gateway_proof=gateway_proof,
-        )
-
     def _life(self, manifest: Manifest) -> tuple[tuple[ListedEpoch, ...], frozenset[bytes]]:
         body = self._json(f"{_path(manifest)}/epochs?{_survey(manifest)}", True)
         return read_epochs(manifest, body)
@@ -240,8 +209,8 @@ class HttpSource(Source):
                 "operator for the current key, and pin it"
             ) from refusal
 
-    def _signed(self, name: str, identifier: str, signer: bytes) -> tuple[bytes, Manifest]:
-        """Return a survey's signed form, and its opened form."""
+    def _signed(self, name: str, identifier: str, signer: bytes) -> Manifest:
+        """Return a survey, opened."""
         path = f"/v1/surveys/{quote(name)}/manifest?survey={identifier}"
         envelope = self._get(path, _MOST_ENVELOPE_BYTES)
         try:
@@ -258,7 +227,7 @@ class HttpSource(Source):
             ) from refusal
         if manifest.survey_id.hex() != identifier:
             raise Untrusted("the collector returned a survey that was not requested")
-        return envelope, manifest
+        return manifest
 
     def _json(self, path: str, allowed: bool = False) -> Any:
         try:

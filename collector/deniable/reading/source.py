@@ -5,7 +5,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Self
+from typing import Final, Self
 
 from deniable.messages import Manifest
 from deniable.reading.epochs import (
@@ -21,9 +21,6 @@ from deniable.reading.epochs import (
     when_text,
 )
 from deniable.stores.values import Counts, Note, Seal, counts_digest
-
-if TYPE_CHECKING:
-    from deniable.messages.bundle import Bundle
 
 
 class ReadingError(Exception):
@@ -174,14 +171,6 @@ class Source(ABC):
     @abstractmethod
     def notes(self, name: str) -> tuple[Note, ...]:
         """Return an operator's notes about the surveys of a name, by time."""
-
-    @abstractmethod
-    def bundle(self, manifests: Sequence[Manifest]) -> "Bundle":
-        """Return an app's bundle of surveys of one name, signed with the current key.
-
-        Raises:
-            InvalidBundle: if the surveys do not belong together.
-        """
 
     def close(self) -> None:  # noqa: B027 - nothing is open by default
         """Close open connections and files."""
