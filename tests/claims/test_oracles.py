@@ -160,7 +160,7 @@ mechanisms/test_two_round test_reports_of_one_answer_have_the_stated_odds_togeth
 messages/test_schedule test_reports_are_taken_from_the_clock_tolerance_before_to_the_grace_after
     client.explaining.prompt:details publishing.changes:_grace_seconds
 planning/test_best test_costs_and_compositions_are_those_of_the_mechanism
-    planning.choice:Choice.__str__ planning.facts:_times planning.facts:users_text
+    planning.facts:_times planning.facts:users_text
   test_no_design_and_no_published_mechanism_needs_fewer_reports_for_a_share
     planning.plans:ways_to_ask
 planning/test_fresh_round test_the_level_said_to_suffice_does_and_a_tenth_less_does_not
@@ -228,7 +228,6 @@ NO_CLAIMS: dict[str, str] = {
     """,
     "how many of the messages that a test wanted have arrived": """
         conformance.scenarios.noise:_judged.draws fakes.fake_collector:FakeCollector.await_reports
-        fakes.fake_parties:FakeIssuer.await_requests
     """,
     "which limit of its input an error names": """
         audit.solution_matrix:SolutionMatrix.__init__
@@ -261,12 +260,11 @@ NO_CLAIMS: dict[str, str] = {
         planning.accuracy:_WITHIN planning.plans:Figure.of presenting.cautions:_biased_view
         presenting.cautions:_distrusted presenting.cautions:_small_group
         presenting.comparison:_notes presenting.comparison:_title
-        presenting.estimate:_untold presenting.fields:_CURVE
+        presenting.estimate:_untold
         presenting.histogram:UNBIASED presenting.histogram:_distribution_notes
         presenting.histogram:_distribution_tables presenting.histogram:_numeric_notes
         presenting.histogram:_rows_notes
         presenting.histogram:turnout_sentence
-        presenting.rows:COUNTED presenting.rows:_FAKES_DECIDE
         presenting.rows:enrolment_text presenting.rows:histogram_facts
         publishing.document:_keys_text publishing.document:answers_of
         publishing.document:_successor_text publishing.document:left_behind_text
