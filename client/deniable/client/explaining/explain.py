@@ -264,7 +264,7 @@ def _survey(
         *account,
         summary=prompt.in_short(promise, manifest, _),
         limits=tuple(prompt.limits(promise, manifest, _)),
-        details=tuple(prompt.details(promise, manifest, _)),
+        details=tuple(prompt.details(promise, _)),
         vouched=vouched,
         leaves=(*leaves(None, _), *vouched),
         translate=_,

@@ -11,9 +11,9 @@ from typing import NamedTuple
 from deniable.budget import NANO, format_nano
 from deniable.client.consent import Scope
 from deniable.client.survey import Survey
-from deniable.mechanisms import is_vast, odds_ceiling, odds_text, percent_text
+from deniable.mechanisms import is_vast, odds_ceiling, odds_text
 from deniable.messages import Manifest
-from deniable.terms import guess_of, guess_within, odds_of, pure_odds
+from deniable.terms import guess_within, odds_of, pure_odds
 from deniable.terms.sentences import Coalitions, Translate, duration, guess, length, likely, summary
 from deniable.terms.sentences import catalogue as catalogue
 
@@ -110,17 +110,10 @@ def limits(promise: Promise, manifest: Manifest | None, _: Translate) -> Iterato
     yield text.format(odds=odds_text(together), most=_short(promise.total))
 
 
-def details(promise: Promise, manifest: Manifest | None, _: Translate) -> Iterator[str]:
+def details(promise: Promise, _: Translate) -> Iterator[str]:
     """Yield limits that prompts omit: on guesses, kept and late responses, and the log."""
-    survey, ever = promise.survey, percent_text(promise.guess, "most")
-    now = ever if manifest is None else percent_text(guess_of(manifest.mechanism), "most")
-    if now != ever and not survey.delta_ceiling:
-        text = _(
-            "A guess about your answer that is right half the time becomes right at most {now} of "
-            "the time with this survey, and {ever} with a later one."
-        )
-        yield text.format(now=now, ever=ever)
-    elif not survey.delta_ceiling:
+    survey = promise.survey
+    if not survey.delta_ceiling:
         yield guess(promise.guess, _)
     kept = survey.kept_ceiling
     if kept is not None and not is_vast(odds := odds_of(ceil(kept * NANO))):

@@ -287,14 +287,9 @@ def _why_undecidable(
             f"epoch {epoch} may have been decided by an earlier state; an epoch that begins after "
             f"{day_text(fresh_from)} can be reported"
         )
-    if epoch <= highest:
-        return (
-            f"epoch {epoch} is not above epoch {highest}, the last epoch decided for this "
-            "survey name"
-        )
     return (
-        f"epoch {epoch} began before the last decided epoch had ended; the next epoch can be "
-        "reported"
+        f"epoch {epoch} began before epoch {highest}, the last one decided for this survey name, "
+        "had ended; a later epoch can be reported"
     )
 
 

@@ -231,14 +231,6 @@ class Wanted:
         return self.until < inf
 
 
-@dataclass(frozen=True, slots=True)
-class WantedCredentials:
-    """The credentials wanted now, and the start of the next epoch that needs one: Unix seconds."""
-
-    wanted: tuple[Wanted, ...] = ()
-    begins: float = inf
-
-
 class Credentials:
     """The credentials of one collector's surveys; raises ``StateUnavailable``.
 
@@ -252,18 +244,21 @@ class Credentials:
         self._spread = spread
 
     @kept
-    def plan(self, now: float) -> WantedCredentials:
-        """Return the credentials to request; none without consent. It creates no state."""
+    def plan(self, now: float) -> tuple[list[Wanted], float]:
+        """Return the credentials wanted now, and when the next epoch that needs one starts.
+
+        There are none without consent. It creates no state.
+        """
         with self.state.existing(now) as connection:
             if connection is None or self.state.effective_consent(connection) is not Consent.ON:
-                return WantedCredentials()
+                return [], inf
             surveys = [s for s in self._surveys if self.state.covers(connection, s.name)]
             candidates = (self._wanted(connection, survey, now) for survey in surveys)
             wanted = [
                 certificate for certificate in candidates if certificate is not None
             ] + self._renewals(connection)
             begins = min((self._begins(connection, survey, now) for survey in surveys), default=inf)
-        return WantedCredentials(tuple(wanted), begins)
+        return wanted, begins
 
     @kept
     def begin(self, wanted: Wanted, until: float, now: float) -> bool:

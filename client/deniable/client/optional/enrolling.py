@@ -205,16 +205,16 @@ class Enrolling(NoIssuer, Forkable):
         begun = False
         try:
             now = self._clock.now()
-            plan = self._credentials.plan(now)
+            wanted, begins = self._credentials.plan(now)
             due = [
                 certificate
-                for certificate in plan.wanted
+                for certificate in wanted
                 if not now < certificate.due <= now + self._longest
             ]
             if due and (held := self._hold()):
                 return held
             if due:
-                self._asked_tokens |= any(wanted.is_token for wanted in due)
+                self._asked_tokens |= any(certificate.is_token for certificate in due)
                 # Assigned before it starts, since closing must find it.
                 self._thread = thread = threading.Thread(
                     target=self._ask_all, args=(due, asking), name="deniable-enrol", daemon=True
@@ -228,12 +228,13 @@ class Enrolling(NoIssuer, Forkable):
         finally:
             if not begun:
                 asking.give_back()
-        later = [certificate.due for certificate in plan.wanted if certificate not in due]
-        return max(0.0, min([*later, plan.begins]) - now)
+        later = [certificate.due for certificate in wanted if certificate not in due]
+        return max(0.0, min([*later, begins]) - now)
 
     def wants_tokens(self) -> bool:
         """Return whether :meth:`ask_now` would request a token."""
-        return any(w.is_token for w in self._credentials.plan(self._clock.now()).wanted)
+        wanted, _ = self._credentials.plan(self._clock.now())
+        return any(certificate.is_token for certificate in wanted)
 
     def asked_tokens(self) -> bool:
         """Return whether :meth:`step` has requested a token since the last call of this method."""
@@ -244,7 +245,7 @@ class Enrolling(NoIssuer, Forkable):
         """Request the needed credentials, and wait; return why one is missing, by survey."""
         asking = self._asking.take()
         try:
-            wanted = self._credentials.plan(self._clock.now()).wanted
+            wanted, _ = self._credentials.plan(self._clock.now())
             if asking is None:
                 under_way = "the issuer is being asked already"
                 return {certificate.key.name: NotEnrolled(under_way) for certificate in wanted}

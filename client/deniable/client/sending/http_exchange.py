@@ -31,17 +31,21 @@ _HTTP_PORT: Final = 80
 _HTTPS_PORT: Final = 443
 _FIXED: Final = {"User-Agent": USER_AGENT, "Connection": "close"}
 
-_Wanted = tuple[str, str, Mapping[str, str], bytes, int]
-"""A request's method, path, headers and body, and the maximum size of an answer's body in bytes."""
-
 
 def exchange(
-    target: Target, wanted: _Wanted, seconds: float, before_body: Callable[[], None] | None
+    target: Target,
+    method: str,
+    path: str,
+    headers: Mapping[str, str],
+    body: bytes,
+    most: int,
+    seconds: float,
+    before_body: Callable[[], None] | None,
 ) -> HttpAnswer:
     """Send one request; see ``Transport.request``."""
-    method, path, headers, body, most = wanted
     deadline = time.monotonic() + seconds
-    proxy = _proxy_to(target)
+    with _outages():
+        proxy = None if target.on_this_machine else _find_proxy(target)
     by_way = " through a proxy" if proxy else ""
     with _outages(by_way):
         connection = _Connection(target, proxy, deadline, most + _MOST_HEADER_BYTES)
@@ -112,11 +116,6 @@ class _Connection(http.client.HTTPConnection):
     def send(self, data: Any) -> None:
         self.sock.settimeout(left_until(self.deadline))
         super().send(data)
-
-
-def _proxy_to(target: Target) -> "_Proxy | None":
-    with _outages():
-        return None if target.on_this_machine else _find_proxy(target)
 
 
 def _find_proxy(target: Target) -> "_Proxy | None":

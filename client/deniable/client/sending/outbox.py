@@ -23,8 +23,8 @@
 """
 
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Final
 
 from deniable.client.consent import Consent
@@ -59,15 +59,6 @@ Others = Iterable[tuple[PendingReport, float]]
 
 class SendCancelled(Exception):
     """The user, or another process, intervened between choosing a report and sending it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Remainder:
-    """The content of the outbox after a flush."""
-
-    pending: Sequence[PendingReport] = ()  # may be sent
-    dropped: Mapping[str, int] = field(default_factory=dict)  # the number dropped so far, by reason
-    unconsented: int = 0  # how many reports wait for consent
 
 
 class Outbox:
@@ -225,30 +216,27 @@ class Outbox:
         _postpone(connection, report, report.attempts + 1, due, step.held)
 
     @kept
-    def end_flush(self, now: float) -> Remainder:
-        """Erase settled reports, and return the remainder. Decisions remain."""
+    def end_flush(self, now: float) -> tuple[list[PendingReport], dict[str, int], int]:
+        """Erase settled reports; return the reports that may be sent, and two counts.
+
+        These count the reports dropped so far, by reason, and the reports that wait for consent.
+        Decisions remain.
+        """
         with self.state.existing(now) as connection:
             if connection is None:
-                return Remainder()
+                return [], {}, 0
             erase_ended(connection, now)
             pending, _ = self._pending(connection, now)
-            dropped = connection.execute(
-                "SELECT verdict, count(*) FROM decisions WHERE status = 'dropped' AND origin = ?"
-                " GROUP BY verdict ORDER BY verdict",
+            counts = connection.execute(
+                "SELECT status, verdict, count(*) FROM decisions WHERE origin = ?"
+                " AND status != 'delivered' GROUP BY status, verdict ORDER BY verdict",
                 (self._collector,),
             ).fetchall()
-            unconsented = 0
-            if self.state.effective_consent(connection) is not Consent.ON:
-                unconsented = self._count_waiting(connection)
+            consented = self.state.effective_consent(connection) is Consent.ON
         self.state.erase_remains()
-        return Remainder(pending, dict(dropped), unconsented)
-
-    def _count_waiting(self, connection: sqlite3.Connection) -> int:
-        (waiting,) = connection.execute(
-            "SELECT count(*) FROM decisions WHERE status = 'pending' AND origin = ?",
-            (self._collector,),
-        ).fetchone()
-        return int(waiting)
+        dropped = {verdict: count for status, verdict, count in counts if status == "dropped"}
+        waiting = sum(count for status, _, count in counts if status == "pending")
+        return pending, dropped, 0 if consented else waiting
 
     def _lived(self, connection: sqlite3.Connection, now: float) -> int:
         lived, looked_at = connection.execute("SELECT lived, looked_at FROM device").fetchone()

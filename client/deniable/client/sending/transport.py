@@ -144,5 +144,5 @@ class HttpTransport:
         # Imported here, where nobody waits: http and ssl take as long to import as all the rest.
         from deniable.client.sending.http_exchange import exchange
 
-        wanted, seconds = (method, path, headers, body, most), min(timeout, self._timeout)
-        return exchange(self._target, wanted, seconds, before_body)
+        seconds = min(timeout, self._timeout)
+        return exchange(self._target, method, path, headers, body, most, seconds, before_body)

@@ -140,15 +140,15 @@ class Uploader(Forkable):
                 if alone:
                     self._flush(end, interrupts, progress)
                 now = self._clock.now()
-                left = self._outbox.end_flush(now)
+                pending, dropped, unconsented = self._outbox.end_flush(now)
             except NotRecorded as error:
                 _LOG.info("nothing could be sent: %s", error)  # the state has warned of its outage
                 return Delivery(progress.delivered, progress.dropped, None, drop_frames(error))
-        waiting = dict(progress.why_waiting(left.pending, now))
-        if left.unconsented:
-            waiting["no-consent"] = left.unconsented
-        counts = progress.delivered, progress.dropped, len(left.pending)
-        return Delivery(*counts, reasons=left.dropped, waiting=waiting)
+        waiting = dict(progress.why_waiting(pending, now))
+        if unconsented:
+            waiting["no-consent"] = unconsented
+        counts = progress.delivered, progress.dropped, len(pending)
+        return Delivery(*counts, reasons=dropped, waiting=waiting)
 
     def _flush(self, end: float, interrupts: int, progress: Progress) -> None:
         while (left := end - self._clock.monotonic()) > 0 and self._interrupts == interrupts:
