@@ -170,7 +170,10 @@ def test_a_port_is_taken_by_other_workers_and_not_by_one_that_closed_its_connect
 
 
 @pytest.mark.long
-def test_a_worker_that_cannot_begin_says_why_and_nothing_is_served(place: Workplace) -> None:
+def test_a_worker_that_cannot_begin_says_why_and_nothing_is_served(
+    place: Workplace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DENIABLE_PORT", str(free_port()))
     store = place.directory / "store.sqlite"
     store.write_bytes(b"this is no database, whoever looks" * 100)
     done = run([*DENIABLE, "serve", "--dir", place.directory, "--workers", "2"], status=1)
