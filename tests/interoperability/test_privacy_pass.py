@@ -15,8 +15,8 @@ from deniable.messages import Manifest, blind_request, blind_token_input
 from deniable.messages.blind import CONTEXT_BLIND
 from deniable.privacy_pass import (
     MODULUS_BYTES,
-    TokenChallenge,
     public_key_info,
+    token_challenge,
     token_input,
     token_key_id,
     verify,
@@ -46,7 +46,7 @@ async def signed_in(request: web.Request) -> str | None:
 def challenge(survey: Manifest = BLIND_SURVEY, epoch: int = EPOCH) -> bytes:
     context = sha256(CONTEXT_BLIND + survey.survey_id + epoch.to_bytes(8)).digest()
     host = survey.origin.partition("://")[2]
-    return TokenChallenge(survey.enrolment.issuer, context, host).encode()
+    return token_challenge(survey.enrolment.issuer, context, host)
 
 
 def test_their_issuer_answers_our_requests_and_their_verifier_takes_our_tokens(theirs: Ask) -> None:

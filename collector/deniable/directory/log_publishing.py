@@ -19,7 +19,7 @@ from deniable.messages import (
     open_manifest_of_chain,
     open_rotation,
 )
-from deniable.public_log.publish import PublicLog, Publisher, Witnesses
+from deniable.public_log.publish import PublicLog, Publisher, Witnesses, find_log_key
 from deniable.stores import Store, SurveyConflict
 
 
@@ -33,19 +33,23 @@ async def begin_publishing(store: Store, config: Config, authority_key: Path) ->
 
     The next publication also appends what the store has and the log lacks.
 
+    If the log had another name, its entries stay, and it continues under the collector's.
+
     Raises:
         KeyFileError: if the log's key cannot be read or created.
-        PublicLogError: if the log has changed unexpectedly, as for :meth:`Publisher.begin`.
+        PublicLogError: if somebody has seen more of the log, or a different history.
     """
-    log = PublicLog(await store.log())
-    return await Publisher.begin(
-        store,
-        log,
-        log_origin(config.origin),
-        authority_key,
-        witnesses_of(config),
-        await all_signed(store, config),
-    )
+    log, witnesses = PublicLog(await store.log()), witnesses_of(config)
+    key = find_log_key(authority_key, log.newest)
+    if log.newest is not None and log.newest.checkpoint.origin != log_origin(config.origin):
+        former = Publisher(store, log, log.newest.checkpoint.origin, key, witnesses)
+        await former.check_seen()
+        former.remember(log)
+    known = await all_signed(store, config)
+    publisher = Publisher(store, log, log_origin(config.origin), key, witnesses, known)
+    await publisher.check_seen()
+    publisher.remember(log)
+    return publisher
 
 
 async def all_signed(store: Store, config: Config) -> list[bytes]:

@@ -87,10 +87,6 @@ class SignedCheckpoint:
         if not gap or not signatures.endswith("\n"):
             raise TransparencyLogError("a checkpoint must be signed and end with a newline")
         lines = signatures[:-1].split("\n")
-        if len(lines) > MAX_SIGNATURES:
-            raise TransparencyLogError(
-                f"a checkpoint must have at most {MAX_SIGNATURES} signatures"
-            )
         return cls(_read_body(body), tuple(map(NoteSignature.parse, lines)))
 
     @property

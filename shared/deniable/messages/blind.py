@@ -120,7 +120,7 @@ def _challenge(survey_id: bytes, epoch: int, issuer: str, origin: str) -> bytes:
     context = sha256(CONTEXT_BLIND + survey_id + epoch.to_bytes(8)).digest()
     # RFC 9577 writes an origin as host[:port], without port 443.
     _, _, server_name = origin.partition("://")
-    return privacy_pass.TokenChallenge(issuer, context, server_name).digest
+    return sha256(privacy_pass.token_challenge(issuer, context, server_name)).digest()
 
 
 def _check(message: bytes, credential: bytes, modulus: bytes) -> None:

@@ -17,7 +17,6 @@ and 2.2; RFC 9578, section 6.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from hashlib import sha256, sha384
 from math import gcd, prod
@@ -48,7 +47,6 @@ RESPONSE_TYPE: Final = "application/private-token-response"
 REQUEST_BYTES: Final = 3 + MODULUS_BYTES
 """Bytes of a request."""
 _TYPE: Final = TOKEN_TYPE.to_bytes(2)
-_ID_BYTES: Final = 32
 
 # SubjectPublicKeyInfo of id-RSASSA-PSS with SHA-384, MGF1 with SHA-384 and a salt of 48 bytes, for
 # a modulus of 2,048 bits and exponent 65537 (RFC 9578, section 6.5); the modulus is in between.
@@ -161,44 +159,24 @@ def _length(modulus: int) -> int:
     return (modulus.bit_length() + 7) // 8
 
 
-@dataclass(frozen=True, slots=True)
-class TokenChallenge:
-    """The statement of who requests a token, from whom, and for which occasion.
+def token_challenge(issuer_name: str, redemption_context: bytes, origin_info: str) -> bytes:
+    """Return the statement of who requests a token, from whom, and for which occasion.
 
     The redemption context has 32 bytes or none; names are ASCII, the origin's may be empty.
     """
-
-    issuer_name: str
-    redemption_context: bytes = b""
-    origin_info: str = ""
-
-    def encode(self) -> bytes:
-        """Return the bytes of the structure."""
-        issuer, origin = self.issuer_name.encode("ascii"), self.origin_info.encode("ascii")
-        context = self.redemption_context
-        if not issuer or len(context) not in {0, _ID_BYTES}:
-            raise ValueError(
-                "a challenge must name an issuer, and its context must be empty or 32 bytes long"
-            )
-        return b"".join(
-            (
-                _TYPE,
-                len(issuer).to_bytes(2) + issuer,
-                len(context).to_bytes(1) + context,
-                len(origin).to_bytes(2) + origin,
-            )
+    issuer, origin = issuer_name.encode("ascii"), origin_info.encode("ascii")
+    return b"".join(
+        (
+            _TYPE,
+            len(issuer).to_bytes(2) + issuer,
+            len(redemption_context).to_bytes(1) + redemption_context,
+            len(origin).to_bytes(2) + origin,
         )
-
-    @property
-    def digest(self) -> bytes:
-        """Return the SHA-256 of the structure."""
-        return sha256(self.encode()).digest()
+    )
 
 
 def public_key_info(modulus: bytes) -> bytes:
     """Return the key as a SubjectPublicKeyInfo in DER."""
-    if len(modulus) != MODULUS_BYTES:
-        raise ValueError(f"a modulus must be {MODULUS_BYTES:,} bytes long")
     return _INFO_BEFORE + modulus + _INFO_BEHIND
 
 

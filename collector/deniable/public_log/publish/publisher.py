@@ -167,7 +167,11 @@ _LOG: Final = logging.getLogger(__name__)
 
 
 class Publisher:
-    """The publisher of one log; :meth:`begin` checks P1 before creating it."""
+    """The publisher of one log, under the name ``origin`` from now on.
+
+    ``known`` has all envelopes that belong in the log; it may already contain them. ``held`` names
+    the log, for people. Before anything is signed, :meth:`check_seen` must have checked P1.
+    """
 
     def __init__(
         self,
@@ -180,48 +184,13 @@ class Publisher:
         held: str = "the store",
     ) -> None:
         self.log = log
-        self._held = held  # name of the log, for people
+        self._held = held
         self.key_file, self._key = key
         self._store = store
         self._origin = origin
         self._witnesses = witnesses
         self._known = known
         self._signed: SignedCheckpoint | None = None
-
-    @classmethod
-    async def begin(
-        cls,
-        store: Store,
-        log: PublicLog,
-        origin: str,
-        authority_key: Path,
-        witnesses: Witnesses,
-        known: Sequence[bytes] = (),
-    ) -> "Publisher":
-        """Return a publisher, after checking that the store has everything that was ever signed.
-
-        Args:
-            store: The store of the log.
-            log: The log as read from the store.
-            origin: The log's name from now on. If the log had a different name, its entries stay,
-                and it continues under this one.
-            authority_key: The file beside which the log's key is read or created.
-            witnesses: The witnesses that are asked for their newest checkpoint.
-            known: All envelopes that belong in the log; it may already contain them.
-
-        Raises:
-            PublicLogError: if somebody has seen more, or a different history.
-        """
-        key = find_log_key(authority_key, log.newest)
-        publisher = cls(store, log, origin, key, witnesses, known)
-        if log.newest is not None and log.newest.checkpoint.origin != origin:
-            named = log.newest.checkpoint.origin
-            former = cls(store, log, named, key, witnesses)
-            await former.check_seen()
-            former.remember(log)
-        await publisher.check_seen()
-        publisher.remember(log)
-        return publisher
 
     @property
     def verifier_key(self) -> VerifierKey:
