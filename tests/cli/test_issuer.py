@@ -1,8 +1,6 @@
 """Issuers' keys, by the survey or by the epoch: made, listed in surveys, replaced, and erased."""
 
-import json
 import shutil
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -224,15 +222,3 @@ def test_a_blind_survey_begins_with_the_epoch_of_the_others() -> None:
         made = next_manifest(written, [], BLIND.origin, bytes(16), now, beside=[other])
         assert made.schedule.epoch_at(now) == 0
         check_grid(made, [other])
-
-
-def test_private_keys_of_epochs_that_are_over_are_erased(
-    place: Workplace, keys: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    place.publish(**LISTED)
-    assert place.succeed("issuer erase", keys) == "erased  0\nleft    epochs 0 to 3\n"
-    today = time.time() // DAY * DAY  # epoch 0 began then; the second's grace ends after three days
-    monkeypatch.setattr(time, "time", lambda: today + 3.5 * DAY)
-    assert place.succeed("issuer erase", keys) == "erased  2\nleft    epochs 2 to 3\n"
-    assert "private keys  epochs 2 to 3" in succeed("issuer show", keys)
-    assert json.loads((keys / PUBLIC_FILE).read_text("utf-8"))["first"] == 0

@@ -1,14 +1,12 @@
 """``deniable issuer``: the keys of an issuer, the app's backend that vouches for devices."""
 
-import time
 from pathlib import Path
 
 import click
 
 from deniable.cli.options import Whole, a_file, directory_option
-from deniable.cli.sources import Place, reading_options
 from deniable.directory import CONFIG_FILE, check_outside
-from deniable.enrolment import EpochKeys, create_epoch_keys, ended_moduli
+from deniable.enrolment import EpochKeys, create_epoch_keys
 from deniable.enrolment.epoch_keys import PUBLIC_FILE
 from deniable.key_files import create_key_file, read_key_file
 from deniable.messages.enrolment import MAX_BLIND_KEYS
@@ -71,23 +69,6 @@ def make_keys(keys: Path, epochs: int, first: int | None, directory: Path) -> No
     click.echo(f'issuer_keys = "{PUBLIC_FILE}"')
 
 
-@issuer.command("erase", short_help="Erase a blind issuer's private keys for epochs that are over.")
-@_keys_argument
-@reading_options
-def erase_keys(keys: Path, place: Place) -> None:
-    """Erase the private keys in the directory KEYS whose epochs and grace are over.
-
-    The surveys of --collector or of the collector's directory show when epochs end. A running
-    backend erases keys once a day; use this command if no backend runs.
-    """
-    held = EpochKeys(keys)
-    with place.source() as source:
-        surveys = [survey for name in source.names() for survey in source.manifests(name)]
-    erased = held.erase(ended_moduli(surveys, time.time()))
-    click.echo(f"erased  {erased}")
-    click.echo(f"left    {_private_epochs(held)}")
-
-
 @issuer.command(short_help="Show an issuer's public keys.")
 @click.argument("file", type=click.Path(path_type=Path))
 def show(file: Path) -> None:
@@ -99,12 +80,8 @@ def show(file: Path) -> None:
         keys = EpochKeys(file)
         listed = ranges_text(range(keys.public.first, keys.public.end))
         click.echo(f"public keys   epochs {listed}")
-        click.echo(f"private keys  {_private_epochs(keys)}")
+        numbered = enumerate(keys.public.moduli, keys.public.first)
+        held = ranges_text(epoch for epoch, modulus in numbered if keys.holds(modulus))
+        click.echo("private keys  " + (f"epochs {held}" if held else "none: all are erased"))
     else:
         click.echo(f"public key  {read_key_file(file).public_key.hex()}")
-
-
-def _private_epochs(keys: EpochKeys) -> str:
-    numbered = enumerate(keys.public.moduli, keys.public.first)
-    held = ranges_text(epoch for epoch, modulus in numbered if keys.holds(modulus))
-    return f"epochs {held}" if held else "none: all are erased"

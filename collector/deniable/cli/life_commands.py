@@ -1,4 +1,4 @@
-"""``deniable survey seal``, ``end``, ``distrust-issuer`` and ``note``.
+"""``deniable survey seal``, ``end``, ``distrust-issuer``, ``note`` and ``link``.
 
 A running server seals and ends by the clock; use these if you cannot wait.
 """
@@ -14,17 +14,16 @@ from deniable.cli.options import (
     Whole,
     confirm,
     directory_option,
-    json_option,
     survey_option,
     yes_option,
 )
-from deniable.cli.screen import show_rows
 from deniable.cli.sources import find_survey, published
 from deniable.directory import Config, store_text, with_store
+from deniable.directory.collector_directory import MOST_DAYS, new_link
 from deniable.directory.store_source import shown_seal
 from deniable.messages import Manifest, blind_issuer_id, check_public_key, is_host_name
 from deniable.reading import instant_text, iso_time
-from deniable.reading.wire import notes_document
+from deniable.reading.epochs import UNITS
 from deniable.stores import Note, Seal, Store, check_note
 
 _HELD_BACK: Final = "not all are shown: fewer than minimum_reports arrived after the ones shown"
@@ -159,7 +158,7 @@ def _instant(_: click.Context, __: click.Parameter, text: str | None) -> int | N
 
 @click.command()
 @click.argument("name")
-@click.argument("text", required=False)
+@click.argument("text")
 @directory_option
 @click.option(
     "--at",
@@ -167,35 +166,15 @@ def _instant(_: click.Context, __: click.Parameter, text: str | None) -> int | N
     callback=_instant,
     help="Date or time, in UTC unless it has an offset.  [default: now]",
 )
-@click.option("--list", "listing", is_flag=True, help="Show the notes of NAME.")
 @click.option("--remove", is_flag=True, help="Remove the note with this time and TEXT.")
-@json_option
-def note(
-    name: str,
-    text: str | None,
-    directory: Path,
-    at: int | None,
-    listing: bool,
-    remove: bool,
-    as_json: bool,
-) -> None:
+def note(name: str, text: str, directory: Path, at: int | None, remove: bool) -> None:
     """Add the note TEXT to the figures of NAME over time.
 
-    Anyone who may read these figures can read the note.
+    Anyone who may read these figures can read the note: `ask trend NAME --json` lists notes.
     """
-    if listing == (text is not None) or (listing and (remove or at is not None)):
-        raise click.UsageError("give either TEXT or --list; --list allows no other option")
     if remove and at is None:
-        raise click.UsageError("--remove needs the note's time: --at WHEN, as --list shows it")
+        raise click.UsageError("--remove needs the note's time: --at WHEN")
     config = Config.load(directory)
-
-    async def listed(store: Store) -> list[Note]:
-        await find_survey(store, config, name)
-        return await store.notes(name)
-
-    if text is None:
-        show_rows(notes_document(with_store(config, listed)), as_json=as_json)
-        return
     try:
         made = Note(int(time.time()) if at is None else at, check_note(text))
     except ValueError as error:
@@ -207,10 +186,41 @@ def note(
             await store.add_note(name, made)
         elif not await store.remove_note(name, made):
             raise click.ClickException(
-                "there is no such note; give its time and text as shown by: deniable survey note "
-                "NAME --list"
+                "there is no such note; give its time and text as shown by: deniable ask trend "
+                "NAME --json"
             )
 
     with_store(config, work)
     click.echo(f"{'removed' if remove else 'noted'}     {instant_text(made.at)}  {made.text}")
     click.echo(f"store     {store_text(config)}")
+
+
+@click.command()
+@click.argument("name")
+@directory_option
+@click.option(
+    "--days",
+    type=Whole(1, MOST_DAYS),
+    default=30,
+    show_default=True,
+    help="Lifetime of the link.",
+)
+@click.option("--label", default="", help="Name of the link's reader, for your own records.")
+def link(name: str, directory: Path, days: int, label: str) -> None:
+    """Create a link to the figures of NAME, and print it once.
+
+    A link gives access to the figures of all surveys with this name, and to nothing else. A running
+    server accepts a new link immediately. `token list` and `token revoke` apply to links, too.
+    """
+    if not label.isprintable():
+        raise click.BadParameter("must not contain control characters", param_hint="--label")
+    config, now = Config.load(directory), time.time()
+
+    async def make(store: Store) -> str:
+        await find_survey(store, config, name)
+        return await new_link(store, name, days, label, now)
+
+    click.echo(f"{config.origin}/{with_store(config, make)}")
+    # To stderr, so that a script that reads the link does not get it.
+    click.echo(f"expires   {instant_text(int(now) + days * UNITS['day'])}", err=True)
+    click.echo(f"store     {store_text(config)}", err=True)

@@ -178,7 +178,7 @@ SURVEY_COMMANDS: Final = {
     "end": ("life_commands:end", "End a survey, so that it accepts no more reports."),
     "epochs": ("survey_list:list_epochs", "List the epochs that have figures."),
     "export": ("survey_commands:export", "Write the file that an app bundles."),
-    "link": ("sharing_commands:link", "Create a link to the figures of NAME."),
+    "link": ("life_commands:link", "Create a link to the figures of NAME."),
     "list": ("survey_list:list_surveys", "List the published surveys."),
     "note": ("life_commands:note", "Add a note to the figures of NAME over time."),
     "notice": ("survey_commands:notice", "Print what a survey collects, in plain words."),

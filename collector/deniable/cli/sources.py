@@ -95,13 +95,11 @@ class Place:
                 "--collector needs --authority: the public key that `deniable authority show` "
                 "prints, or a file written by `deniable survey export`"
             )
-        file = Path(self.authority)
         token = None
         if self.token_file is not None:
             token = self.token_file.read_text("utf-8").strip()
         try:
-            key = pinned(file if file.is_file() else self.authority)
-            return HttpSource(self.collector, key, token)
+            return HttpSource(self.collector, pinned(self.authority), token)
         except ValueError as error:
             raise click.UsageError(str(error)) from error
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, TypeVar
 
-from deniable.documents import Column, Document, Table
+from deniable.documents import Column, Table
 from deniable.documents.programs import Field, Json, plain
 from deniable.messages import Manifest
 from deniable.reading.epochs import EpochStanding, EpochState, instant_text, iso_time
@@ -201,11 +201,6 @@ _NOTE: Final = (
     Field("text"),
 )
 
-_COLUMNS: Final = (
-    Column("at", "at", "name", cell=lambda row: row["when"]),
-    Column("text", "what happened"),
-)
-
 
 def note_maps(notes: Sequence[Note]) -> list[Json]:
     """Return notes as plain values for JSON."""
@@ -225,17 +220,13 @@ def read_notes(values: Any) -> tuple[Note, ...]:
         raise ValueError("not a list of notes") from error
 
 
-def _rows(notes: Sequence[Note]) -> list[Json]:
-    pairs = enumerate(zip(note_maps(notes), notes, strict=True), start=1)
-    return [row | {"mark": mark, "when": instant_text(note.at)} for mark, (row, note) in pairs]
-
-
 def numbered_notes(notes: Sequence[Note]) -> Table:
     """Return the table of notes beside a chart that marks them with their numbers."""
-    return Table([Column("mark", "", "number"), *_COLUMNS], _rows(notes), title="What happened")
-
-
-def notes_document(notes: Sequence[Note]) -> Document:
-    """Return the document of notes."""
-    heading = "" if notes else "no notes"
-    return Document(tables=[Table(_COLUMNS, _rows(notes))], heading=heading)
+    columns = [
+        Column("mark", "", "number"),
+        Column("at", "at", "name", cell=lambda row: row["when"]),
+        Column("text", "what happened"),
+    ]
+    pairs = enumerate(zip(note_maps(notes), notes, strict=True), start=1)
+    rows = [row | {"mark": mark, "when": instant_text(note.at)} for mark, (row, note) in pairs]
+    return Table(columns, rows, title="What happened")
