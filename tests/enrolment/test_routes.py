@@ -1,6 +1,5 @@
 """The route, over a real socket: bounded, one shape of errors, and nothing echoed."""
 
-import asyncio
 import gzip
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -118,21 +117,6 @@ async def test_what_another_sites_form_could_send_is_refused(
     body = gzip.compress(BODY) if "Content-Encoding" in headers else BODY
     assert await problem(await ask(backend, body, **headers)) == (415, "unsupported-media-type")
     assert (await ask(backend, enrolment_statement(SURVEY_ID, 0, device_key(2)))).status == 200
-
-
-async def test_a_body_that_does_not_come_is_not_waited_for(
-    backend: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(routes, "_BODY_SECONDS", 0.01)
-    never = asyncio.Event()
-
-    async def slow() -> AsyncIterator[bytes]:
-        yield BODY[:9]
-        await never.wait()
-
-    answer = await ask(backend, slow())
-    assert answer.headers["Retry-After"] == "60"
-    assert await problem(answer) == (408, "timeout")
 
 
 async def test_of_a_body_without_end_no_more_is_read_than_is_judged() -> None:

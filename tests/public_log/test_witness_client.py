@@ -14,7 +14,7 @@ from aiohttp.test_utils import TestServer
 from deniable.counterparts.cosigning import sign_checkpoint
 from deniable.logs import LOG, Checkpoint, SignedCheckpoint, VerifierKey, leaf_hash
 from deniable.messages import SigningKey
-from deniable.public_log.publish import WitnessingError
+from deniable.public_log.publish import WitnessingError, witnesses
 from deniable.public_log.publish.tree import root_hash
 from deniable.public_log.publish.witnesses import (
     consistency_path,
@@ -141,7 +141,11 @@ async def test_a_redirect_is_not_followed(witness: FakeWitness) -> None:
     assert not witness.newest
 
 
-async def test_a_silent_witness_is_left_after_a_while(witness: FakeWitness) -> None:
+async def test_a_silent_witness_is_left_after_a_while(
+    witness: FakeWitness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(witnesses, "_SECONDS", 0.05)
+
     async def silent(_: web.Request) -> web.Response:
         await asyncio.Event().wait()
         raise AssertionError
@@ -151,7 +155,7 @@ async def test_a_silent_witness_is_left_after_a_while(witness: FakeWitness) -> N
     async with TestServer(application) as server:
         url = url_of(server)
         with pytest.raises(WitnessingError, match="within"):
-            await submit(url, witness.key, signed(5), path_from(5), seconds=0.05)
+            await submit(url, witness.key, signed(5), path_from(5))
     with pytest.raises(WitnessingError, match="reached"):
         await submit(url, witness.key, signed(5), path_from(5))
 

@@ -3,7 +3,6 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from typing import Final
 
 from aiohttp import web
 
@@ -18,8 +17,6 @@ from deniable.enrolment.issuer import (
 )
 from deniable.messages import MAX_ENROLMENT_BYTES, Refusal, RefusalCode, media_type
 from deniable.privacy_pass import REQUEST_BYTES, REQUEST_TYPE
-
-_BODY_SECONDS: Final = 10.0
 
 Authenticate = Callable[[web.Request], Awaitable[str | None]]
 
@@ -90,14 +87,10 @@ async def _read(request: web.Request, content_type: str, most: int) -> bytes:
         raise Refusal(
             RefusalCode.UNSUPPORTED_MEDIA_TYPE, f"send {content_type} without Content-Encoding"
         )
-    try:
-        async with asyncio.timeout(_BODY_SECONDS):
-            body = b""
-            while part := await request.content.read(most + 1 - len(body)):
-                body += part
-            return body
-    except TimeoutError as error:
-        raise Refusal(RefusalCode.TIMEOUT, "the request took too long to arrive") from error
+    body = b""
+    while part := await request.content.read(most + 1 - len(body)):
+        body += part
+    return body
 
 
 def _response(answer: EnrolmentAnswer) -> web.Response:

@@ -28,7 +28,7 @@ from deniable.stores import Store
 _SIZE_TYPE: Final = "text/x.tlog.size"
 """The media type of the size that a witness has seen, if it differs from the old one."""
 
-_SECONDS: Final = 15.0
+_SECONDS: Final = 10.0
 _ATTEMPTS: Final = 3  # a first guess, the size in the answer, and one more if it grew
 _HERE: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 
@@ -39,8 +39,6 @@ async def submit(
     signed: SignedCheckpoint,
     path_from: Callable[[int], tuple[bytes, ...]],
     old_size: int = 0,
-    *,
-    seconds: float = _SECONDS,
 ) -> str:
     """Ask a witness to cosign a checkpoint; return its signature line, verified.
 
@@ -50,7 +48,6 @@ async def submit(
         signed: The checkpoint, signed by the log.
         path_from: Returns the consistency path from an older size to the checkpoint's.
         old_size: The size that the witness has probably seen; the witness corrects a wrong guess.
-        seconds: The time limit of one request.
 
     Raises:
         WitnessingError: if the witness refuses, was not reached, or violated the protocol; a
@@ -58,7 +55,7 @@ async def submit(
     """
     for _ in range(_ATTEMPTS):
         body = submission(old_size, path_from(old_size), signed).encode()
-        status, kind, answer = await _exchange(f"{url.rstrip('/')}/add-checkpoint", seconds, body)
+        status, kind, answer = await _exchange(f"{url.rstrip('/')}/add-checkpoint", body)
         if status == HTTPStatus.OK:
             return _verified_line(witness, signed, answer)
         if status != HTTPStatus.CONFLICT or kind != _SIZE_TYPE:
@@ -90,7 +87,7 @@ async def newest_checkpoint(url: str, origin: str) -> SignedCheckpoint | None:
         WitnessingError: if it was not reached, or violated the protocol.
     """
     named = sha256(origin.encode()).hexdigest()
-    status, _, answer = await _exchange(f"{url.rstrip('/')}/{named}/checkpoint", _SECONDS)
+    status, _, answer = await _exchange(f"{url.rstrip('/')}/{named}/checkpoint")
     if status == HTTPStatus.NOT_FOUND:
         return None
     if status != HTTPStatus.OK:
@@ -115,7 +112,7 @@ def _verified_line(witness: VerifierKey, signed: SignedCheckpoint, answer: bytes
     return next(one.line for one in alone.signatures if one.is_of(witness))
 
 
-async def _exchange(url: str, seconds: float, body: bytes | None = None) -> tuple[int, str, bytes]:
+async def _exchange(url: str, body: bytes | None = None) -> tuple[int, str, bytes]:
     # Publishers without witnesses need not wait for aiohttp.
     from aiohttp import ClientError, ClientSession, ClientTimeout, DummyCookieJar
 
@@ -123,7 +120,7 @@ async def _exchange(url: str, seconds: float, body: bytes | None = None) -> tupl
     try:
         async with (
             ClientSession(
-                timeout=ClientTimeout(total=seconds),
+                timeout=ClientTimeout(total=_SECONDS),
                 cookie_jar=DummyCookieJar(),
                 trust_env=urlsplit(url).hostname not in _HERE,  # a proxy of the publisher's network
             ) as session,
@@ -136,7 +133,7 @@ async def _exchange(url: str, seconds: float, body: bytes | None = None) -> tupl
                     raise WitnessingError(f"{url} sends a longer response than a witness needs")
             return given.status, given.content_type, answer
     except TimeoutError as error:
-        raise WitnessingError(f"{url} does not respond within {seconds:g} s") from error
+        raise WitnessingError(f"{url} does not respond within {_SECONDS:g} s") from error
     except (ClientError, OSError) as error:
         raise WitnessingError(f"{url} cannot be reached: {error}") from error
 
@@ -145,10 +142,6 @@ def _reason(status: int, answer: bytes) -> str:
     # One line of untrusted text, of limited length.
     text = answer[:200].decode(errors="replace").partition("\n")[0]
     return f"{status}, {text}"
-
-
-ASKING_SECONDS = 10.0
-"""The time limit of one request to a witness, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +205,6 @@ async def _ask(log: PublicLog, signed: SignedCheckpoint, witness: Witness, old_s
             signed,
             lambda old: consistency_path(hashes, old),
             old_size,
-            seconds=ASKING_SECONDS,
         )
     except WitnessingError as error:
         return Answer(witness, refusal=error)
