@@ -79,7 +79,7 @@ def test_the_operations_guide_lists_every_check(place: Workplace) -> None:
         r"^\| `([^`]+)` \|", guide.partition("| check |")[2].partition("\n\n")[0], re.MULTILINE
     )
     _, found = examined(place, "--online")
-    others = {"settings", "environment", "server", "origin", "witnesses"}
+    others = {"settings", "environment", "server", "origin"}
     assert set(found) <= {*listed} == {*others, *CHECKS, *STORE_CHECKS}
 
 

@@ -127,7 +127,10 @@ def cosign_log(ctx: click.Context, directory: Path, authority_key: Path | None) 
         if answer.refusal is not None and answer.refusal.status in {403, 404}:
             click.echo("  ask the operator to watch the log under the key from deniable log show")
         elif answer.claims_more:
-            click.echo("  cosigned a history that this log does not extend; see deniable doctor")
+            click.echo(
+                "  cosigned a history that this log does not extend: run deniable log recover FROM "
+                "if the store was restored; otherwise see “a fork” in docs/public-log.md"
+            )
     click.echo(f"cosigned   {cosigned_text(config, held)}")
     if not witnesses_of(config).are_enough(held.newest):
         ctx.exit(1)

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -41,7 +41,7 @@ STORE_CHECKS: Final[Checks[store_checks.Stored]] = {
     "authority": lambda it: survey_checks.judge_signatures(it.others, it.others + len(it.surveys)),
     "gateway": lambda it: survey_checks.check_gateway(it.config, it.chain),
     "public log": lambda it: survey_checks.judge_log(
-        it.log, it.record, it.signed, witnesses_of(it.config), log_origin(it.config.origin), it.seen
+        it.log, it.record, it.signed, witnesses_of(it.config), log_origin(it.config.origin)
     ),
     "surveys": lambda it: survey_checks.judge_surveys(it.surveys, it.offered, it.now),
     "named surveys": lambda it: survey_checks.judge_names(it.config, it.surveys),
@@ -75,13 +75,7 @@ def examine(
     if isinstance(stored, Diagnosis):
         yield "store", stored
     else:
-        replies = network.witness_answers(config, stored.log, online=online)
-        if replies is not None:
-            seen = {name: one for name, one in replies.items() if not isinstance(one, str)}
-            stored = replace(stored, seen=seen)
         yield from _findings(STORE_CHECKS, stored)
-        if replies is not None:
-            yield "witnesses", network.judge_witnesses(config, replies)
     if online:
         authority = config.authority if isinstance(stored, Diagnosis) else stored.chain[-1]
         yield "origin", network.check_origin_answers(config, authority, now)

@@ -1,19 +1,13 @@
 """Checks of what devices encounter: this collector at its origin, with a valid certificate."""
 
-import asyncio
 import http.client
 import ssl
-from contextlib import suppress
 from urllib.parse import urlsplit
 
 from deniable.directory import Config
-from deniable.directory.log_publishing import witnesses_of
 from deniable.doctor.diagnosis import Diagnosis, bad, doubtful, good
 from deniable.doctor.readiness import server_finding
-from deniable.logs import SignedCheckpoint, TransparencyLogError
 from deniable.messages import day_text
-from deniable.public_log.audit.checks import Replies
-from deniable.stores import StoredLog
 
 _RENEWAL_DAYS = 21
 _EXPIRED = 10
@@ -79,27 +73,4 @@ def check_origin_answers(config: Config, authority: bytes, now: float) -> Diagno
             f"{text}; its certificate is valid until {day_text(until)}",
             "renew the certificate where TLS ends, at the proxy or here",
         )
-    return good(text)
-
-
-def witness_answers(config: Config, stored: StoredLog, *, online: bool) -> Replies | None:
-    """Ask the witnesses what they have seen; if not ``online``, only if too few cosigned."""
-    from deniable.public_log.audit.visiting import ask_witnesses  # needs aiohttp: slow to import
-
-    with suppress(TransparencyLogError):
-        if config.witnesses and stored.newest:
-            newest = SignedCheckpoint.parse(stored.newest)
-            if online or not witnesses_of(config).are_enough(newest):
-                return asyncio.run(ask_witnesses(config.witnesses, newest.checkpoint.origin))
-    return None
-
-
-def judge_witnesses(config: Config, replies: Replies) -> Diagnosis:
-    """Check whether a quorum of the witnesses answers."""
-    silent = [reply for reply in replies.values() if isinstance(reply, str)]
-    answering, number = len(config.witnesses) - len(silent), len(config.witnesses)
-    quorum = witnesses_of(config).quorum
-    text = f"{answering} of {number} respond; {quorum} must cosign"
-    if answering < quorum:
-        return doubtful(f"{text}: {silent[0]}", "ask their operators, or choose other witnesses")
     return good(text)

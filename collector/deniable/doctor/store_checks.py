@@ -3,9 +3,8 @@
 import shlex
 import sqlite3
 import time
-from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from deniable.directory import Config, authority_chain, default_key_file, signed_surveys, with_store
@@ -53,7 +52,6 @@ class Stored:
     log: StoredLog
     record: SignedCheckpoint | PublicLogError | None  # beside the log's key, if that is here
     signed: list[bytes]  # everything that the authority signed and that is offered
-    seen: Mapping[str, SignedCheckpoint] = field(default_factory=dict)  # by the witnesses, if asked
 
 
 def check_schema(config: Config) -> Diagnosis | None:

@@ -1,7 +1,6 @@
 """Checks of the published surveys, their gateway and log: what devices accept, and its cost."""
 
-from collections.abc import Mapping, Sequence, Set
-from contextlib import suppress
+from collections.abc import Sequence, Set
 
 from deniable.budget import format_nano
 from deniable.client import DEFAULT_LIFETIME_EPSILON
@@ -64,12 +63,10 @@ def judge_log(
     signed: Sequence[bytes],
     witnesses: Witnesses,
     origin: str,
-    seen: Mapping[str, SignedCheckpoint] | None = None,
 ) -> Diagnosis | None:
     """Assess the store's log; None if there is neither one nor anything for it.
 
-    The record is the one beside the log's key, if that is on this machine. ``seen`` has the
-    witnesses' checkpoints by their names.
+    The record is the one beside the log's key, if that is on this machine.
     """
     try:
         log = PublicLog(stored)
@@ -122,38 +119,10 @@ def judge_log(
     text += f", cosigned by {cosigners} of {len(witnesses.witnesses)} witnesses"
     if not enough:
         text += f", but {witnesses.quorum} are required"
-    other = _others(log, witnesses, seen or {})
-    if len(witnesses.witnesses) - len(other) < witnesses.quorum:
-        name, size = max(other.items(), key=lambda item: item[1])
-        return bad(
-            f"{text}; {len(other)} of them, such as {name}, cosigned another history, of "
-            f"{entries_text(size)}",
-            _OUTRUN if size > log.size else _FORKED,
-        )
     return good(text) if enough else doubtful(text, "deniable log cosign")
 
 
 _HOW = "see “a fork” in docs/public-log.md"
-_OUTRUN = (
-    "the store was restored, or two histories were signed: run deniable log recover FROM; if it "
-    f"finds two histories, {_HOW}"
-)
-_FORKED = f"two histories were signed, and the witnesses will never cosign this one: {_HOW}"
-
-
-def _others(
-    log: PublicLog, witnesses: Witnesses, seen: Mapping[str, SignedCheckpoint]
-) -> dict[str, int]:
-    """Return, by witness, the cosigned sizes that the log does not extend."""
-    other = {}
-    for witness in witnesses.witnesses:
-        cosigned = seen.get(witness.key.name)
-        with suppress(TransparencyLogError):
-            if cosigned and cosigned.cosigned_by([witness.key]) and not log.extends(cosigned):
-                other[witness.key.name] = cosigned.checkpoint.size
-    return other
-
-
 _ENDING_DAYS = 7
 _LAST_PART = 4
 """The end of a short survey is not reported before its last quarter."""
