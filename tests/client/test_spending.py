@@ -20,8 +20,9 @@ from deniable.client.client import engine_of
 from deniable.client.clock import Boot
 from deniable.client.ledger.allowance import spent_in_all, spent_since
 from deniable.client.state import mark as mark_module
-from deniable.client.state.mark import LONGEST_PERIOD, merged, unknown, whole_days
+from deniable.client.state.mark import merged, unknown, whole_days
 from deniable.client.state.state import State
+from deniable.client.survey import LONGEST_PERIOD
 from tests.support.devices import Bench
 from tests.support.effort import effort
 from tests.support.surveys import DAY, START

@@ -66,6 +66,8 @@ member of an Enum whose value is either. For several questions, a mapping with t
 
 DAY: Final = 86_400
 """Seconds in a day."""
+LONGEST_PERIOD: Final = 400
+"""The longest period of a sliding ceiling, in days of use."""
 
 
 class OtherCeilings(TypedDict, total=False):

@@ -24,8 +24,7 @@ from typing import NamedTuple
 
 from deniable.budget import RangeCost, epsilon_to_nano, format_nano
 from deniable.client.errors import BudgetExhausted, ManifestFault, ManifestRefused
-from deniable.client.state.mark import LONGEST_PERIOD
-from deniable.client.survey import DAY, Survey
+from deniable.client.survey import DAY, LONGEST_PERIOD, Survey
 from deniable.mechanisms import Number, ceil_div
 from deniable.messages import Manifest
 

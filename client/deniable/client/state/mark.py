@@ -25,13 +25,11 @@ from typing import Final, NamedTuple
 
 from deniable.client.clock import Boot
 from deniable.client.consent import CLAIMED, Consent, Scope, given
-from deniable.client.survey import DAY
+from deniable.client.survey import DAY, LONGEST_PERIOD
 
 NEVER: Final = -(2**62)
 """Earlier than any instant, and any time of use."""
 _LONGEST_GAP: Final = 7 * DAY
-LONGEST_PERIOD: Final = 400
-"""The longest period of a sliding ceiling, in days of use."""
 
 
 def look_at_clock(connection: sqlite3.Connection, now: float, boot: Boot | None) -> int:
