@@ -22,7 +22,7 @@ from tests.support.watched import until
 
 LONG = Schedule(START, DAY, 400, 90 * DAY)
 RECORDED, REPEATED = OutcomeStatus.RECORDED, OutcomeStatus.REPEATED
-STATEMENTS = 20
+STATEMENTS = 22
 """Of one report, the last of which commits it."""
 
 

@@ -160,7 +160,7 @@ class Uploader(Forkable):
                 if not due:
                     break
                 progress.note(due[0], self._send(due[0], min(left, REQUEST_SECONDS)))
-                if self._rest() or self.silence():
+                if len(waiting) == 1 or self._rest() or self.silence():
                     break
 
     def _send(self, report: PendingReport, seconds: float, others: Others = ()) -> Sent:
