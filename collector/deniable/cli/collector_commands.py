@@ -19,6 +19,7 @@ from deniable.directory import (
     CONFIG_FILE,
     EXAMPLE_FILE,
     Config,
+    check_store,
     create_collector,
     default_key_file,
     store_text,
@@ -128,6 +129,7 @@ def serve(directory: Path, workers: int | None) -> None:
     if workers is not None:
         config = replace(config, workers=workers)
     configure_logging(config.log_format)
+    check_store(config)
 
     def announce(address: str) -> None:
         _tell(config, f"listening on {address} for {config.origin}")
