@@ -19,7 +19,7 @@ from tests.support.surveys import MANIFEST
 _SECONDS: Final = 60
 _SHORT: Final = 0.2
 _NO_PROBLEM: Final = {100, 200, 304}
-_PROBLEMS: Final = {400, 401, 404, 405, 408, 409, 413, 415, 417, 501, 503}
+_PROBLEMS: Final = {400, 401, 404, 405, 408, 409, 411, 413, 415, 417, 503}
 
 
 class Stranger(logging.Handler):

@@ -107,7 +107,7 @@ ANSWERED: dict[int | tuple[int, str], list[bytes]] = {
         HEALTH + b"Expect: " + what + b"\r\n" + CLOSE + b"\r\n"
         for what in (b"xyzzy", b"100-continue, x")
     ],
-    (501, "Not Implemented"): [
+    (411, "Length Required"): [
         UPLOAD + b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
         CHUNKED + b"\r\n" + chunked(BODY) + upload(2),
         CHUNKED + b"\r\nxyzzy\r\n",

@@ -218,7 +218,7 @@ def _unless_unexpected(request: web.BaseRequest) -> web.Response | None:
         return plain_problem(417, "Expectation Failed")
     # Every sender knows the length of so small a body.
     if "Transfer-Encoding" in headers:
-        return plain_problem(501, "Not Implemented")
+        return plain_problem(411, "Length Required")
     return None
 
 
