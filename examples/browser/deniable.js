@@ -368,7 +368,7 @@ const isSoundPoint = (bytes) => {
 };
 
 export async function verify(key, context, payload, signature) {
-  if (!isSoundPoint(key)) throw new Refused("bad-key", "not a canonical key of large order");
+  if (!isSoundPoint(key)) throw new Refused("bad-key", "the key is not canonical, or has a small order");
   const sound = signature.length === 64 && isSoundPoint(signature.subarray(0, 32)) && littleEndian(signature.subarray(32)) < L;
   const matches = sound && await crypto.subtle.importKey("raw", key, "Ed25519", false, ["verify"])
     .then((read) => crypto.subtle.verify("Ed25519", read, signature, concat(ascii(context), payload))).catch(() => false);

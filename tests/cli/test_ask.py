@@ -164,7 +164,7 @@ def test_answers_with_commas_are_named_by_their_texts_and_others_by_their_questi
     [
         ("share usage|plan: paid|--than|plan: free", "--than needs --given"),
         ("share usage|plan: paid|--given|plan: free", "no answer is both"),
-        ("share tea|never|--json|--csv", "give --json or --csv, not both"),
+        ("share tea|never|--json|--csv", "use --json or --csv, not both"),
         (
             "share tea|coffee",
             "there is no answer 'coffee', but 'never', 'sometimes', 'often', 'always'; "
@@ -180,7 +180,7 @@ def test_answers_with_commas_are_named_by_their_texts_and_others_by_their_questi
         ("share kept|never|--epoch|0-1", "keep their responses"),
         ("compare tea|0-3|--epoch|1", "on both sides"),
         ("compare tea|--given|never", "--given needs --share"),
-        ("compare cups|--share|1|--quantile|50%", "give --share or --quantile, not both"),
+        ("compare cups|--share|1|--quantile|50%", "use --share or --quantile, not both"),
         ("compare tea|0|--epoch|1|--quantile|50%", "are not numbers"),
         ("compare kept|0|--epoch|1", "kept their responses"),
         ("cross tea|plan,feature", "plan and feature were not answered together"),

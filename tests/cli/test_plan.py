@@ -132,7 +132,9 @@ def test_estimates_stand_beside_the_truth_and_say_that_they_are_simulated(file: 
     assert "SIMULATED  no device answered" in shown
     assert "simulated-tea: How often do you drink tea?" in shown
     assert "1,000,000,000 simulated devices at epsilon 1, seed 0" in shown
-    assert ("Bars: solid to the low end, half-tone to the estimate, light to the high end") in shown
+    assert (
+        "Bars are solid to the low end, half-tone to the estimate, and light to the high end"
+    ) in shown
     found = json.loads(succeed("simulate", file, *ASKED, "10^9", "--json"))
     assert found["simulated"] is True
     assert is_simulated(found["survey"])

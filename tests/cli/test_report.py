@@ -173,7 +173,7 @@ def test_what_a_kept_response_costs_and_shows_is_said_before_it_is_given(shell: 
     for told in (
         "at most one response is sent every week, 2 in all",
         "at most 2.000 in all.",
-        "If your answer changes, a different response may reveal the change and its time",
+        "If your answer changes, a different response may reveal the change and when it happened",
         SENT,
     ):
         assert told in shell.flat

@@ -63,7 +63,7 @@ def test_a_revoked_token_opens_nothing_and_the_others_do(place: Workplace) -> No
 def test_the_beginning_of_an_id_is_enough_if_it_is_one(place: Workplace) -> None:
     digests = sorted(token_digest(make(place)).hex() for _ in range(17))  # two begin alike
     alike = next(a[0] for a, b in pairwise(digests) if a[0] == b[0])
-    assert "begin with these digits; give more" in place.fail("token revoke", alike)
+    assert "begin with these digits; give more digits" in place.fail("token revoke", alike)
     place.succeed("token revoke", digests[0])
     left = json.loads(place.succeed("token list --json"))
     assert sorted(each["id"] for each in left) == [digest[:12] for digest in digests[1:]]

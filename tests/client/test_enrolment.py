@@ -376,7 +376,7 @@ def test_before_the_survey_is_known_it_is_said_what_a_backend_may_see(vouched: V
         for text in (str(page), page.brief()):
             assert (
                 "may be asked to vouch for this device. The issuer sees your account and the key "
-                "of a response. Unless it vouches blindly, the issuer and the collector together "
+                "of a response. Unless it signs blindly, the issuer and the collector together "
                 "can tell which response is yours" in plain(text)
             ) == (enrol is not None)
             assert max(map(len, text.splitlines())) <= 80

@@ -197,7 +197,7 @@ def test_memoised_terms_tell_what_is_not_protected(bench: Bench) -> None:
     for words in (
         "The same answer gets the same response for 4 reports in a row",
         "let the collector guess which reports come from the same device",
-        "If your answer changes, a different response may reveal the change and its time.",
+        "If your answer changes, a different response may reveal the change and when it happened.",
         "To do so, the device keeps a secret key",
         "all reports of a repeated response together are at most 2.72 times as likely",
     ):

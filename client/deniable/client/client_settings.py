@@ -274,7 +274,9 @@ class Arguments:
         """Return a declared survey; raise ``UndeclaredSurvey`` if there is none."""
         declared = self.surveys.get(survey.name if isinstance(survey, Survey) else survey)
         if declared is None:
-            raise UndeclaredSurvey(f"no survey with that name is declared: {sorted(self.surveys)}")
+            raise UndeclaredSurvey(
+                f"no survey with that name is declared, only {sorted(self.surveys)}"
+            )
         if isinstance(survey, Survey) and survey != declared:
             raise UndeclaredSurvey(_ANOTHER.format(declared.name))
         return declared

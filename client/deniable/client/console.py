@@ -149,7 +149,8 @@ def _run(
 
 def _parser(prog: str, add_options: Callable[[ArgumentParser], None]) -> ArgumentParser:
     parser = ArgumentParser(
-        prog=prog, description="What this device is asked, what it sent, and whether it takes part."
+        prog=prog,
+        description="Show what this device is asked, what it sent, and whether it takes part.",
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, meaning in COMMANDS.items():

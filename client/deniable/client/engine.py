@@ -273,7 +273,7 @@ class Engine:
             try:
                 self.check_consent()
             except NotRecorded as error:
-                _LOG.info("the thread is not started: %s", error)
+                _LOG.info("the thread was not started: %s", error)
             else:
                 self.uploader.start()
 

@@ -251,7 +251,7 @@ class Manifests(Forkable):
         refused: NotRecorded | None = None
         for logged in offered:
             if self._clock.monotonic() >= end:  # many large ones take time
-                refused = refused or NotReady("the time ran out before every manifest was read")
+                refused = refused or NotReady("the time ran out before all manifests were read")
                 break
             try:
                 try:

@@ -184,7 +184,7 @@ class Survey:
             object.__setattr__(self, "pinned_ids", _checked_ids(self.pinned_ids))
         object.__setattr__(self, "mechanisms", _checked_kinds(self.mechanisms))
         if self.enrolment not in {None, "blind"}:
-            raise InvalidManifest("enrolment", 'must be "blind", or None for any')
+            raise InvalidManifest("enrolment", 'must be "blind", or None for any mode')
         seconds = self.min_epoch_seconds, self.max_epoch_seconds, self.max_grace_seconds
         if not all(type(bound) is int for bound in (*seconds, self.max_kept_epochs)):
             raise TypeError("bounds in seconds and epochs must be ints")
@@ -400,7 +400,7 @@ def _texts(given: object) -> tuple[str, ...]:
 
 def _checked_ids(given: object) -> tuple[str, ...]:
     if isinstance(given, str):
-        raise TypeError("pinned_ids must be a sequence of ids, not a single text")
+        raise TypeError("pinned_ids must be a sequence of ids, not a single id")
     ids = frozenset(given) if isinstance(given, Collection) else frozenset()
     if not ids or not all(
         isinstance(survey_id, str) and _ID.fullmatch(survey_id) for survey_id in ids

@@ -239,7 +239,7 @@ class Keeper:
         if not withdrawn and call.wait(disk):
             return
         if withdrawn or call.withdraw():
-            raise StateUnavailable("another thread of this app uses the state; try again later")
+            raise StateUnavailable("another thread of this app is using the state; try again later")
         raise StateUnavailable("the disk did not respond in time: the call may still complete")
 
     def _ask(self, call: Call[Any]) -> None:

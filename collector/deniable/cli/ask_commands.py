@@ -51,7 +51,7 @@ _share_option = click.option(
 @click.option(
     "--than",
     metavar="ANSWERS",
-    help="Group to compare with the --given group: shows the difference and the ratio.",
+    help="Group to compare with the --given group, by difference and ratio.",
 )
 @figures_argument
 @click.argument("answers")
@@ -87,7 +87,7 @@ def share(figures: Figures, answers: str, given: str | None, than: str | None) -
 @click.option(
     "--across",
     metavar="NOTE",
-    help="Text of a note; compares the epochs after the note with the same number before it.",
+    help="Text of a note; compares the epochs after the note with the same number before the note.",
 )
 @survey_argument
 @click.argument("what", default=PREVIOUS)
@@ -113,7 +113,7 @@ def compare(
     if share is None and given is not None:
         raise click.UsageError("--given needs --share")
     if share is not None and quantile is not None:
-        raise click.UsageError("give --share or --quantile, not both")
+        raise click.UsageError("use --share or --quantile, not both")
     if across is not None:
         if what != PREVIOUS or epoch is not None:
             raise click.UsageError("--across selects the epochs: omit WHAT and --epoch")

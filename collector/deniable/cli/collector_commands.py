@@ -101,7 +101,7 @@ def init(directory: Path, origin: str | None, port: int | None, authority_key: P
     click.echo(f"settings       {directory / CONFIG_FILE}")
     click.echo(f"store          {store_text(Config.load(directory))}")
     click.echo(f"example        {directory / EXAMPLE_FILE}")
-    click.echo(f"authority key  {key_file}  (private; back it up, keep it off the server)")
+    click.echo(f"authority key  {key_file}  (private; back it up, and keep it off the server)")
     click.echo(f"log key        {log_key_file(key_file)}  (private; keep the two keys together)")
     click.echo(f"authority      {public_key.hex()}  (public; your app ships it)")
     log_key = verifier_key(log_origin(reached), read_key_file(log_key_file(key_file)))

@@ -53,7 +53,8 @@ if TYPE_CHECKING:
     "--candidates",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Texts to look for, one per line, if answers are texts.  [default: texts that stand out]",
+    help="File with texts to look for, one per line, if answers are texts.  "
+    "[default: texts that stand out]",
 )
 @survey_argument
 @epoch_option("newest epoch with figures")
@@ -99,7 +100,7 @@ _STATUSES: Final = {False: 0, None: 1, True: 2}
 
 
 @click.command(
-    cls=FindingCommand, short_help="Report by exit status whether a figure is beyond a limit."
+    cls=FindingCommand, short_help="Report in the exit status whether a figure is beyond a limit."
 )
 @click.argument("name")
 @reading_options

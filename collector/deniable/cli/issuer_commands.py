@@ -62,7 +62,7 @@ def make_keys(keys: Path, epochs: int, first: int | None, directory: Path) -> No
     click.echo(f"public keys   {keys / PUBLIC_FILE}, for epochs {listed}")
     if len(public.moduli) > MAX_BLIND_KEYS:
         click.echo(f"a manifest lists at most {MAX_BLIND_KEYS} keys; successors list the others")
-    click.echo(f"\nfor the publisher (never the directory):\n\n  cp {keys / PUBLIC_FILE} .")
+    click.echo(f"\nfor the publisher (only this file):\n\n  cp {keys / PUBLIC_FILE} .")
     click.echo("\nin the survey's file, with that copy next to it:\n")
     click.echo('enrolment = "blind"')
     click.echo('issuer = "issuer.example.org"  # your backend\'s host name')

@@ -94,7 +94,7 @@ def rotate_authority(directory: Path, authority_key: Path | None, yes: bool) -> 
         click.echo(f"gateway keys signed again in {config.gateway_keys}; copy the file as before")
     click.echo(f"rotated from   {old.public_key.hex()}")
     click.echo(f"rotated to     {new.public_key.hex()}  (sequence {rotation.sequence})")
-    click.echo(f"authority key  {new_file}  (private; back it up, keep it off the server)")
+    click.echo(f"authority key  {new_file}  (private; back it up, and keep it off the server)")
     click.echo(f"signed again   {signed} {'survey' if signed == 1 else 'surveys'}")
     click.echo(f"store          {store_text(config)}")
     click.echo("\nApps that pin an earlier key accept the new one; pin it in your next version.")
@@ -117,7 +117,7 @@ def new_gateway(directory: Path, authority_key: Path | None) -> None:
     config = Config.load(directory)
     if config.gateway_keys.exists():
         raise click.ClickException(
-            f"{config.gateway_keys} exists; `deniable gateway rotate` adds a key to this file"
+            f"{config.gateway_keys} already exists; `deniable gateway rotate` adds a key to it"
         )
     chain, _ = _published(config)
     key_file, signer = read_newest_key(directory, authority_key, chain[-1])

@@ -26,7 +26,9 @@ from deniable.reading import instant_text, iso_time
 from deniable.reading.epochs import UNITS
 from deniable.stores import Note, Seal, Store, check_note
 
-_HELD_BACK: Final = "not all are shown: fewer than minimum_reports arrived after the ones shown"
+_HELD_BACK: Final = (
+    "not all reports are shown: fewer than minimum_reports arrived after the reports shown"
+)
 
 
 @click.command()

@@ -203,7 +203,7 @@ def cosigned_text(config: Config, held: PublicLog) -> str:
     """Return in words how many witnesses cosigned the newest checkpoint, and what to do."""
     witnesses = witnesses_of(config)
     if not witnesses.witnesses:
-        return "by no witness: collector.toml names none"
+        return "by no witness: collector.toml names no witnesses"
     cosigners = witnesses.cosigners(held.newest)
     text = f"by {len(cosigners)} of {len(witnesses.witnesses)} witnesses"
     if witnesses.are_enough(held.newest):

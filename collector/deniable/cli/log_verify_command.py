@@ -125,13 +125,16 @@ def verify(
     result.findings += notes
     show_prose(audit_document(result, now), as_json=as_json)
     if file := write_proof(result, Path() if remember is None else remember.parent):
-        click.echo(f"The proof that the log has two faces is in {file}: keep it.", err=True)
+        click.echo(f"The proof that the log has two histories is in {file}: keep it.", err=True)
     if remember is not None and result.to_be_remembered:
         Visit(trust.log_key, trusted, checkpoint, trust.visits).again(now).save(remember)
         if visit is None:
-            click.echo(f"{remember} records this visit, to be compared with the next.", err=True)
+            click.echo(
+                f"This visit was recorded in {remember}, for comparison with the next visit.",
+                err=True,
+            )
     elif remember is not None:
-        click.echo(f"{remember} does not record this visit: see the findings.", err=True)
+        click.echo(f"This visit was not recorded in {remember}: see the findings.", err=True)
     raise click.exceptions.Exit(STATUSES[result.worst])
 
 

@@ -143,7 +143,7 @@ def form_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(command)
     def formed(*, as_json: bool, as_csv: bool, **others: Any) -> Any:
         if as_json and as_csv:
-            raise click.UsageError("give --json or --csv, not both")
+            raise click.UsageError("use --json or --csv, not both")
         form: Form = "json" if as_json else "csv" if as_csv else "text"
         return command(form=form, **others)
 

@@ -18,7 +18,7 @@ _FROM_FILE: Final = "to change epsilon or the number of reports, give the survey
 
 
 @click.command(
-    short_help="Show how many reports a survey needs, by when, or what epsilon they allow."
+    short_help="Show how many reports a survey needs, when they arrive, or what epsilon they allow."
 )
 @click.argument("file", metavar="FILE|NAME")
 @reading_options
@@ -95,7 +95,7 @@ def plan(
             "--largest-share applies to shares, but a numeric survey's figure is its mean"
         )
     if size.number >= 1 and shares:
-        raise click.ClickException("a margin of a share must be below 1, such as 5%, or 0.05")
+        raise click.ClickException("a share's margin of error must be below 1, such as 5% or 0.05")
     own = None if named else SurveyFile.load(Path(file)).largest_share
     largest = own if largest_share is None else largest_share.number
     try:
@@ -112,7 +112,9 @@ def plan(
     show(plan_document(made, drafted, reports), as_json=as_json)
 
 
-@click.command(short_help="Simulate a survey, and compare with the truth. No device answers.")
+@click.command(
+    short_help="Simulate a survey, and compare its estimates with the truth. No device answers."
+)
 @click.argument("file", type=a_file)
 @click.option(
     "--truth",

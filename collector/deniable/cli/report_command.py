@@ -315,7 +315,7 @@ def collector_of(options: argparse.Namespace) -> tuple[str, str]:
         origin, authority = str(settings["origin"]), str(settings["authority"])
     except (OSError, KeyError, ValueError) as error:
         raise ValueError(
-            f"no collector in {options.dir}; give --dir, or --collector and --authority"
+            f"there is no collector in {options.dir}; give --dir, or --collector and --authority"
         ) from error
     return options.collector or origin, options.authority or authority
 

@@ -100,7 +100,7 @@ def expected_line(error: Exception) -> str | None:
     return " ".join(str(error).split())
 
 
-_HELP: Final = """Private categorical telemetry: devices randomise, a collector debiases.
+_HELP: Final = """Private categorical telemetry: devices randomise, and a collector debiases.
 
 Begin with: deniable try "Which theme?" light dark auto
 """
@@ -116,7 +116,7 @@ COMMANDS: Final[Mapping[str, Table]] = {
         "plan": ("planning_commands:plan", "Show how many reports a survey needs."),
         "simulate": (
             "planning_commands:simulate",
-            "Simulate a survey, and compare with the truth.",
+            "Simulate a survey, and compare its estimates with the truth.",
         ),
         "privacy": (
             "root:privacy",
@@ -136,7 +136,7 @@ COMMANDS: Final[Mapping[str, Table]] = {
         "ask": ("root:ask", "Ask about a survey's figures; the answers are sentences."),
         "watch": (
             "histogram_commands:watch",
-            "Report by exit status whether a figure is beyond a limit.",
+            "Report in the exit status whether a figure is beyond a limit.",
         ),
     },
     "Answer (devices and apps)": {
@@ -166,7 +166,7 @@ ASK_COMMANDS: Final = {
     "leaders": ("ask_commands:leaders", "Which answers are the most frequent."),
     "quantile": ("ask_commands:quantile", "The median, or another quantile, of ordered answers."),
     "reveals": ("ask_commands:reveals", "What the figures reveal about one device."),
-    "share": ("ask_commands:share", "The share of some answers, also within a group."),
+    "share": ("ask_commands:share", "The share of some answers, overall or within a group."),
     "trend": ("ask_commands:trend", "How the figures developed over all epochs."),
 }
 

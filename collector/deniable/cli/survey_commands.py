@@ -56,7 +56,7 @@ _MOST_ANSWERS: Final = 200
 @click.option(
     "--hardly-private",
     is_flag=True,
-    help=f"Allow an epsilon above {MOST_EPSILON}, where one report hides hardly anything.",
+    help=f"Allow an epsilon above {MOST_EPSILON}, at which one report hides almost nothing.",
 )
 @click.option("--dry-run", is_flag=True, help="Show what would be published; store nothing.")
 def publish(

@@ -105,7 +105,8 @@ def _find(tokens: Iterable[Token], identifier: str) -> Token:
         raise click.ClickException("there is no such token; see: deniable token list")
     if len(matches) > 1:
         raise click.ClickException(
-            f"{len(matches)} ids begin with these digits; give more: see deniable token list"
+            f"{len(matches)} ids begin with these digits; give more digits "
+            "(see deniable token list)"
         )
     return matches[0]
 

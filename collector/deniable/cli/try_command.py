@@ -46,7 +46,9 @@ _DAY: Final = 86_400
     show_default=True,
     help="Number of devices that report in each of four weeks.",
 )
-@click.option("--no-browser", is_flag=True, help="Print the page's address; open no browser.")
+@click.option(
+    "--no-browser", is_flag=True, help="Print the page's address without opening a browser."
+)
 def try_out(
     question: str, answers: tuple[str, ...], epsilon: str, devices: int, *, no_browser: bool
 ) -> None:

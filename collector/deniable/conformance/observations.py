@@ -160,19 +160,19 @@ def _draws(sent: list[Sent], rule: str) -> Iterator[Conviction]:
     for (_, survey_id, epoch), drawn in envelopes.items():
         if len(drawn) > 1:
             name = next(one.manifest.name for one in sent if one.identity[1] == survey_id)
-            yield Conviction(rule, f"{len(drawn)} different reports of {name!r}, epoch {epoch}")
+            yield Conviction(rule, f"{len(drawn)} different reports for {name!r}, epoch {epoch}")
     for (_, name), of_name in spans.items():
         in_order = sorted(of_name)
         for first, second in pairwise(in_order):
             if second[0] < first[1] and first[2] != second[2]:
-                yield Conviction(rule, f"two manifests of {name!r} got reports for the same time")
+                yield Conviction(rule, f"reports to two manifests of {name!r} overlap in time")
 
 
 def _followed(sent: list[Sent], log: Log) -> Iterator[Conviction]:
     for survey_id, why in log.never.items():
         if any(one.manifest.survey_id == survey_id for one in sent):
             rule, _, how = why.partition(": ")
-            yield Conviction(rule, f"a survey was reported {how}")
+            yield Conviction(rule, f"a report was sent for a survey {how}")
 
 
 def _calls(log: Log) -> Iterator[Conviction]:
@@ -192,7 +192,7 @@ def _reports(log: Log, sent: list[Sent]) -> Iterator[Conviction]:
                 signed = SignedReport.from_envelope(envelope)
                 verify_signature(signed)
                 if signed.report.survey_id not in log.manifests:
-                    yield Conviction("report", "a survey id that no manifest has")
+                    yield Conviction("report", "a report with a survey id that no manifest has")
         except Refusal as refusal:
             yield Conviction("report", f"an upload that is refused: {refusal}")
             continue
@@ -208,9 +208,9 @@ def _reports(log: Log, sent: list[Sent]) -> Iterator[Conviction]:
         report, manifest = one.signed.report, one.manifest
         in_domain = report.response < manifest.mechanism.responses
         if not (in_domain and report.epoch < manifest.schedule.epochs):
-            yield Conviction("report", "a response or epoch that the survey does not have")
+            yield Conviction("report", "a report with a response or epoch that the survey lacks")
         if one.signed.credential is not None:
-            yield Conviction("report", "a credential in an open survey")
+            yield Conviction("report", "a credential in a report for an open survey")
         if not any(
             call.survey == manifest.name
             and call.outcome in {"", "recorded"}
@@ -219,9 +219,9 @@ def _reports(log: Log, sent: list[Sent]) -> Iterator[Conviction]:
         ):
             yield Conviction("report", f"a report of {manifest.name!r} that was never recorded")
     if any(len({(survey, epoch) for _, survey, epoch in used}) > 1 for used in keys.values()):
-        yield Conviction("report", "one key signed for several surveys or epochs")
+        yield Conviction("report", "one key signed reports for several surveys or epochs")
     if any(len({device for device, _, _ in used}) > 1 for used in keys.values()):
-        yield Conviction("D5", "a copy of the device's state signed with the device's own key")
+        yield Conviction("D5", "a copy of the state used the device's own key")
 
 
 def _requests(log: Log) -> Iterator[Conviction]:
@@ -236,7 +236,7 @@ def _requests(log: Log) -> Iterator[Conviction]:
         yield Conviction("D8", f"a request for {min(strange)}, which is not a path of the protocol")
     longer = {r.path for r in log.requests if not _WHOLE.fullmatch(r.path)} - strange
     if longer:
-        yield Conviction("D7", f"a request for {min(longer)}, longer than the protocol's path")
+        yield Conviction("D7", f"a request for {min(longer)}, longer than the protocol's paths")
 
 
 def _sends(sent: list[Sent], *, steady: bool) -> Iterator[Conviction]:
@@ -249,7 +249,7 @@ def _sends(sent: list[Sent], *, steady: bool) -> Iterator[Conviction]:
         gaps = [later - earlier for earlier, later in pairwise(at[1:])]
         if steady and gaps and min(gaps) < _DAY - _SLACK:
             hours = min(gaps) / 3600
-            yield Conviction("D8", f"a third or later send arrived {hours:.2f} hours after another")
+            yield Conviction("D8", f"a third or later send came {hours:.2f} hours after the last")
 
 
 def _fetches(log: Log) -> Iterator[Conviction]:

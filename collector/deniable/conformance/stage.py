@@ -225,11 +225,10 @@ def written_forms(needle: bytes) -> Iterator[bytes]:
 
 
 RULES: Final = {
-    "works": "accepts an honest survey, and reports it once",
-    "D1": "the app's declaration decides which questions are asked; no answer decides whether a "
-    "report is made",
+    "works": "answers an honest survey once in each epoch",
+    "D1": "only declared questions are asked; the answer does not affect whether a report is made",
     "D2": "refuses manifests with a wrong declaration, signature or order",
-    "D3": "one response per name and epoch, with any clocks and manifests, within a lifetime",
+    "D3": "at most one response per name and epoch, and within the lifetime budget",
     "D4": "refusals and changes of consent never make an epoch undecided",
     "D5": "decisions survive a kill; copies, backups and lost states never decide an epoch again",
     "D6": "calling report never makes a request",
@@ -238,7 +237,7 @@ RULES: Final = {
     "D9": "delivered reports past their grace are erased from disk",
     "D10": "no reply makes a device fetch more often",
     "D12": "consent covers only the terms that were shown",
-    "report": "reports are canonical, signed, in their domain, under keys of their own",
+    "report": "reports are canonical, in their domain, and signed with separate keys",
     "noise": "responses follow the survey's matrix",
 }
 """The judged rules, in the order of the report."""

@@ -235,7 +235,7 @@ class Config:
         lambda value: tuple(dict.fromkeys(_texts(value))),
     )
     hidden_texts: frozenset[str] = _setting(
-        [], "texts that pages and commands do not show, of surveys whose answers are texts", _hidden
+        [], "texts that pages and commands hide, for surveys whose answers are texts", _hidden
     )
     cross_origins: frozenset[str] = _setting(
         [],
@@ -397,7 +397,9 @@ def _from_environment(setting: Setting, environment: Mapping[str, str]) -> tuple
     except ValueError as error:
         raise InvalidConfig(f"{pointer}: the file must be UTF-8") from error
     if "\n" in text:
-        raise InvalidConfig(f"{pointer}: the file must be one line, the value of {setting.name}")
+        raise InvalidConfig(
+            f"{pointer}: the file must contain one line, the value of {setting.name}"
+        )
     return pointer, text
 
 

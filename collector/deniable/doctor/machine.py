@@ -51,7 +51,7 @@ def check_modes(directory: Path, config: Config) -> Diagnosis:
             f"other users can access {', '.join(exposed)}",
             "chmod go= " + shlex.join(exposed),
         )
-    return good("no other user can read settings, store and key")
+    return good("no other user can read the settings, the store or the key")
 
 
 def _mode(path: Path) -> int:

@@ -76,7 +76,10 @@ def judge_server(place: str, status: int, answer: Mapping[str, Any]) -> Diagnosi
     """Assess the HTTP status and the JSON object of ``/readyz``."""
     if status != 200:
         reason = answer.get("detail", "this is not a collector")
-        return bad(f"{place} responds with {status}: {reason}", "see `store`, and the server's log")
+        return bad(
+            f"{place} responds with {status}: {reason}",
+            "check `store` in collector.toml, and the server's log",
+        )
     serving, wanted = answer.get("workers", 0), answer.get("workers_wanted", 0)
     if serving < wanted:
         remedy = "see the server's log for the reason"

@@ -143,9 +143,9 @@ def _record(
 
 
 _RESTORE = (
-    "stop the server, empty the store (move away its file and the -wal and -shm files, or drop the "
-    "schema deniable), then run deniable store restore BACKUP; docs/operations/backups.md lists "
-    "the losses"
+    "stop the server, empty the store (move its file and the -wal and -shm files elsewhere, "
+    "or drop the schema deniable), then run deniable store restore BACKUP; "
+    "docs/operations/backups.md lists the losses"
 )
 
 
@@ -155,18 +155,20 @@ def _remedy(config: Config, error: Exception) -> str:
             return "free some space on the store's disk: reports are refused until then (HTTP 507)"
         case StoreLocked():
             file = shlex.quote(str(config.store))
-            return f"find the program (fuser -v {file}), and end it if it hangs"
+            return f"find the program (fuser -v {file}), and end the program if it hangs"
         case _ if isinstance(config.store, Path):
             return _remedy_of_file(error.__cause__)
         case UnknownSchema():
             return "check `store`; if the database is empty, run deniable store migrate"
         case NotAdmitted():
-            return "check role, password, rights and database name (docs/postgres.md)"
+            return (
+                "check the role, the password, the rights and the database name (docs/postgres.md)"
+            )
         case Overloaded():
             return "allow more connections (max_connections), or lower database_connections"
         case Unreachable():
             return (
-                "check the database server, and the URL's host and certificate (docs/postgres.md)"
+                "check the database server, the URL's host and the certificate (docs/postgres.md)"
             )
     return (
         "check the database server's own log, and whether synchronous standbys are connected "
@@ -178,7 +180,7 @@ def _remedy_of_file(error: BaseException | None) -> str:
     if getattr(error, "sqlite_errorcode", None) in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
         return f"check that the file is a store. If it is damaged, {_RESTORE}"
     return (
-        "check the disk (dmesg; free space, quota and ulimit -f of the server's user), and "
+        "check the disk (dmesg, free space, quota and ulimit -f of the server's user), and "
         "whether another program has locked the file"
     )
 

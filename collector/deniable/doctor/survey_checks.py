@@ -75,7 +75,7 @@ def judge_log(
     except TransparencyLogError as error:
         return bad(f"{error}", "restore the store, then run deniable log recover FROM")
     if isinstance(record, PublicLogError):
-        return bad(f"{record}", "until that is corrected, nothing can be published")
+        return bad(f"{record}", "correct this first: nothing can be published until then")
     if record is not None and record.checkpoint.size > log.size:
         return bad(
             f"{entries_text(log.size)}, but {record.checkpoint.size} were signed",

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
 
-BARS: Final = "Bars: solid to the low end, half-tone to the estimate, light to the high end"
+BARS: Final = "Bars are solid to the low end, half-tone to the estimate, and light to the high end"
 """The legend of bars."""
 
 

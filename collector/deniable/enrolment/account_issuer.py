@@ -142,8 +142,8 @@ def checked_account(account: object) -> bytes:
     """Return the bytes of an account's name; TypeError or ValueError if it is invalid."""
     if not isinstance(account, str):
         raise TypeError(
-            "an account must be a text, the app's permanent name for it; where nobody is signed "
-            "in, answer 401 without asking the issuer"
+            "an account must be a text: the app's permanent name for the account; if nobody is "
+            "signed in, answer 401 without asking the issuer"
         )
     # Any text has its own digest, even one that UTF-8 cannot encode.
     name = account.encode("utf-8", "surrogatepass")

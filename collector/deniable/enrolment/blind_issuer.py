@@ -134,8 +134,8 @@ class BlindIssuer(AccountIssuer):
             if not any(map(keys.holds, ours)):  # all are erased: the survey is over
                 return
         raise NotListed(
-            f"{manifest.name} lists keys of other epochs, or without their private halves here; "
-            "add the directory that `deniable issuer keys` made for it"
+            f"{manifest.name} lists keys of other epochs, or keys whose private halves are missing "
+            "here; add the directory that `deniable issuer keys` made for it"
         )
 
 

@@ -68,7 +68,7 @@ class PrivateKey:
         numbers = key.private_numbers()
         public = numbers.public_numbers
         if key.key_size != 8 * MODULUS_BYTES or public.e != EXPONENT:
-            raise KeyFileError(f"not a key of 2,048 bits with the exponent {EXPONENT}")
+            raise KeyFileError(f"the key does not have 2,048 bits and the exponent {EXPONENT}")
         self.modulus: Final = public.n.to_bytes(MODULUS_BYTES)
         self._below = below
         self._n, self._p, self._q = map(gmpy2.mpz, (public.n, numbers.p, numbers.q))
@@ -92,7 +92,7 @@ class PrivateKey:
         root = at_q + q * ((at_p - at_q) * self._q_inverse % p)
         result = root * gmpy2.invert(factor, n) % n
         if gmpy2.powmod(result, EXPONENT, n) != message:
-            raise FaultyResult("a blind signature does not verify; check the key and the machine")
+            raise FaultyResult("a blind signature is invalid; check the key and the machine")
         return int(result).to_bytes(MODULUS_BYTES)
 
 

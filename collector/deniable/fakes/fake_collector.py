@@ -189,8 +189,8 @@ class FakeCollector:
             if not self._changed.wait_for(lambda: len(self._receipts.taken) >= count, timeout):
                 came = len(self._receipts.taken)
                 raise TimeoutError(
-                    f"{came} of {count} reports arrived in {timeout} s, with "
-                    f"{len(self._requests)} requests; is consent on, and delivery_seconds=0?"
+                    f"{came} of {count} reports arrived in {timeout} s, in {len(self._requests)} "
+                    "requests; is consent on, and is delivery_seconds 0?"
                 )
             return self.reports
 

@@ -54,8 +54,8 @@ class FakeIssuer:
         with self._changed:
             if not self._changed.wait_for(lambda: len(self._requests) >= count, timeout):
                 raise TimeoutError(
-                    f"{len(self._requests)} of {count} requests arrived in {timeout} s; is "
-                    "consent on, and delivery_seconds=0?"
+                    f"{len(self._requests)} of {count} requests arrived in {timeout} s; is consent "
+                    "on, and is delivery_seconds 0?"
                 )
             return tuple(self._requests)
 

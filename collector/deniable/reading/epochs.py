@@ -18,7 +18,7 @@ CANNOT_BE_ASKED: Final = (
         "week. Ask each device: “Did you use the app last week too?”",
     ),
     (
-        "How many got from step 1 to step 2 (a funnel)?",
+        "How many devices went from step 1 to step 2 (a funnel)?",
         "Reports do not show which device sent them, so steps cannot be joined. Ask one question "
         "whose answers are the last step reached.",
     ),
@@ -29,8 +29,8 @@ CANNOT_BE_ASKED: Final = (
     ),
     (
         "What is the median if a survey asks only for the mean?",
-        'Reports give only the mean. Publish a survey with the line: tells = "distribution". '
-        "Ask then shows the median and other percentiles.",
+        'Reports reveal only the mean. Publish a survey with the line: tells = "distribution". '
+        "`ask` then shows the median and other percentiles.",
     ),
     (
         "How many users are there?",
@@ -370,7 +370,7 @@ def epoch_range(text: str, schedule: Schedule, now: float) -> range:
         try:
             begin, end = (day - schedule.start for day in _days(text, now))
         except ValueError:
-            raise ValueError("must be named by valid calendar days") from None
+            raise ValueError("must be valid calendar days") from None
         if begin >= end:
             raise ValueError(backwards)
         since, until = (-(-instant // schedule.epoch_seconds) for instant in (begin, end))
@@ -381,7 +381,7 @@ def epoch_range(text: str, schedule: Schedule, now: float) -> range:
         return span
     raise ValueError(
         f"must be one of the epochs 0 to {schedule.epochs - 1}, a range such as 0-5, or days "
-        f"{when_text(dates_text(schedule, every))}, while the survey collects"
+        f"{when_text(dates_text(schedule, every))} in which the survey collects"
     )
 
 

@@ -149,7 +149,7 @@ class Fetcher:
         if media_type(content_type) != PROBLEM_JSON:
             failure = NotThere if status == http.HTTPStatus.NOT_FOUND else NotReached
             return failure(
-                f"{self.url} responded with status {status}, which a collector does not do; give "
+                f"{self.url} responded with status {status}, which no collector sends; give "
                 "the collector's own URL: redirects are not followed"
             )
         try:
@@ -178,5 +178,5 @@ def _read(answer: Any, most: int, deadline: float) -> bytes:
 def unreadable() -> NotReached:
     """Return the error for an answer that does not have a collector's form."""
     return NotReached(
-        "this is not a collector's response; is it a collector of about this version?"
+        "this is not a collector's response; check the URL, and the collector's version"
     )

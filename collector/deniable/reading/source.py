@@ -238,7 +238,9 @@ def find_version(name: str, named: Sequence[Manifest], prefix: str | None = None
             "list"
         )
     if len(matches) > 1:
-        raise AmbiguousSurvey(f"{len(matches)} ids of this name begin with these digits; give more")
+        raise AmbiguousSurvey(
+            f"{len(matches)} ids of this name begin with these digits; give more digits"
+        )
     return matches[0]
 
 
@@ -314,16 +316,16 @@ def appear_text(
         if ended_at is not None or now >= closes:
             fewer = "no device" if least == 1 else f"fewer than {least:,} devices"
             return f"no figures {when}: {fewer} answered{f' in any {unit}' * several}"
-        condition = f"they appear once {devices} answered{f' in one {unit}' * several}"
+        condition = f"they appear once {devices} have answered{f' in one {unit}' * several}"
         if now < opens:
-            return f"no figures yet {when}: that is still to come, and {condition}"
+            return f"no figures yet {when}: that time has not begun, and {condition}"
         until = date_text(closes, time=True)
         return f"no figures yet {when}: {condition}; answers count until {until}"
     if ended_at is not None or now >= last:
         reached = "no device answered" if least == 1 else f"no {unit} had {least:,} answers"
         ended = f"no figures: the survey ended on {ended_on}, and {reached}"
         return f"{ended}; publish it again to ask once more"
-    condition = f"appear once {devices} answered{f' in one {unit}' * (least > 1)}"
+    condition = f"appear once {devices} have answered{f' in one {unit}' * (least > 1)}"
     if now < schedule.start:
         begins = date_text(schedule.start, time=True)
         return f"no figures yet: the survey begins on {begins}, and they {condition}"
@@ -500,7 +502,7 @@ def sides_across(
         since = [number for number in since if number not in kept]
     if not before or not since:
         side = "before" if not before else "after"
-        raise TooFewReports(f"no epoch that is over, {side} {note.text!r}, has figures")
+        raise TooFewReports(f"no completed epoch {side} {note.text!r} has figures")
     keeps = ours.repeat.epochs is not None or survey.repeat.epochs is not None
     most = 1 if keeps else min(len(before), len(since))
     before, since = before[-most:], since[:most]

@@ -151,7 +151,7 @@ def read_counts(manifest: Manifest, body: object) -> tuple[EpochCounts, ...]:
             row.get("relayed") is True,
         )
         if _count(row["n"], 1) != counts.reports or counts.distrusted > counts.reports:
-            raise ValueError("there are not as many entries as announced")
+            raise ValueError("the number of entries is not the number announced")
         counts.check()
         return counts
 

@@ -1,7 +1,7 @@
 """Checkpoints: the state of a log at one time, signed and cosigned.
 
 A checkpoint is a note (C2SP tlog-checkpoint): a body, an empty line, and signatures. Signatures by
-unknown keys are ignored; one that has the name and id of a known key and does not verify
+unknown keys are ignored; one that has the name and id of a known key and is invalid
 invalidates the whole note. Reading is strict: ``text`` returns what ``parse`` read.
 """
 
@@ -51,7 +51,7 @@ class Checkpoint:
     def __post_init__(self) -> None:
         if not all(map(_LINE.fullmatch, (self.origin, *self.extensions))):
             raise TransparencyLogError(
-                "the origin of a checkpoint and each extra line must be a single line of text"
+                "a checkpoint's origin and extra lines must not be empty or contain line breaks"
             )
         if not 0 <= self.size < BEYOND or len(self.root) != HASH_BYTES:
             raise TransparencyLogError("a checkpoint must state a size below 2^63 and a root hash")
@@ -105,7 +105,7 @@ class SignedCheckpoint:
         """Check that a log signed it with one of these keys, all with the origin's name.
 
         Raises:
-            TransparencyLogError: if no key signed, or a signature does not verify.
+            TransparencyLogError: if no key signed, or a signature is invalid.
         """
         body = self.checkpoint.body.encode()
         signed = False
@@ -126,7 +126,7 @@ class SignedCheckpoint:
         """Return the keys of the witnesses that cosigned the checkpoint.
 
         Raises:
-            TransparencyLogError: if a cosignature does not verify.
+            TransparencyLogError: if a cosignature is invalid.
         """
         return frozenset(self.cosigning_times(witnesses))
 
@@ -188,4 +188,4 @@ def _verify(key: VerifierKey, message: bytes, signature: bytes) -> None:
     try:
         verify(key.public_key, b"", message, signature)
     except Refusal as refusal:
-        raise TransparencyLogError(f"the signature of {key.name} does not verify") from refusal
+        raise TransparencyLogError(f"the signature of {key.name} is invalid") from refusal

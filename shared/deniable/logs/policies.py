@@ -145,7 +145,7 @@ class _Draft:
             raise TransparencyLogError("a policy may have only one group")
         unknown = set(members) - self.witnesses.keys()
         if unknown or len(set(members)) < len(members):
-            raise TransparencyLogError("a group must list witnesses from lines above, each once")
+            raise TransparencyLogError("a group must list witnesses defined above, each only once")
         numbers = {"any": 1, "all": len(members)}
         if _NUMBER.fullmatch(threshold):
             numbers[threshold] = int(threshold)
@@ -164,7 +164,7 @@ class _Draft:
                 "readers"
             )
         if name not in self.groups:
-            raise TransparencyLogError("the quorum must be a witness or group from a line above")
+            raise TransparencyLogError("the quorum must be a witness or group defined above")
         self.quorum = name
 
     def _check_new(self, name: str) -> None:
@@ -176,7 +176,7 @@ def _key(text: str, algorithm: int) -> VerifierKey:
     key = VerifierKey.parse(text)
     if key.algorithm != algorithm:
         raise TransparencyLogError(
-            f"a log's key must use algorithm {LOG} and a witness's key algorithm {COSIGNER}; "
-            f"{key.name} uses {key.algorithm}"
+            f"a log's key must use algorithm {LOG} and a witness's key must use algorithm "
+            f"{COSIGNER}; {key.name} uses {key.algorithm}"
         )
     return key

@@ -92,7 +92,7 @@ def check_inclusion(leaf: bytes, index: int, size: int, path: Sequence[bytes], r
         TransparencyLogError: if the path does not prove this.
     """
     if not 0 <= index < size:
-        raise TransparencyLogError(f"a log of {size} entries has no index {index}")
+        raise TransparencyLogError(f"a log of {size} entries has no entry {index}")
     hashes, new = iter(path), leaf
     while size > 1:
         if index ^ 1 < size:

@@ -39,9 +39,7 @@ class Affine(Design):
         check_affine(order, dimension, size)
         points = order**dimension
         if categories > points:
-            raise ValueError(
-                f"q^m = {order}^{dimension} is {points:,}, the largest number of categories"
-            )
+            raise ValueError(f"q^m = {order}^{dimension} allows at most {points:,} categories")
         self.order, self.dimension = order, dimension
         responses, replication, together = incidences(order, dimension, size)
         super().__init__(
@@ -105,9 +103,9 @@ def check_affine(order: object, dimension: object, size: object) -> None:
     if not (type(order) is type(dimension) is type(size) is int):
         raise TypeError("q, m and s must be whole numbers")
     if not (1 <= dimension <= 20 and 2 <= order < MAX_ORDER and is_prime(order)):
-        raise ValueError(f"q must be a prime below {MAX_ORDER:,}, and m must be 1 to 20")
+        raise ValueError(f"q must be a prime below {MAX_ORDER:,}, and m must be from 1 to 20")
     if not 1 <= size < order:
-        raise ValueError("s must be 1 to q - 1")
+        raise ValueError("s must be from 1 to q - 1")
     if (blocks := incidences(order, dimension, size)[0]) > MAX_RESPONSES:
         raise ValueError(
             f"q = {order}, m = {dimension} and s = {size} give {blocks:,} responses, more than "

@@ -123,7 +123,7 @@ class Design(ABC):
         if delta * self.replication >= self.replication - self.together:
             least = 1 - self.together / self.replication
             raise InvalidPrivacyParameter(
-                f"a delta of {least:.3g} or more allows any response of this design; lower it"
+                f"a delta of {least:.3g} or more allows any response of this design; lower delta"
             )
 
     @abstractmethod
@@ -235,7 +235,9 @@ class TurnedDesign(BlockMechanism):
         self.outside = outside
         self.inside, self._blank = divmod(_GRID - (n - s) * outside, s)
         if self.inside <= outside:
-            raise GridTooCoarse("2^64 is too small for this design at this epsilon; raise epsilon")
+            raise GridTooCoarse(
+                "units of 2^-64 are too coarse for this design at this epsilon; raise epsilon"
+            )
         # A response is a turn of n base blocks, or an unturned base; each has probability 1/K.
         super().__init__(
             design,
@@ -329,7 +331,7 @@ def _least_outside(design: Design, epsilon: Fraction, delta: Fraction) -> int:
     """Return the least private weight outside."""
     if epsilon == 0 and delta == 0:
         raise InvalidPrivacyParameter(
-            "with epsilon and delta 0, responses carry no information; raise epsilon"
+            "if epsilon and delta are 0, responses carry no information; raise epsilon"
         )
     r, t = design.replication, design.together
 

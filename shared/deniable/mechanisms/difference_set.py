@@ -29,7 +29,7 @@ class DifferenceSet(Design):
     def __init__(self, categories: int, points: int) -> None:
         check_points(points)
         if categories > points:
-            raise ValueError(f"v is {points}, the largest number of categories")
+            raise ValueError(f"v = {points} allows at most {points} categories")
         size = len(SETS[points])
         super().__init__(
             categories,

@@ -97,8 +97,8 @@ def exact_number(name: str, value: Number) -> Fraction:
         # Before parsing: Fraction("1e999999999") would fill the memory.
         if not _DECIMAL.fullmatch(value):
             raise InvalidPrivacyParameter(
-                f'{name} must be a plain decimal such as "1" or "0.25": no sign, exponent, '
-                "leading zero or trailing zero, at most 4 digits before and 18 after the point"
+                f'{name} must be a plain decimal such as "1" or "0.25", with no sign, exponent, '
+                "leading zero or trailing zero, and at most 4 digits before and 18 after the point"
             )
         return Fraction(value)
     if isinstance(value, Decimal):
@@ -109,14 +109,14 @@ def exact_number(name: str, value: Number) -> Fraction:
         assert isinstance(exponent, int)
         if not -_MAX_PLACES <= exponent <= 4 or len(value.as_tuple().digits) > 4 + _MAX_PLACES:
             raise InvalidPrivacyParameter(
-                f"{name} must have at most {4 + _MAX_PLACES} digits, {_MAX_PLACES} of them after "
-                "the point"
+                f"{name} must have at most {4 + _MAX_PLACES} digits, at most {_MAX_PLACES} of them "
+                "after the point"
             )
         return Fraction(value)
     fraction = Fraction(value)
     if max(fraction.numerator.bit_length(), fraction.denominator.bit_length()) > _MAX_BITS:
         raise InvalidPrivacyParameter(
-            f"{name} must be a fraction of integers of at most {_MAX_BITS} bits"
+            f"{name} must be a fraction of integers with at most {_MAX_BITS} bits each"
         )
     return fraction
 

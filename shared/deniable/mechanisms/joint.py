@@ -42,7 +42,9 @@ class _Kind(SeveralQuestions):
         self, parameters: Parameters, categories: int, epsilon: str, delta: str
     ) -> Answered:
         if categories != combinations_of(parameters["dimensions"]):
-            raise InvalidManifest("categories", "must be the combinations of all answers")
+            raise InvalidManifest(
+                "categories", "must be the combinations of the questions' answers"
+            )
         return answering_mechanism(parameters["mechanism"], categories, epsilon, delta)
 
     def responses(self, parameters: Parameters, categories: tuple[str, ...]) -> Sequence[str]:

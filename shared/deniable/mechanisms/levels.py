@@ -78,7 +78,7 @@ class _Kind(Kind):
     fields = ("widths", "mechanisms")
     numeric = None
     ordered = True
-    sent = "one or more groups of neighbouring answers, of a size drawn at random"
+    sent = "one or more groups of neighbouring answers, whose size is drawn at random"
 
     def check(self, parameters: Parameters) -> None:
         widths, mechanisms = (parameters[name] for name in self.fields)

@@ -116,7 +116,7 @@ class _Kind(Kind):
         labels: tuple[str, ...] = parameters["responses"]
         if sorted(labels) == sorted(categories):  # a survey has one encoding
             raise InvalidManifest(
-                "mechanism", "responses that are the categories must not be named"
+                "mechanism", "the responses must not be named if they are the categories"
             )
         return labels or categories
 

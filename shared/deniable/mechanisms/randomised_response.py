@@ -55,7 +55,9 @@ class TwoValuedMechanism:
         if type(lies) is not int:
             raise TypeError("lies must be an int")
         if lies < 1:
-            raise ValueError("a lie must have some weight, or the true answer would always be sent")
+            raise ValueError(
+                "a lie must have a weight above 0, or the true answer would always be sent"
+            )
         self._place(categories, 1 << bits, lies)
 
     def _place(self, categories: int, grid: int, lies: int) -> None:
@@ -157,7 +159,7 @@ class RandomisedResponse(TwoValuedMechanism):
         self.delta: Final = exact_delta(delta)
         if self.epsilon == 0 and self.delta == 0:
             raise InvalidPrivacyParameter(
-                "with epsilon and delta 0, responses carry no information; raise epsilon"
+                "if epsilon and delta are 0, responses carry no information; raise epsilon"
             )
         super().__init__(categories, self._certified_lies(categories, 1 << bits), bits=bits)
 

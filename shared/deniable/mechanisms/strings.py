@@ -150,7 +150,7 @@ class _Kind(Kind):
     name = "strings"
     fields = ("lengths", "hashes", "values", "least")
     texts = True
-    sent = "one of many groups of texts, into which they are sorted at random"
+    sent = "one of many groups into which texts are sorted at random"
 
     def check(self, parameters: Parameters) -> None:
         lengths, hashes, values, least = (parameters[name] for name in self.fields)
@@ -163,7 +163,7 @@ class _Kind(Kind):
             or len(lengths) * hashes * values > MAX_RESPONSES
         ):
             reason = (
-                f"its lengths must rise to at most {MAX_LENGTH}, with at least "
+                f"its lengths must increase to at most {MAX_LENGTH}, with at least "
                 f"{LEAST_HASHES:,} hashes"
             )
             most = f"and 2 values each, a value for least, and at most {MAX_RESPONSES:,} responses"

@@ -91,7 +91,7 @@ class TwoRound(BlockMechanism):
         self.epsilon: Final = exact_epsilon(epsilon)
         if not 0 < self.epsilon < exact_epsilon(kept_epsilon):
             raise InvalidPrivacyParameter(
-                "one report's epsilon must be positive and below that of the kept response"
+                "one report's epsilon must be positive and below the kept response's epsilon"
             )
         complete = design.complete()
         self.kept = KeptRound(design, kept_epsilon)

@@ -28,7 +28,7 @@ from deniable.messages.refusals import Refusal
 from deniable.messages.texts import format_value
 
 _FORMAT: Final = "deniable-survey-1"
-_EXPORT: Final = "make it again with `deniable survey export NAME --out FILE`"
+_EXPORT: Final = "export the bundle again: `deniable survey export NAME --out FILE`"
 
 # Limits that an app accepts by default. They are the device's own defaults; a test compares them.
 _MIN_EPOCH_SECONDS: Final = 86_400

@@ -66,7 +66,7 @@ def split_array(data: bytes, most: int) -> Iterator[bytes]:
     if header != len(array_header(length)):
         raise _malformed("the encoding is not canonical")
     if spans[-1][1] != len(data):
-        raise _malformed("there are bytes after the array")
+        raise _malformed("bytes follow the array")
     return (data[start:end] for start, end in spans)
 
 

@@ -89,7 +89,7 @@ def check_public_key(public_key: bytes) -> None:
     A key off the curve passes here, since no signature verifies under it, in any library.
     """
     if not _is_sound_point(public_key):
-        raise Refusal(RefusalCode.BAD_KEY, "not a canonical key of large order")
+        raise Refusal(RefusalCode.BAD_KEY, "the key is not canonical, or has a small order")
 
 
 def verify(public_key: bytes, context: bytes, payload: bytes, signature: bytes) -> None:

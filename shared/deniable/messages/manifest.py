@@ -133,7 +133,8 @@ class Manifest:
         keys = self.enrolment.keys
         if keys and self.enrolment.first + len(keys) != self.schedule.epochs:
             raise InvalidManifest(
-                "enrolment", "must list a key for each epoch, starting with its first"
+                "enrolment",
+                "must list a key for each epoch from its first epoch to the survey's last",
             )
         if len(self.payload) > MAX_MANIFEST_BYTES:
             raise InvalidManifest("categories", f"the manifest exceeds {MAX_MANIFEST_BYTES} bytes")
@@ -261,7 +262,8 @@ def check_name(name: str) -> None:
     if not _NAME.fullmatch(name):
         raise InvalidManifest(
             "name",
-            "must be 1 to 64 characters from a-z, 0-9 and -, with a letter or digit at either end",
+            "must have 1 to 64 characters from a-z, 0-9 and -, and begin and end with a letter or "
+            "digit",
         )
 
 
@@ -286,7 +288,7 @@ def split_manifests(body: bytes) -> list[LoggedEnvelope]:
     if len(body) > MAX_MANIFESTS_BYTES:
         raise Refusal(
             RefusalCode.TOO_LARGE,
-            "all manifests with the same name must be at most 2 MiB long together",
+            "all manifests with the same name must total at most 2 MiB",
         )
     return list(_pairs(codec.split_array(body, MAX_MANIFESTS)))
 

@@ -95,7 +95,9 @@ def split_rotations(body: bytes) -> tuple[LoggedEnvelope, ...]:
         raise Refusal(RefusalCode.MALFORMED, "the array of rotations is too long")
     pairs = codec.decode(body)
     if type(pairs) is not list or len(pairs) > MAX_ROTATIONS:
-        raise Refusal(RefusalCode.MALFORMED, f"an array of at most {MAX_ROTATIONS} is expected")
+        raise Refusal(
+            RefusalCode.MALFORMED, f"an array of at most {MAX_ROTATIONS} rotations is expected"
+        )
     # The whole is canonical, so each part, re-encoded, equals the received bytes.
     return tuple(split_logged(codec.encode(pair)) for pair in pairs)
 

@@ -96,13 +96,15 @@ def check_text(field: str, text: str, most_bytes: int) -> None:
         if bisect(_BOUNDS, ord(character)) % 2 == 0:
             code = f"U+{ord(character):04X}"
             reason = "must contain no control, format or line-separator characters"
-            raise InvalidManifest(field, f"{reason}, and none newer than Unicode 14, unlike {code}")
+            raise InvalidManifest(
+                field, f"{reason}, or characters newer than Unicode 14, such as {code}"
+            )
     if not text or text != text.strip():
         raise InvalidManifest(field, "must not be empty or begin or end with a space")
     seen = _INVISIBLE.sub("", text).replace(_BLANK_BRAILLE, "")
     if all(unicodedata.category(character)[0] in "MZ" for character in seen):
         codes = " ".join(f"U+{ord(character):04X}" for character in text[:_NAMED])
-        raise InvalidManifest(field, f"must contain a visible character, unlike {codes}")
+        raise InvalidManifest(field, f"must contain visible characters, not only {codes}")
     if len(text.encode()) > most_bytes:
         raise InvalidManifest(field, f"must be at most {most_bytes} bytes long in UTF-8")
     if not unicodedata.is_normalized("NFC", text):
@@ -119,7 +121,7 @@ def alphabet_signs(alphabet: str) -> tuple[str, ...]:
     signs: list[str] = []
     for first, last in re.findall("(.)(?:-(.))?", ALPHABETS.get(alphabet, alphabet), re.DOTALL):
         if first > (last or first):
-            reason = f"has a range that falls, {first}-{last}; write a hyphen at the end"
+            reason = f"has a descending range, {first}-{last}; if a hyphen is meant, write it last"
             raise InvalidManifest("alphabet", reason)
         signs += map(chr, range(ord(first), ord(last or first) + 1))
         if len(signs) > MAX_SIGNS:  # refused, however many more there are
@@ -294,7 +296,9 @@ def check_origin(origin: str) -> None:
     """
     match = _ORIGIN.fullmatch(origin)
     if match is None:
-        raise InvalidManifest("origin", "must be https://host[:port], in lower case, without path")
+        raise InvalidManifest(
+            "origin", "must be https://host[:port], in lower case, without a path"
+        )
     host, port = match["host"], match["port"]
     if host.startswith("["):
         try:
@@ -307,7 +311,7 @@ def check_origin(origin: str) -> None:
     if ".." in host:
         raise InvalidManifest("origin", "must contain a host name")
     if match["scheme"] == "http" and host not in _LOOPBACK:
-        raise InvalidManifest("origin", "must be https; http is for 127.0.0.1 and [::1] only")
+        raise InvalidManifest("origin", "must use https; http is only for 127.0.0.1 and [::1]")
     if port is not None and (int(port) > 65_535 or int(port) == _DEFAULT_PORT[match["scheme"]]):
         raise InvalidManifest("origin", "must not name the default port or one above 65535")
 

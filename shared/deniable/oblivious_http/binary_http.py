@@ -63,7 +63,7 @@ class BinaryResponse:
         """Read a message; ObliviousHttpError if it is invalid."""
         reader = Reader(encoded)
         if reader.integer() != _RESPONSE:
-            raise ObliviousHttpError("not a response of known length")
+            raise ObliviousHttpError("the message is not a response of known length")
         for _ in range(MAX_FIELDS):
             status = reader.integer()
             if not 100 <= status <= 199:
@@ -151,5 +151,5 @@ def _padded(encoded: bytes, padded_to: int | None) -> bytes:
     if padded_to is None:
         return encoded
     if len(encoded) > padded_to:
-        raise ValueError(f"a message of {len(encoded)} bytes does not fit into {padded_to}")
+        raise ValueError(f"a message of {len(encoded)} bytes does not fit into {padded_to} bytes")
     return encoded.ljust(padded_to, b"\0")

@@ -58,7 +58,7 @@ class PrivateKey:
         try:
             return self._key.exchange(X25519PublicKey.from_public_bytes(public_key))
         except ValueError as error:
-            raise ObliviousHttpError("not a public key that key agreement can use") from error
+            raise ObliviousHttpError("key agreement cannot use this public key") from error
 
 
 class Context:
@@ -108,7 +108,7 @@ def open_sealed(aead: AESGCM, nonce: bytes, sealed: bytes, associated: bytes = b
         return aead.decrypt(nonce, sealed, associated)
     except (InvalidTag, ValueError) as error:
         raise ObliviousHttpError(
-            "this was not sealed for this key, or was altered afterwards"
+            "the message was not sealed for this key, or was altered afterwards"
         ) from error
 
 

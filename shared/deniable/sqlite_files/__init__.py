@@ -120,7 +120,7 @@ def schema_version(connection: sqlite3.Connection, newest: int, application_id: 
             connection.execute("COMMIT")
     if (version or tables) and stored_id != application_id:
         raise UnknownFile(
-            "is another program's database, or one from before deniable 0.1.0 that cannot be "
+            "belongs to another program, or to a version before deniable 0.1.0 and cannot be "
             "migrated; remove it, or give a different path"
         )
     if version > newest:

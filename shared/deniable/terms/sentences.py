@@ -138,7 +138,7 @@ class Coalitions:
             ),
         )
         condition = _(
-            "This holds while these parties do not combine their records. An access log shows "
+            "This holds as long as these parties do not combine their records. An access log shows "
             "when your "
             "app is open. From anybody who has that log, a response is hidden only among people "
             "whose app was open at that time. These may be few."
@@ -159,8 +159,8 @@ def _address(mode: Mode, same: bool, _: Translate) -> str:
         return _("the relay and the collector together")
     if mode == "certificate":
         return _(
-            "the relay and the collector together, or the issuer, which is asked from that "
-            "address, and the collector"
+            "the relay and the collector together, or the issuer (which is asked from that "
+            "address) and the collector together"
         )
     return _(
         "the relay and the collector together, or the issuer and the collector if the survey or "
@@ -267,8 +267,8 @@ def _consent(manifest: Manifest, _: Translate) -> str:
     if schedule.epochs == 1:
         return _("Nothing is sent unless you agree, and then only once; you can stop before that.")
     text = _(
-        "Nothing is sent unless you agree. Then, at most one response is sent every {length}, "
-        "{count} in all, until you stop."
+        "Nothing is sent unless you agree. Then, until you stop, at most one response is sent "
+        "every {length}, {count} in all."
     )
     return text.format(length=length(schedule.epoch_seconds, _), count=f"{schedule.epochs:,}")
 
@@ -333,7 +333,7 @@ def leaves(manifest: Manifest | None, _: Translate) -> Iterator[str]:
     if manifest is None:
         return
     if manifest.enrolment.mode == "blind":
-        yield _("A token that an issuer signed without seeing it is sent too.")
+        yield _("A token is sent too. An issuer signed it without seeing it.")
     elif manifest.enrolment.mode == "certificate":
         yield _("An issuer's signature of that key is sent too.")
     if manifest.repeat.epochs is not None:
@@ -398,7 +398,10 @@ def learnt(manifest: Manifest, _: Translate) -> Iterator[str]:
             yield _(
                 "Equal responses let the collector guess which reports come from the same device."
             )
-        yield _("If your answer changes, a different response may reveal the change and its time.")
+        yield _(
+            "If your answer changes, a different response may reveal the change and "
+            "when it happened."
+        )
         if epochs > manifest.repeat.epochs:
             yield _(
                 "After those reports, the dice are rolled afresh, and all responses together "

@@ -277,12 +277,12 @@ def consent_lines(record: ConsentRecord, _: Translate = str) -> list[str]:
     elif record.effective is not record.decided:
         text = _(
             "The decision was {decided}, but DO_NOT_TRACK or DENIABLE_CONSENT in the environment "
-            "lowers it."
+            "restricts it."
         )
         said.append(text.format(decided=record.decided))
     if record.decided is Consent.ON:
         what = ", ".join(map(printable, record.covers))
-        what = what or _("no question yet; the app has to ask")
+        what = what or _("nothing yet; the app has to ask")
         said.append(_("You agreed to: {what}.").format(what=what))
     if record.refused:
         what = ", ".join(map(printable, record.refused))

@@ -69,7 +69,7 @@ def limits(promise: Promise, manifest: Manifest | None, _: Translate) -> Iterato
         if survey.delta_ceiling:
             text = _("A later survey may reveal more, with at most one response every {length}.")
         elif is_vast(odds):
-            text = _("A later survey may hide nearly nothing, with one response every {length}.")
+            text = _("A later survey may hide almost nothing, with one response every {length}.")
         elif (odds_text(odds), promise.epoch_seconds) == (
             odds_text(pure_odds(manifest)),
             manifest.schedule.epoch_seconds,
@@ -98,7 +98,7 @@ def limits(promise: Promise, manifest: Manifest | None, _: Translate) -> Iterato
     )
     if is_vast(together):
         text = _(
-            "All responses ever sent may together reveal your answer (epsilon at most {most})."
+            "Together, all responses ever sent may reveal your answer (epsilon at most {most})."
         )
     elif kept:
         text = _(
@@ -148,7 +148,7 @@ def vouched(promise: Promise, coalitions: Coalitions | None, _: Translate) -> It
             yield _("The issuer sees your account, but neither a response nor its key.")
         else:
             yield _(
-                "The issuer sees your account and the key of a response. Unless it vouches "
+                "The issuer sees your account and the key of a response. Unless it signs "
                 "blindly, the issuer and the collector together can tell which response is yours."
             )
 
@@ -164,7 +164,7 @@ def not_hidden(collector: str, relay: str | None, _: Translate) -> Iterator[str]
     yield _("This relay sees when you take part, and your network address.")
     yield _("The relay hides your network address from the collector and cannot read a response.")
     yield _(
-        "This holds while nobody combines the relay's records, or an access log of the app's "
+        "This holds as long as nobody combines the relay's records, or an access log of the app's "
         "backend, with the collector's records."
     )
 

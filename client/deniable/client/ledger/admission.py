@@ -141,7 +141,7 @@ def _check_fits(manifest: Manifest, reserves: int, reserved: int, ceiling: int, 
 def _check_sequence(manifest: Manifest, record: NameRecord) -> None:
     if record.highest is not None and manifest.sequence < record.highest[0]:
         raise ManifestRefused(
-            ManifestFault.ROLLED_BACK, "this device already followed a newer manifest"
+            ManifestFault.ROLLED_BACK, "this device has already followed a newer manifest"
         )
     known = (*record.seen.items(), record.highest or (-1, b""))
     if any(one == manifest.sequence and other != manifest.survey_id for one, other in known):

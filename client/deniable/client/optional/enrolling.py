@@ -107,8 +107,8 @@ class Enrolling(NoIssuer, Forkable):
             if other.enrolment.mode == "blind" and not manifest.schedule.meshes(other.schedule):
                 raise ManifestRefused(
                     ManifestFault.ENROLMENT,
-                    f"the survey must have the epochs of {other.name!r}, which is also blind: a "
-                    "device answers only one blind survey per epoch",
+                    f"the survey must have the same epochs as {other.name!r}, which is also blind: "
+                    "a device answers only one blind survey per epoch",
                 )
 
     def check_chosen(self, connection: sqlite3.Connection, manifest: Manifest, epoch: int) -> None:

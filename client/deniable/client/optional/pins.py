@@ -59,7 +59,7 @@ class LogPin(NoPin):
             try:
                 self.policy.check(log_entry(envelope), LogProof.parse(proof))
             except TransparencyLogError as error:
-                return f"the proof that {self.quorum} have seen it is invalid: {error}"
+                return f"invalid proof that {self.quorum} have seen it: {error}"
             self._witnessed.add(key)
         return ""
 

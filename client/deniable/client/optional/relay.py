@@ -72,7 +72,7 @@ _HEAD_BYTES: Final = 1_024
 _NOT_OPENED: Final = 400
 _KEY_GONE: Final = (
     "HTTP 400: the gateway may no longer have the key that this app uses, and an app update may "
-    "bring a new one. Or the relay itself sent this answer"
+    "bring a new one. The relay itself may also have sent this answer"
 )
 _THIS_MACHINE: Final = frozenset({"127.0.0.1", "[::1]"})
 
@@ -97,7 +97,7 @@ class Relay:
         host = host_of(match["origin"])
         if host == host_of(collector) and host not in _THIS_MACHINE:
             raise ValueError(
-                "relay must be on another host: one on the collector's host hides nothing"
+                "relay must be on another host: a relay on the collector's host hides nothing"
             )
         return cls(match["origin"], match["path"] or "/")
 

@@ -38,7 +38,7 @@ class HttpTransport:
         port = parts.port or (443 if secure else 80)
         self._target = Target(parts.scheme, name, port, parts.netloc, secure, name in _THIS_MACHINE)
         if not secure and name not in _ADDRESSES:
-            raise ValueError("origin must be https; http is for 127.0.0.1 and [::1]")
+            raise ValueError("origin must use https; http is only for 127.0.0.1 and [::1]")
         self._timeout = timeout
 
     def request(

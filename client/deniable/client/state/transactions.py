@@ -33,7 +33,7 @@ _UNUSABLE = UnknownFile, sqlite3.Error, OSError, ImportError, ArithmeticError, T
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
-INTERRUPTED = "an interrupted call still uses the state; try again later"
+INTERRUPTED = "an interrupted call is still using the state; try again later"
 _LEAST_PATIENCE = 0.05
 """In seconds: other processes write for milliseconds, for which even a late call may wait."""
 
@@ -217,7 +217,7 @@ class Transactions(Forkable):
         if isinstance(error, UnknownFile):
             why = f"it {error}"
         elif isinstance(error, sqlite3.Error) and primary_code(error) == _BUSY:
-            why = "another process is writing it; try again later"
+            why = "another process is writing to the file; try again later"
         elif isinstance(error, (sqlite3.Error, OSError, ImportError)):
             why = str(error)  # nothing can be imported while the interpreter shuts down
         else:  # the stored data changed: it is corrupted, and SQLite did not notice
@@ -238,7 +238,7 @@ class Transactions(Forkable):
         if self._path is None:
             return self._unavailable("only the process that created a state in memory can use it")
         return self._unavailable(
-            "the process was forked while the state was in use; this child process must start again"
+            "the process was forked while the state was in use; restart the child process"
         )
 
     def _open(self, now: float) -> sqlite3.Connection:
@@ -248,7 +248,9 @@ class Transactions(Forkable):
             self._connection = self._connect(now)
         if self._path is not None and self._opened != file_identity(self._path):
             # Another process may decide in the file that is there now, so this one must not.
-            raise self._unavailable("the state file was replaced while it was open; start again")
+            raise self._unavailable(
+                "the state file was replaced while it was open; restart the process"
+            )
         return self._connection
 
     def _connect(self, now: float) -> sqlite3.Connection:

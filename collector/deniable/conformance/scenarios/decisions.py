@@ -48,7 +48,9 @@ def again(stage: Stage) -> Iterator[Conviction]:
     outcomes += [stage.report(NAME, answer) for answer in CATEGORIES]
     stage.run(3 * 3600)
     if set(outcomes) != {"repeated"}:
-        yield Conviction("D3", f"a later call in an epoch was {sorted({*outcomes} - {'repeated'})}")
+        yield Conviction(
+            "D3", f"a later call in an epoch returned {sorted({*outcomes} - {'repeated'})}"
+        )
 
 
 @scenario("D3", title="a successor in the middle of an epoch", needs=("fetches",))
@@ -78,7 +80,9 @@ def put_back(stage: Stage) -> Iterator[Conviction]:
         outcome = stage.report(NAME)
         stage.run(3 * 3600)
         if outcome == "recorded":
-            yield Conviction("D3", f"day {day:.0f} was decided after day 5, by a clock set back")
+            yield Conviction(
+                "D3", f"day {day:.0f} was decided after day 5, with the clock set back"
+            )
 
 
 @scenario("D3", title="a clock that jumps by years", steady=False, needs=("lifetime", "fetches"))
@@ -158,7 +162,7 @@ def _spent(stage: Stage, allowance: int, rule: str = "D3") -> Iterator[Convictio
         yield Conviction(rule, f"epsilon {spent} was spent, but the lifetime budget is {allowance}")
 
 
-@scenario("D4", "D8", title="every refusal, of a report and of a request")
+@scenario("D4", "D8", title="every refusal of a report or a request")
 def every_refusal(stage: Stage) -> Iterator[Conviction]:
     """Each code ends or delays the bytes of a report, and never its decision."""
     surveys: dict[str, RefusalCode] = {}
@@ -262,7 +266,7 @@ def killed_reported(stage: Stage) -> Iterator[Conviction]:
         yield Conviction("D5", "a recorded epoch was no longer decided after a kill")
     stage.run(3 * 3600)
     if not stage.log.sent(NAME):
-        yield Conviction("D5", "a recorded report was lost by a kill")
+        yield Conviction("D5", "a recorded report was lost after a kill")
 
 
 @scenario("D5", title="killed while it sends")

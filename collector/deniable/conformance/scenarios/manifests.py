@@ -28,11 +28,11 @@ OTHERWISE: Final[dict[str, tuple[str, Changes]]] = {
     "d2-epsilon": ("above its ceiling of epsilon", lambda _: {"epsilon": "1.000000000000000001"}),
     "d2-delta": ("above its ceiling of delta", lambda _: {"delta": "0.000000000000000001"}),
     "d2-short": ("with epochs below the floor", lambda s: _lasting(s, DAY - 1)),
-    "d2-long": ("with epochs of over 400 days", lambda s: _lasting(s, 400 * DAY + 1)),
-    "d2-grace": ("with over 90 days of grace", lambda s: _lasting(s, DAY, 90 * DAY + 1)),
+    "d2-long": ("whose epochs exceed 400 days", lambda s: _lasting(s, 400 * DAY + 1)),
+    "d2-grace": ("whose grace exceeds 90 days", lambda s: _lasting(s, DAY, 90 * DAY + 1)),
     "d2-ended": ("although it had ended", lambda stage: _ended(stage)),
     "d2-kept": (
-        "with kept responses, which the app does not allow",
+        "whose kept responses the app does not allow",
         lambda _: {"repeat": Repeat("memoised", 9)},
     ),
 }
@@ -99,18 +99,18 @@ def _rearranged(arrange: Callable[[dict[str, Any]], Mapping[str, Any]]) -> Forge
 
 FORGED: Final[dict[str, tuple[str, Forge]]] = {
     "stranger": ("that a stranger signed", _stranger),
-    "altered": ("that was altered after it was signed", _altered),
+    "altered": ("that was altered after signing", _altered),
     "bomb": ("that nobody signed", _bomb),
-    "larger-s": ("whose signature has S + L for S", _larger_s),
+    "larger-s": ("whose signature has S + L instead of S", _larger_s),
     "unknown": ("with an unknown key", _with(extra=1)),
     "missing": ("without its last field", _rearranged(lambda f: dict([*f.items()][:-1]))),
     "reordered": ("in another order", _rearranged(lambda f: dict([*f.items()][::-1]))),
-    "float": ("with a float for a number", _with(minimum_reports=1.0)),
-    "bool": ("with true for 1", _with(version=True)),
+    "float": ("with a float instead of an integer", _with(minimum_reports=1.0)),
+    "bool": ("with true instead of 1", _with(version=True)),
     "version": ("of another version", _with(version=2)),
     "kind": ("of an unknown kind", _with(mechanism={"kind": "own"})),
-    "decimal": ("whose epsilon is not a valid decimal of the protocol", _with(epsilon="1.0")),
-    "longer": ("with extra bytes at its end", lambda s, m: _sign(s, m.payload + b"\xc0")),
+    "decimal": ("whose epsilon is an invalid decimal", _with(epsilon="1.0")),
+    "longer": ("with extra bytes at the end", lambda s, m: _sign(s, m.payload + b"\xc0")),
 }
 """Forgeries by name: bytes that are not a manifest, or not one that the authority signed."""
 
@@ -139,7 +139,7 @@ def judged(
     came = {sent.manifest.name for sent in stage.log.sent()}
     for name, (rule, how) in names.items():
         if outcomes[name] != "not-recorded" or name in came:
-            yield Conviction(rule, f"a survey was reported {how}")
+            yield Conviction(rule, f"a report was sent for a survey {how}")
 
 
 @scenario("works", "report", title="an honest survey")
@@ -153,14 +153,14 @@ def honest(stage: Stage) -> Iterator[Conviction]:
         stage.deliver(HONEST)
     stage.run(DAY)
     if len(stage.log.sent()) != 3:
-        yield Conviction("works", f"{len(stage.log.sent())} sends of 3 counted reports")
+        yield Conviction("works", f"3 counted reports were sent {len(stage.log.sent())} times")
 
 
 @scenario("works", title="a newer manifest, for newer apps, beside an older one")
 def several(stage: Stage) -> Iterator[Conviction]:
     """A device uses the newest manifest that matches its declaration."""
     newer = stage.manifest(HONEST, sequence=2, categories=(*CATEGORIES, "hourly"))
-    stage.log.never[newer.survey_id] = "D1: with one category more, to a newer manifest"
+    stage.log.never[newer.survey_id] = "D1: whose newer manifest has an undeclared category"
     stage.publish(newer, stage.manifest(HONEST))
     stage.begin(HONEST)
     stage.must_report(HONEST)
@@ -191,7 +191,7 @@ def forged(stage: Stage) -> Iterator[Conviction]:
 def exchanged(stage: Stage) -> Iterator[Conviction]:
     """The manifest of one survey, offered under the name of another."""
     stage.serve("exchanged", stage.sign(stage.manifest(HONEST)))
-    yield from judged(stage, {"exchanged": ("D2", "under the manifest of another name")})
+    yield from judged(stage, {"exchanged": ("D2", "whose manifest has a different name")})
 
 
 @scenario("D2", title="a simulated survey")
@@ -199,14 +199,14 @@ def simulated(stage: Stage) -> Iterator[Conviction]:
     """A survey that the app declares, with a name that only simulated devices answer."""
     name = "simulated-asked"
     stage.publish(stage.manifest(name))
-    yield from judged(stage, {name: ("D2", "that is simulated, not for devices")})
+    yield from judged(stage, {name: ("D2", "that only simulated devices may answer")})
 
 
 @scenario("D2", title="a kind that the app did not declare", needs=("kinds:matrix",))
 def undeclared_kind(stage: Stage) -> Iterator[Conviction]:
     """A kind that reveals more about which of two distant answers is true."""
     stage.publish(stage.manifest("matrix", specification=_matrix(2)))
-    yield from judged(stage, {"matrix": ("D2", "of a kind that the app did not declare")})
+    yield from judged(stage, {"matrix": ("D2", "whose kind the app did not declare")})
 
 
 @scenario("D2", title="weights beyond the declared epsilon", needs=("kinds:matrix",))
@@ -214,7 +214,7 @@ def uncertified(stage: Stage) -> Iterator[Conviction]:
     """A kind with integers of its own, which leak more than the manifest states."""
     leaking = stage.manifest("leaking", epsilon="4", specification=_matrix(18))
     serve_signed(stage, leaking, *_sign(stage, _changed(leaking, epsilon="1")))
-    wrong = {"leaking": ("D2", "although its weights exceed its declared epsilon")}
+    wrong = {"leaking": ("D2", "whose weights exceed its declared epsilon")}
     yield from judged(stage, wrong, mechanisms=["matrix"])
 
 
@@ -224,14 +224,16 @@ def _matrix(odds: int) -> Specification:
     return Specification("matrix", {"weights": weights, "responses": ()})
 
 
-@scenario("D2", title="an older manifest, and another with the same number", needs=("fetches",))
+@scenario("D2", title="an older manifest, and another with the same sequence", needs=("fetches",))
 def rolled_back(stage: Stage) -> Iterator[Conviction]:
     """After the end of the current manifest, an older one, and another with its sequence."""
     followed = {"sequence": 5, "schedule": Schedule(stage.midnight, DAY, 2, DAY)}
     others = [stage.manifest("older", sequence=4), stage.manifest("beside", sequence=5)]
     for other in others:
         stage.publish(stage.manifest(other.name, **followed))
-        stage.log.never[other.survey_id] = f"D2: with sequence {other.sequence}, after another 5"
+        stage.log.never[other.survey_id] = (
+            f"D2: with sequence {other.sequence}, after one with sequence 5"
+        )
     stage.begin(*(other.name for other in others))
     for other in others:
         stage.must_report(other.name)

@@ -212,11 +212,13 @@ def _judged(what: Draws) -> Play:
         seen = traits(sends, len({*groups}), sizes=mechanism.responses <= _BYTE)
         seen["outcome"] = [sorted({*outcomes}).index(outcome) for outcome in outcomes]
         for one in telling(seen, groups, FALSE_ALARM / len(DRAWS)):
-            share = f"{one.having} of {one.size} reports with one {one.trait}"
-            yield Conviction("D1", f"how a report is sent reveals its answer: {share} have it")
+            share = f"{one.having} of {one.size} reports with the same {one.trait}"
+            yield Conviction(
+                "D1", f"how a report is sent reveals its answer: {share} have one answer"
+            )
         if not all(sends):
             came = sum(map(bool, sends))
-            raise Unjudgeable(f"{came} of {len(dealt)} reports arrived in four hours")
+            raise Unjudgeable(f"only {came} of {len(dealt)} reports arrived in four hours")
         responses = [of_report[0].signed.report.response for of_report in sends]
         yield from _convicted(mechanism, dealt, groups, responses)
 
@@ -287,7 +289,7 @@ def _convicted(
         level = FALSE_ALARM / len(DRAWS) / 2 / len(counts)
         for (what, share), (count, draws) in counts.items():
             if share < 1 and binomial_tail(count, draws, share) < level:
-                expected = f"of {draws * share:.0f} expected"
+                expected = f"{draws * share:.0f} were expected"
                 yield Conviction("noise", f"{what} occurred {count} times in {draws}; {expected}")
 
 

@@ -37,7 +37,7 @@ def nothing_yet(stage: Stage) -> Iterator[Conviction]:
     )
     stage.begin(NAME)
     if (outcome := stage.report(NAME)) != "not-recorded":
-        yield Conviction("D6", f"without a manifest, report was {outcome!r}")
+        yield Conviction("D6", f"without a manifest, report returned {outcome!r}")
     stage.publish(stage.manifest(NAME))
     del stage.fetches[NAME]
     stage.run(26 * 3600)
@@ -54,7 +54,7 @@ def before_consent(stage: Stage) -> Iterator[Conviction]:
     stage.open([declared(NAME)])
     stage.run(3600)
     if (outcome := stage.report(NAME)) != "not-recorded":
-        yield Conviction("D7", f"without consent, report was {outcome!r}")
+        yield Conviction("D7", f"without consent, report returned {outcome!r}")
     stage.run(26 * 3600)
     stage.consent()
     stage.run(3 * 3600)
@@ -143,11 +143,9 @@ def overdue(stage: Stage) -> Iterator[Conviction]:
     if at_once > 4:
         yield Conviction("D7", (f"{at_once} of {_DEVICES} starts led to a request at once"))
     if max(delays) < _SHORT:
-        yield Conviction("D7", f"the delay after a start was below {_SHORT:.0f} s, every time")
+        yield Conviction("D7", f"after every start, the delay was below {_SHORT:.0f} s")
     if undelivered:
-        yield Conviction(
-            "D7", "nothing was delivered: the delay did not run down in short sessions"
-        )
+        yield Conviction("D7", "nothing was delivered: short sessions did not use up the delay")
 
 
 UNCHANGED: Final = "unchanged"
@@ -198,7 +196,7 @@ def update(stage: Stage) -> Iterator[Conviction]:
     touched |= {sent.manifest.name for sent in stage.log.sent()} - {UNCHANGED, "lowered"}
     for name in waiting:
         if name in touched or outcomes[name] != "not-recorded":
-            yield Conviction("D12", f"a survey that the user was not shown continued: {name!r}")
+            yield Conviction("D12", f"a survey continued without being shown to the user: {name!r}")
     stage.consent()
     stage.run(3600)
     for name in waiting:
@@ -212,7 +210,9 @@ def undeclared(stage: Stage) -> Iterator[Conviction]:
     stage.begin(UNCHANGED)
     for name, answer in ((UNCHANGED, "Sometimes"), (UNCHANGED, ""), ("another", CATEGORIES[0])):
         if (outcome := stage.report(name, answer)) != "raised":
-            yield Conviction("D1", f"an undeclared answer or survey was {outcome!r}")
+            yield Conviction(
+                "D1", f"for an undeclared answer or survey, report returned {outcome!r}"
+            )
     stage.run(2 * 3600)
     if stage.log.sent():
         yield Conviction("D1", "an undeclared answer was sent")
@@ -286,9 +286,11 @@ def nonsense(stage: Stage) -> Iterator[Conviction]:
         if not sends:
             raise Unjudgeable(f"the report of {name!r} was not sent")
         if sends == 1:
-            yield Conviction("D8", f"an answer that is not a collector's was accepted: {name!r}")
+            yield Conviction("D8", f"an answer that no collector sends was accepted: {name!r}")
         elif sends < MOST_SENDS:
-            yield Conviction("D8", f"a report was sent {sends} times in nine days, not 6: {name!r}")
+            yield Conviction(
+                "D8", f"a report was sent {sends} instead of 6 times in nine days: {name!r}"
+            )
 
 
 @scenario("D8", title="Retry-After")
@@ -308,7 +310,7 @@ def retry_after(stage: Stage) -> Iterator[Conviction]:
             raise Unjudgeable(f"the report of {name!r} was not sent")
         waited = times[1] - times[0] if len(times) > 1 else 8 * 3600
         if waited < least:
-            yield Conviction("D8", f"after Retry-After: {text}, it waited {waited:.0f} s")
+            yield Conviction("D8", f"after Retry-After: {text}, the device waited {waited:.0f} s")
         if waited > most + 3600:  # others may be due as well, and take turns
             yield Conviction(
                 "D8", f"Retry-After: {text} postponed a report by {waited / 3600:.1f} h"
@@ -345,7 +347,7 @@ def month(stage: Stage) -> Iterator[Conviction]:
     times = [r.now for r in stage.log.requests if r.survey == "served"]
     gaps = [later - earlier for earlier, later in pairwise(times)]
     if len(times) < 15:
-        raise Unjudgeable(f"manifests were fetched {len(times)} times in a month")
+        raise Unjudgeable(f"manifests were fetched only {len(times)} times in a month")
     if min(gaps) < DAY - 1:
         yield Conviction(
             "D10", f"manifests that had arrived were fetched again {min(gaps):.0f} s later"
@@ -372,14 +374,14 @@ def erased(stage: Stage) -> Iterator[Conviction]:
     if stage.on_disk(*_needles(stage, "accepted")):
         yield Conviction("D9", "a delivered report is still on disk, although its grace is over")
     if not stage.on_disk(*_needles(stage, "withdrawn")):
-        raise Unjudgeable("the bytes of a report are not in the state even while it waits")
+        raise Unjudgeable("the bytes of a waiting report are not in the state")
     stage.consent("off")
     stage.run(3600)
     if stage.on_disk(*_needles(stage, "withdrawn")):
         yield Conviction("D9", "a report is still on disk after consent was withdrawn")
     stage.close()
     if stage.on_disk(*(needle for name in names for needle in _needles(stage, name))):
-        yield Conviction("D9", "a report is on disk once the app has ended")
+        yield Conviction("D9", "a report is still on disk after the app has ended")
 
 
 def _needles(stage: Stage, name: str) -> tuple[bytes, bytes]:

@@ -62,7 +62,7 @@ def begin_filling() -> Rule[None]:
     yield from lock(ISSUERS)
     for query in READ.values():
         if (yield from first(f"{query} LIMIT 1")) is not None:
-            raise NotEmpty("the new store is not empty; choose an empty one")
+            raise NotEmpty("the new store is not empty; choose an empty store")
 
 
 def write(part: Part) -> Rule[None]:

@@ -263,7 +263,7 @@ def _epoch_faults(
     elif sealed != digest:
         yield "the counts differ from the sealed counts"
     if not figures <= counted:
-        yield "figures show more reports than were counted"
+        yield "the figures show more reports than were counted"
 
 
 _SEALS: Final = """
