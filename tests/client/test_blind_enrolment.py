@@ -241,7 +241,7 @@ def test_the_journal_shows_a_token_once_until_erased(vouched: Vouched, erase: st
         assert f"token for '{NAME}', epoch 0: held" in text
         assert "never reveals this device's key" in text
         assert f"Given by {entry.issuer_name} Bytes" in text
-        assert ("Bytes the last bytes of the report" in text) is reported
+        assert ("Bytes at the end of the report" in text) is reported
         assert text.replace(" ", "").count(credential.hex()) == 1
 
         assert erase == "purge" or client.report(NAME, "good").ok

@@ -274,9 +274,7 @@ class Arguments:
         """Return a declared survey; raise ``UndeclaredSurvey`` if there is none."""
         declared = self.surveys.get(survey.name if isinstance(survey, Survey) else survey)
         if declared is None:
-            raise UndeclaredSurvey(
-                f"no survey with that name is declared, only {sorted(self.surveys)}"
-            )
+            raise UndeclaredSurvey(f"the declared surveys are only {sorted(self.surveys)}")
         if isinstance(survey, Survey) and survey != declared:
             raise UndeclaredSurvey(_ANOTHER.format(declared.name))
         return declared

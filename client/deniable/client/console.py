@@ -149,8 +149,7 @@ def _run(
 
 def _parser(prog: str, add_options: Callable[[ArgumentParser], None]) -> ArgumentParser:
     parser = ArgumentParser(
-        prog=prog,
-        description="Show what this device is asked, what it sent, and whether it takes part.",
+        prog=prog, description="Show what this device stored and sent, or change consent."
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, meaning in COMMANDS.items():

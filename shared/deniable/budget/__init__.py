@@ -47,7 +47,7 @@ def pure_cost(mechanism: Mechanism) -> int:
     odds = mechanism.privacy.odds
     if odds is None:
         raise InvalidPrivacyParameter(
-            "the mechanism has no pure guarantee: one of its responses rules out a category"
+            "the mechanism has no pure guarantee: a response rules out a category"
         )
     return log_ceiling(odds, NANO)
 

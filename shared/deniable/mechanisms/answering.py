@@ -105,7 +105,7 @@ class SeveralQuestions(Kind):
 def check_answering(answering: object) -> None:
     """Check the types and domains of a mechanism's parameters."""
     if type(answering) is not tuple or not answering or answering[0] not in _BY:
-        raise InvalidManifest("mechanism", f"must be answered by one of {', '.join(_BY)}")
+        raise InvalidManifest("mechanism", f"must use one of {', '.join(_BY)}")
     kind = KINDS[answering[0]]
     if len(answering) != 1 + len(kind.fields):
         raise InvalidManifest("mechanism", f"of kind {kind.name} has unexpected parameters")

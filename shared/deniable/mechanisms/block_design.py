@@ -235,9 +235,7 @@ class TurnedDesign(BlockMechanism):
         self.outside = outside
         self.inside, self._blank = divmod(_GRID - (n - s) * outside, s)
         if self.inside <= outside:
-            raise GridTooCoarse(
-                "units of 2^-64 are too coarse for this design at this epsilon; raise epsilon"
-            )
+            raise GridTooCoarse("units of 2^-64 are too coarse for this design; raise epsilon")
         # A response is a turn of n base blocks, or an unturned base; each has probability 1/K.
         super().__init__(
             design,

@@ -42,9 +42,7 @@ class _Kind(SeveralQuestions):
         self, parameters: Parameters, categories: int, epsilon: str, delta: str
     ) -> Answered:
         if categories != combinations_of(parameters["dimensions"]):
-            raise InvalidManifest(
-                "categories", "must be the combinations of the questions' answers"
-            )
+            raise InvalidManifest("categories", "must be all combinations of answers")
         return answering_mechanism(parameters["mechanism"], categories, epsilon, delta)
 
     def responses(self, parameters: Parameters, categories: tuple[str, ...]) -> Sequence[str]:

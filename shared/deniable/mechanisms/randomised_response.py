@@ -55,9 +55,7 @@ class TwoValuedMechanism:
         if type(lies) is not int:
             raise TypeError("lies must be an int")
         if lies < 1:
-            raise ValueError(
-                "a lie must have a weight above 0, or the true answer would always be sent"
-            )
+            raise ValueError("a lie's weight must be above 0, or the true answer is always sent")
         self._place(categories, 1 << bits, lies)
 
     def _place(self, categories: int, grid: int, lies: int) -> None:

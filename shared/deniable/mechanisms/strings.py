@@ -163,11 +163,11 @@ class _Kind(Kind):
             or len(lengths) * hashes * values > MAX_RESPONSES
         ):
             reason = (
-                f"its lengths must increase to at most {MAX_LENGTH}, with at least "
-                f"{LEAST_HASHES:,} hashes"
+                f"must have lengths that increase to at most {MAX_LENGTH}, at least "
+                f"{LEAST_HASHES:,} hashes with 2 or more values each, a least of 1 or more, and at "
+                f"most {MAX_RESPONSES:,} responses"
             )
-            most = f"and 2 values each, a value for least, and at most {MAX_RESPONSES:,} responses"
-            raise InvalidManifest("mechanism", f"{reason} {most}")
+            raise InvalidManifest("mechanism", reason)
 
     def mechanism(
         self, parameters: Parameters, categories: int, epsilon: str, delta: str

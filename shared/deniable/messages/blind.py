@@ -52,9 +52,7 @@ class BlindRequest:
         return credential
 
     def __reduce__(self) -> str:
-        raise TypeError(
-            "a blind request must not be pickled; derive the request again from the device secret"
-        )
+        raise TypeError("a blind request must not be pickled; derive it from the device secret")
 
 
 def blind_request(device_secret: bytes, manifest: Manifest, epoch: int) -> BlindRequest:

@@ -134,7 +134,7 @@ class Manifest:
         if keys and self.enrolment.first + len(keys) != self.schedule.epochs:
             raise InvalidManifest(
                 "enrolment",
-                "must list a key for each epoch from its first epoch to the survey's last",
+                "must list a key for each epoch from its first to the survey's last",
             )
         if len(self.payload) > MAX_MANIFEST_BYTES:
             raise InvalidManifest("categories", f"the manifest exceeds {MAX_MANIFEST_BYTES} bytes")
@@ -262,8 +262,7 @@ def check_name(name: str) -> None:
     if not _NAME.fullmatch(name):
         raise InvalidManifest(
             "name",
-            "must have 1 to 64 characters from a-z, 0-9 and -, and begin and end with a letter or "
-            "digit",
+            "must be 1 to 64 characters from a-z, 0-9 and -, and must not begin or end with -",
         )
 
 

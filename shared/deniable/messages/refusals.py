@@ -21,9 +21,9 @@ class Remedy(Enum):
     """A device's next step after a refusal."""
 
     DROP = "drops it"
-    TOO_LATE = "drops it; it may have been counted if an earlier send went unanswered"
-    LATER = "backs off, same bytes"
-    WAIT = "backs off, same bytes; the answer has Retry-After"
+    TOO_LATE = "drops it; an unanswered send may have been counted"
+    LATER = "sends the same bytes later"
+    WAIT = "sends the same bytes after Retry-After"
 
 
 class RefusalCode(StrEnum):

@@ -96,9 +96,7 @@ def check_text(field: str, text: str, most_bytes: int) -> None:
         if bisect(_BOUNDS, ord(character)) % 2 == 0:
             code = f"U+{ord(character):04X}"
             reason = "must contain no control, format or line-separator characters"
-            raise InvalidManifest(
-                field, f"{reason}, or characters newer than Unicode 14, such as {code}"
-            )
+            raise InvalidManifest(field, f"{reason}, or any newer than Unicode 14, such as {code}")
     if not text or text != text.strip():
         raise InvalidManifest(field, "must not be empty or begin or end with a space")
     seen = _INVISIBLE.sub("", text).replace(_BLANK_BRAILLE, "")
@@ -121,7 +119,7 @@ def alphabet_signs(alphabet: str) -> tuple[str, ...]:
     signs: list[str] = []
     for first, last in re.findall("(.)(?:-(.))?", ALPHABETS.get(alphabet, alphabet), re.DOTALL):
         if first > (last or first):
-            reason = f"has a descending range, {first}-{last}; if a hyphen is meant, write it last"
+            reason = f"has a descending range, {first}-{last}; write a hyphen last"
             raise InvalidManifest("alphabet", reason)
         signs += map(chr, range(ord(first), ord(last or first) + 1))
         if len(signs) > MAX_SIGNS:  # refused, however many more there are
@@ -296,9 +294,7 @@ def check_origin(origin: str) -> None:
     """
     match = _ORIGIN.fullmatch(origin)
     if match is None:
-        raise InvalidManifest(
-            "origin", "must be https://host[:port], in lower case, without a path"
-        )
+        raise InvalidManifest("origin", "must be https://host[:port] in lower case, without a path")
     host, port = match["host"], match["port"]
     if host.startswith("["):
         try:

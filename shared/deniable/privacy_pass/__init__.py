@@ -141,9 +141,7 @@ def check_moduli(moduli: Iterable[bytes]) -> None:
         if len(modulus) != MODULUS_BYTES or n.bit_length() != 8 * MODULUS_BYTES:
             raise InvalidModulus("a modulus must have exactly 2,048 bits")
         if gcd(before % n, n) != 1:
-            raise InvalidModulus(
-                "a modulus has a small factor, or shares a factor with another modulus"
-            )
+            raise InvalidModulus("a modulus has a small factor, or a factor of another modulus")
         before *= n
 
 

@@ -139,9 +139,8 @@ class Coalitions:
         )
         condition = _(
             "This holds as long as these parties do not combine their records. An access log shows "
-            "when your "
-            "app is open. From anybody who has that log, a response is hidden only among people "
-            "whose app was open at that time. These may be few."
+            "when your app is open. From anybody who has that log, a response is hidden only "
+            "among people whose app was open at that time. These may be few."
         )
         if mode == "blind" and same is None:
             apps = _(
@@ -225,8 +224,7 @@ def _dice(manifest: Manifest, _: Translate) -> str:
     if mechanism.miss is None:
         text = _(
             "Dice choose what is sent: {sent}. Your answer is included about {hit}; nobody can "
-            "tell "
-            "when."
+            "tell when."
         )
         return text.format(sent=sent, hit=hit)
     text = _(
@@ -323,8 +321,7 @@ def leaves(manifest: Manifest | None, _: Translate) -> Iterator[str]:
     """Yield the sentences on data that leave a device or stay on it; None means any survey."""
     yield _(
         "Your device sends one response at a time, chosen by dice. Your answer itself is not "
-        "stored, and nothing "
-        "else about you is sent."
+        "stored, and nothing else about you is sent."
     )
     yield _(
         "Each response is sent with the survey's id, the number of the time slice, a key made for "
@@ -414,7 +411,6 @@ def learnt(manifest: Manifest, _: Translate) -> Iterator[str]:
         if percent != "100%":
             text = _(
                 "Several responses reveal more than a single response: with all {count}, a guess "
-                "that "
-                "is right half the time becomes right at most {percent} of the time."
+                "that is right half the time becomes right at most {percent} of the time."
             )
         yield text.format(count=f"{epochs:,}", percent=percent)

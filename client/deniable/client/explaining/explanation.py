@@ -277,7 +277,7 @@ def consent_lines(record: ConsentRecord, _: Translate = str) -> list[str]:
     elif record.effective is not record.decided:
         text = _(
             "The decision was {decided}, but DO_NOT_TRACK or DENIABLE_CONSENT in the environment "
-            "restricts it."
+            "limits it."
         )
         said.append(text.format(decided=record.decided))
     if record.decided is Consent.ON:

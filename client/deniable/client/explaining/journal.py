@@ -148,7 +148,7 @@ def _enrolment(**facts: Any) -> _Text:
     return f"{kind} for {key.survey!r}, epoch {key.epoch}: {held}", [
         ("Asked", f"the app's issuer, {_times(key.asks)}{saw}"),
         ("Given by", key.issuer_name or key.issuer),
-        ("Bytes", "the last bytes of the report" if key.reported else key.content),
+        ("Bytes", "at the end of the report" if key.reported else key.content),
     ]
 
 

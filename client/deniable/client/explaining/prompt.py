@@ -104,8 +104,7 @@ def limits(promise: Promise, manifest: Manifest | None, _: Translate) -> Iterato
         text = _(
             "Together, all responses ever sent are at most {odds} times as likely with your "
             "answers as with others that stay the same and change at the same times as yours "
-            "(epsilon "
-            "{most})."
+            "(epsilon {most})."
         )
     yield text.format(odds=odds_text(together), most=_short(promise.total))
 

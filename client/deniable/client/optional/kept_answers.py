@@ -91,7 +91,7 @@ def open_memo(
         return MemoRange(manifest.survey_id, first, *row)
     if row is not None or schedule.epoch_start(first) <= fresh_from:
         raise EpochUndecidable(
-            f"the key for epochs {first} to {epochs[-1]} is erased or lost; epoch {epochs.stop} "
+            f"the key for epochs {first} to {epochs[-1]} was erased or lost; epoch {epochs.stop} "
             "can be reported"
         )
     key = os.urandom(_KEY_BYTES)

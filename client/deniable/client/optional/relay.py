@@ -313,7 +313,7 @@ def bundled_gateway_keys(
     if all(why_not):
         raise ValueError(
             f"gateway_keys do not satisfy log_policy: {why_not[0]}; once the keys are in the "
-            "public log, `deniable survey export` makes bundles that include the proof"
+            "public log, `deniable survey export` includes the proof in bundles"
         )
     witnessed = [one for one, why in zip(keys, why_not, strict=True) if not why]
     return max(witnessed, key=lambda one: one.sequence)

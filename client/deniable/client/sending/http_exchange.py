@@ -139,7 +139,7 @@ class _Proxy:
     def at(cls, url: str) -> "_Proxy":
         parts = urlsplit(url if "://" in url else f"http://{url}")
         if parts.scheme != "http" or not parts.hostname:
-            why = "the proxy must be of the form http://host:port"
+            why = "the proxy must be http://host:port"
             raise TransportError(why, unsent=True)
         headers = {}
         if parts.username is not None:
@@ -255,7 +255,7 @@ def left_until(deadline: float) -> float:
 def _resolve(address: tuple[str, int], deadline: float) -> Sequence[_Address]:
     call = Call(partial(socket.getaddrinfo, *address, type=socket.SOCK_STREAM), inf)
     if not start_daemon(call.do):
-        raise OSError("no thread is free to resolve the host name")
+        raise OSError("no thread is free to resolve the host")
     if not call.wait(left_until(deadline)):
         raise TimeoutError
     return call.result()

@@ -248,9 +248,7 @@ class Transactions(Forkable):
             self._connection = self._connect(now)
         if self._path is not None and self._opened != file_identity(self._path):
             # Another process may decide in the file that is there now, so this one must not.
-            raise self._unavailable(
-                "the state file was replaced while it was open; restart the process"
-            )
+            raise self._unavailable("the open state file was replaced; restart the process")
         return self._connection
 
     def _connect(self, now: float) -> sqlite3.Connection:
