@@ -68,8 +68,8 @@ _LOG = logging.getLogger("deniable.collector")
 @click.argument("directory", type=click.Path(file_okay=False, path_type=Path))
 @click.option(
     "--origin",
-    help="https://host[:port] at which devices will reach the collector; signed into manifests."
-    "  [default: http://127.0.0.1:PORT]",
+    help="https://host[:port] at which devices will reach the collector; part of every "
+    "signed manifest.  [default: http://127.0.0.1:PORT]",
 )
 @click.option(
     "--port",
@@ -82,7 +82,7 @@ _LOG = logging.getLogger("deniable.collector")
     help="File for the authority's private key.  [default: next to DIRECTORY]",
 )
 def init(directory: Path, origin: str | None, port: int | None, authority_key: Path | None) -> None:
-    """Create a collector in DIRECTORY: settings, store, an example survey and an authority key.
+    """Create a collector in DIRECTORY: settings, a store, an example survey and an authority key.
 
     The authority's private key is written outside DIRECTORY. Only `survey publish` and
     `authority rotate` read it: keep it off the server if you can.

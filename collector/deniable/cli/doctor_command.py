@@ -18,7 +18,7 @@ from deniable.cli.options import directory_option, json_option
 def doctor(
     ctx: click.Context, directory: Path, *, online: bool, ready: bool, as_json: bool
 ) -> None:
-    """Check settings, files, machine, store and surveys; suggest remedies.
+    """Check the settings, the files, the machine, the store and the surveys; suggest remedies.
 
     The test write changes no data in the store. The server may be running. The exit status is 1 if
     anything is wrong.

@@ -140,7 +140,7 @@ def rotate_gateway(
 ) -> None:
     """Add a gateway key, which devices use as soon as they know it.
 
-    Older keys are kept until all surveys published so far are over, including grace, because apps
+    Older keys are kept until all surveys published so far and their grace are over, because apps
     bundle surveys with keys. Keys that are no longer needed are erased.
     """
     config = Config.load(directory)

@@ -85,8 +85,8 @@ def policy(directory: Path, authority_key: Path | None) -> None:
         if named != origin:
             raise click.ClickException(
                 f"the log is named {named}, but the collector's origin requires {origin}: "
-                f"deniable survey publish continues under that name; no app accepts a policy with "
-                f"the old name"
+                f"deniable survey publish continues under the new name; no app accepts a policy "
+                "with the old name"
             )
         _, key = find_log_key(await _key_file(store, config, directory, authority_key), held.newest)
         return log_policy(config, verifier_key(held.newest.checkpoint.origin, key))
@@ -183,7 +183,7 @@ def recover_log(source: str, directory: Path, authority_key: Path | None) -> Non
 def new_key(directory: Path, authority_key: Path | None, yes: bool) -> None:
     """Replace the log's private key after a loss or theft; the entries stay.
 
-    Move a stolen key away first.
+    If the key was stolen, move its file elsewhere first.
 
     Until an update brings the new policy, apps that pin the former key refuse surveys published
     from now on. Witnesses need the new key, too.

@@ -37,12 +37,12 @@ class _Verifying(FindingCommand):
 @click.option(
     "--remember",
     type=a_file,
-    help="File with the previous visit, to compare with this visit; updated afterwards.",
+    help="File with the previous visit, which is compared with this visit and then updated.",
 )
 @click.option(
     "--acknowledged",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="File with the leaves, one per line, whose findings you have examined.",
+    help="File that lists, one per line, the leaves whose findings you have examined.",
 )
 @json_option
 def verify(

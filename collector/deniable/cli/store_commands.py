@@ -70,8 +70,8 @@ def restore_store(file: Path, directory: Path) -> None:
     """Fill the collector's store, which must be empty, from the backup FILE.
 
     Use the command after the loss of a store. The backup lacks all later reports, which devices
-    will not send again, and all later seals, ends, distrust and revoked tokens. Repeat the ones
-    that must hold.
+    will not send again, and all later seals, ended surveys, distrusted issuers and revoked tokens.
+    Repeat the changes that must still apply.
 
     A backup made while no collector runs lacks nothing. Use one to move a store or change its kind.
     """

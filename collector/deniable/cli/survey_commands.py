@@ -187,7 +187,7 @@ def notice(name: str, survey_id: str | None, place: Place, *, relayed: bool) -> 
 @directory_option
 @click.option("--out", type=a_file, help="File to write.  [default: standard output]")
 def export(name: str, directory: Path, out: Path | None) -> None:
-    """Write the newest survey of NAME to one file: declaration, signed manifest, origin, authority.
+    """Write NAME's newest survey to a file: declaration, signed manifest, origin and authority.
 
     An app reads the file with Survey.bundled and fetches nothing before its first report.
     """

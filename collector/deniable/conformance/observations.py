@@ -249,7 +249,9 @@ def _sends(sent: list[Sent], *, steady: bool) -> Iterator[Conviction]:
         gaps = [later - earlier for earlier, later in pairwise(at[1:])]
         if steady and gaps and min(gaps) < _DAY - _SLACK:
             hours = min(gaps) / 3600
-            yield Conviction("D8", f"a third or later send came {hours:.2f} hours after the last")
+            yield Conviction(
+                "D8", f"a third or later send came {hours:.2f} hours after the previous send"
+            )
 
 
 def _fetches(log: Log) -> Iterator[Conviction]:

@@ -228,7 +228,8 @@ RULES: Final = {
     "works": "answers an honest survey once in each epoch",
     "D1": "only declared questions are asked; the answer does not affect whether a report is made",
     "D2": "refuses manifests with a wrong declaration, signature or order",
-    "D3": "at most one response per name and epoch, and within the lifetime budget",
+    "D3": "with any clocks and manifests, at most one response per name and epoch, within a "
+    "lifetime budget",
     "D4": "refusals and changes of consent never make an epoch undecided",
     "D5": "decisions survive a kill; copies, backups and lost states never decide an epoch again",
     "D6": "calling report never makes a request",

@@ -139,7 +139,8 @@ def rotated_gateway(
     kept = tuple(key for key in keys.configurations if needed[key.key_id] > now)
     if len(kept) == MAX_GATEWAY_KEYS:
         raise KeyFileError(
-            f"running surveys need {MAX_GATEWAY_KEYS} gateway keys; rotate when one of them ends"
+            f"running surveys need {MAX_GATEWAY_KEYS} gateway keys; "
+            "rotate when one of these surveys ends"
         )
     number = newest.key_id
     while number in gateway.private_bytes:  # not the number of a key erased now

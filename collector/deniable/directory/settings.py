@@ -206,7 +206,7 @@ class Config:
 
     origin: str = _setting(
         None,
-        "https://host[:port] at which devices reach this collector; signed into every manifest",
+        "https://host[:port] at which devices reach this collector; part of every signed manifest",
         _origin,
     )
     authority: bytes = _setting(

@@ -174,7 +174,7 @@ def check_proxies(config: Config) -> Diagnosis:
         return doubtful(
             "all devices behind the proxy count as one address",
             f"set trusted_proxies to the proxy's address, such as 127.0.0.1: until then, the limit "
-            f"of {config.address_rate:g} reports per second is for all devices together",
+            f"of {config.address_rate:g} reports per second applies to all devices together",
         )
     return good(f"{len(config.trusted_proxies)} trusted")
 

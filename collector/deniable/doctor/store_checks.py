@@ -211,5 +211,6 @@ def judge_order(faults: list[str] | None) -> Diagnosis:
         return good("the counts match the receipts and seals")
     more = f", and {len(faults) - 1} more" if len(faults) > 1 else ""
     return bad(
-        faults[0] + more, f"deniable store check shows all. {_RESTORE[0].upper()}{_RESTORE[1:]}"
+        faults[0] + more,
+        f"deniable store check shows all faults. {_RESTORE[0].upper()}{_RESTORE[1:]}",
     )

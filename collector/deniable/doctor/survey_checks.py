@@ -232,7 +232,7 @@ def judge_seals(
     if not surveys:
         return None
     if not overdue:
-        return good("every epoch that later reports prove to be over is sealed")
+        return good("all epochs that later reports prove to be over are sealed")
     survey, which = overdue[0]
     remedy = _IDLE if which.action is Action.ASK else _UNKEPT
     return doubtful(

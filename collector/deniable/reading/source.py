@@ -430,7 +430,9 @@ def epoch_before(epochs: Sequence[ListedEpoch], first: int, manifest: Manifest) 
 def nothing_before(manifest: Manifest, older: Sequence[Manifest]) -> TooFewReports:
     """Return the error that no figures are before; ``older`` surveys of the name have figures."""
     noun, *length = unit_text(manifest.schedule).split()
-    text = f"no earlier figures: a comparison needs two {' '.join((noun + 's', *length))} with some"
+    text = (
+        f"no earlier figures: a comparison needs two {' '.join((noun + 's', *length))} with figures"
+    )
     for survey in asked_alike(manifest, older)[:1]:
         how = OLDER if survey.sequence == manifest.sequence - 1 else survey.survey_id.hex()[:12]
         version = f"{version_text(survey.sequence)} ('{how}')"

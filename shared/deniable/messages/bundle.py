@@ -28,7 +28,7 @@ from deniable.messages.refusals import Refusal
 from deniable.messages.texts import format_value
 
 _FORMAT: Final = "deniable-survey-1"
-_EXPORT: Final = "export the bundle again: `deniable survey export NAME --out FILE`"
+_EXPORT: Final = "export it again with `deniable survey export NAME --out FILE`"
 
 # Limits that an app accepts by default. They are the device's own defaults; a test compares them.
 _MIN_EPOCH_SECONDS: Final = 86_400
@@ -101,7 +101,7 @@ def make_bundle(
             keys = open_gateway_keys(gateway, (authority,))
     except Refusal as refusal:
         raise InvalidBundle(
-            f"part of it was not signed by the authority ({refusal}); {_EXPORT}"
+            f"part of the bundle was not signed by the authority ({refusal}); {_EXPORT}"
         ) from refusal
     surveys = {
         (
@@ -114,9 +114,9 @@ def make_bundle(
         for manifest in manifests
     }
     if len(surveys) != 1 or (keys is not None and keys.origin != manifests[0].origin):
-        raise InvalidBundle(f"its manifests are not for a single survey and collector; {_EXPORT}")
+        raise InvalidBundle(f"all manifests must be for one survey and collector; {_EXPORT}")
     if len(proofs) not in {0, len(manifests)}:
-        raise InvalidBundle(f"it must contain one proof for each of its manifests; {_EXPORT}")
+        raise InvalidBundle(f"the bundle must have a proof for each manifest; {_EXPORT}")
     newest = manifests[0]
     return Bundle(
         newest.origin,
@@ -140,12 +140,12 @@ def read_bundle(data: bytes) -> Bundle:
         proofs = [proof.encode() for proof in document.get("proofs", ())]
         gateway_proof = document.get("gateway_proof", "").encode()
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise InvalidBundle(f"it is not a bundle; {_EXPORT}") from error
+        raise InvalidBundle(f"the file is not a bundle; {_EXPORT}") from error
     bundle = make_bundle(envelopes, authority, gateway, proofs=proofs, gateway_proof=gateway_proof)
     if json.loads(bundle.to_json()) != document:
         raise InvalidBundle(
-            f"it differs from its signed manifests; {_EXPORT}, and declare any differences with "
-            "keywords of Survey.bundled"
+            f"the bundle differs from its signed manifests; {_EXPORT}, and declare any differences "
+            "with keywords of Survey.bundled"
         )
     return bundle
 

@@ -108,7 +108,7 @@ def open_sealed(aead: AESGCM, nonce: bytes, sealed: bytes, associated: bytes = b
         return aead.decrypt(nonce, sealed, associated)
     except (InvalidTag, ValueError) as error:
         raise ObliviousHttpError(
-            "the message was not sealed for this key, or was altered"
+            "the message was not sealed for this key, or was altered afterwards"
         ) from error
 
 

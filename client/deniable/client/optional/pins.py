@@ -51,15 +51,13 @@ class LogPin(NoPin):
         A verified proof is not verified again.
         """
         if not proof:
-            return (
-                f"there is no proof that {self.quorum} of the collector's public log have seen it"
-            )
+            return f"a proof from {self.quorum} of the collector's public log is missing"
         key = sha256(sha256(envelope).digest() + proof).digest()
         if key not in self._witnessed:
             try:
                 self.policy.check(log_entry(envelope), LogProof.parse(proof))
             except TransparencyLogError as error:
-                return f"invalid proof that {self.quorum} have seen it: {error}"
+                return f"the proof from {self.quorum} is invalid: {error}"
             self._witnessed.add(key)
         return ""
 

@@ -255,7 +255,7 @@ def left_until(deadline: float) -> float:
 def _resolve(address: tuple[str, int], deadline: float) -> Sequence[_Address]:
     call = Call(partial(socket.getaddrinfo, *address, type=socket.SOCK_STREAM), inf)
     if not start_daemon(call.do):
-        raise OSError("no thread is free to resolve the host")
+        raise OSError("no thread is free to resolve the host name")
     if not call.wait(left_until(deadline)):
         raise TimeoutError
     return call.result()

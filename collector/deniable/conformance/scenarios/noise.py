@@ -214,7 +214,7 @@ def _judged(what: Draws) -> Play:
         for one in telling(seen, groups, FALSE_ALARM / len(DRAWS)):
             share = f"{one.having} of {one.size} reports with the same {one.trait}"
             yield Conviction(
-                "D1", f"how a report is sent reveals its answer: {share} have one answer"
+                "D1", f"how a report is sent reveals its answer: {share} have the same answer"
             )
         if not all(sends):
             came = sum(map(bool, sends))

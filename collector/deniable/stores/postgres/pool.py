@@ -221,7 +221,7 @@ class Connections:
                 if done and not repeatable and failure_of(error).lost:
                     raise StoreError(
                         "the connection to the database was lost, and the change may or may not "
-                        "have been made: check, and repeat it if necessary"
+                        "have been made: check whether it was, and repeat it if necessary"
                     ) from None
                 raise
             return result
