@@ -213,7 +213,7 @@ def test_epochs_after_a_note_are_compared_with_as_many_before_it(
     ]
     note = Note(3_600 * hour, "out")
     if isinstance(sides, str):
-        with pytest.raises(TooFewReports, match=f"no epoch that is over, {sides}, has figures"):
+        with pytest.raises(TooFewReports, match=f"no completed epoch {sides} has figures"):
             sides_across(note, [(survey, listed)])
         return
     since, _, before = sides_across(note, [(survey, listed)])

@@ -23,7 +23,7 @@ NEED_A_COLLECTOR = [
 ]
 
 
-_OF_THE_DEVICE = {("report",): "randomised here", ("device",): "takes part"}
+_OF_THE_DEVICE = {("report",): "randomised here", ("device",): "stored and sent"}
 
 
 def test_every_command_explains_itself_and_its_options() -> None:

@@ -75,7 +75,7 @@ def test_without_figures_one_line_says_from_when_there_are(place: Workplace) -> 
     place.count([0] * 49)
     assert none in (shown := place.fail("hist tea"))
     assert shown.endswith("; 49 of 50 reports so far")
-    assert "is still to come" in place.fail("hist tea --epoch 29")
+    assert "that time has not begun" in place.fail("hist tea --epoch 29")
     assert "0 to 29" in place.fail("hist tea --epoch 30")
     assert place.succeed("survey epochs tea").startswith(none)
     assert place.succeed("ask trend tea").startswith(none)

@@ -186,7 +186,7 @@ def test_no_policy_has_another_name_than_the_collectors(
     settings = place.settings.read_text("utf-8")
     place.settings.write_text(settings.replace('"http://127.0.0.1:', '"https://moved:', 1), "utf-8")
     assert place.settings.read_text("utf-8") != settings
-    assert "continues under that name" in place.fail("log policy")
+    assert "continues under the new name" in place.fail("log policy")
     assert "continues under the new name" in place.run("doctor").output
     place.publish()
     assert place.succeed("log policy").startswith("log moved:")

@@ -97,7 +97,7 @@ def test_a_mean_is_planned_in_its_units_or_in_percent_of_their_range(tmp_path: P
 @pytest.mark.parametrize(
     ("options", "status", "message"),
     [
-        ("--width 150%", 1, "a margin of a share must be below 1, such as 5%"),
+        ("--width 150%", 1, "a share's margin of error must be below 1, such as 5%"),
         ("--largest-share 120%", 1, "the largest share must be in [0, 1]"),
         ("--epsilon 0", 1, "epsilon"),
         ("--width x", 2, "must be a number such as 2% or 0.02"),

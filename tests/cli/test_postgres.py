@@ -93,7 +93,7 @@ def test_the_remedy_fits_what_keeps_the_database_away(
     for url, remedy in (
         ("postgresql://somebody:secret-word@127.0.0.1:1/none", "check the database server"),
         ("postgres://somebody:secret-word@127.0.0.1:1/none", "check the database server"),
-        (nobody, "role, password"),
+        (nobody, "the role, the password"),
         (server.url("none"), "database name"),
     ):
         monkeypatch.setenv("DENIABLE_STORE", url)

@@ -267,4 +267,4 @@ def test_an_app_reports_any_text() -> None:
         assert sum(collector.counts("engine").values()) == 1
     assert "any text, in lower case and shortened" in explained
     assert "Others see a text only if more than about 50 devices gave it" in explained
-    assert "one of many groups of texts" in explained
+    assert "one of many groups into which texts" in explained

@@ -79,7 +79,7 @@ def answering(answer: HttpAnswer | Exception) -> Callable[[Bench, Client], objec
                 "reports are waiting: {'unreachable: ",
             ],
         ),
-        (ready(lambda bench, _: bench.path.unlink()), ["the state file was replaced"]),
+        (ready(lambda bench, _: bench.path.unlink()), ["the open state file was replaced"]),
     ],
 )
 def test_what_does_not_happen_is_said_with_its_reason(

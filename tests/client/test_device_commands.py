@@ -98,7 +98,7 @@ def test_consent_is_stored_with_its_origin(stored: Run, capsys: Screen, decision
     # D12: without the app, on covers no more than before.
     assert (f"You agreed to: {NAME}." in plain(once)) == (decision == "on")
     assert stored("consent", "off") == stored("consent", "on") == 0
-    assert "You agreed to: no question yet" in plain(capsys.readouterr().out)
+    assert "You agreed to: nothing yet" in plain(capsys.readouterr().out)
 
 
 @pytest.mark.parametrize("typed", [None, "", "n", "no", "yes please", "1"])

@@ -58,7 +58,7 @@ def test_an_update_with_a_pin_draws_after_a_proof_alone(bench: Bench, log: Shown
     before.close()
     bench.clock.time += DAY
     client = pinned(bench, log)
-    assert "no proof that" in check_refused(bench, client)
+    assert "a proof from" in check_refused(bench, client)
     assert client.flush().delivered == 1  # what was drawn before is sent
     bench.transport.requests.clear()
     # The pin is a reason to ask anew, at once; and what comes without a proof is as before.

@@ -124,7 +124,7 @@ def test_the_longest_requests_fit_into_the_one_size() -> None:
     ("arguments", "why"),
     [
         ({"gateway_keys": None}, "relay needs the collector's gateway keys"),
-        ({"relay": "http://relay.example/"}, "http is for 127.0.0.1"),
+        ({"relay": "http://relay.example/"}, "http is only for 127.0.0.1"),
         ({"relay": "https://user@relay.example/"}, "relay must be https"),
         ({"relay": "https://relay.example/#part"}, "relay must be https"),
         ({"relay": "https://relay.example/a b"}, "relay must be https"),

@@ -67,7 +67,7 @@ def test_d5_a_mark_without_the_commit_of_the_first_state_costs_nothing(bench: Be
     ("change", "words"),
     [
         ("PRAGMA user_version=1000", "written by a newer version of deniable"),
-        ("PRAGMA application_id=0x64656E69", "from before deniable 0.1.0"),
+        ("PRAGMA application_id=0x64656E69", "a version before deniable 0.1.0"),
     ],
 )
 def test_d5_a_state_of_another_schema_is_not_touched(bench: Bench, change: str, words: str) -> None:

@@ -206,7 +206,7 @@ def test_no_design_is_made_of_what_is_none() -> None:
         with pytest.raises(ValueError, match=reason):
             design(*parameters)
     for made in (Affine(5, 5, 1, 2), Subset(5, 2)):
-        with pytest.raises(InvalidPrivacyParameter, match="epsilon and delta 0"):
+        with pytest.raises(InvalidPrivacyParameter, match="epsilon and delta are 0"):
             DesignMechanism(made, "0")
     for made, delta in ((Subset(5, 2), "0.9"), (Affine(5, 5, 1, 2), "0.9"), (Subset(6, 5), "0.2")):
         with pytest.raises(InvalidPrivacyParameter, match="allows any response"):

@@ -111,7 +111,7 @@ BOUNDS: list[tuple[str, list[dict[str, Any]]]] = [
     (r"bits must be in \[1, 64\]", [{"bits": bits} for bits in (-1, 0, 65)]),
     (r"epsilon must be in \[0, 40\]", [{"epsilon": e} for e in ("40.000000000000000001", 41, -1)]),
     (r"delta must be in \[0, 1\)", [{"delta": d} for d in ("1", 2, -1, Decimal("1.000"))]),
-    ("epsilon and delta 0", [{"epsilon": "0", "delta": "0"}]),
+    ("epsilon and delta are 0", [{"epsilon": "0", "delta": "0"}]),
 ]
 
 

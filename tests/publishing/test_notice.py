@@ -84,7 +84,7 @@ BLIND = manifest(
 @pytest.mark.parametrize("relayed", [False, True])
 def test_what_goes_with_a_blind_report_and_by_way_of_whom_is_told(*, relayed: bool) -> None:
     text = Notice.of(BLIND, relayed=relayed).markdown()
-    assert "A token that an issuer signed without seeing it is sent too" in text
+    assert "A token is sent too. An issuer signed it without seeing it." in text
     assert ("through a relay, which sees your network address" in text) is relayed
     assert "The question is asked only on 2023-11-14" in text
 

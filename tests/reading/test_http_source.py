@@ -272,7 +272,7 @@ OF_NO_COLLECTOR = [
     ("reply", "error"),
     [
         (answer("301 Moved", b"", "Location: {elsewhere}/v1/surveys"), "redirects are not fol"),
-        *((answer("200 OK", body), "is it a collector") for body in OF_NO_COLLECTOR),
+        *((answer("200 OK", body), "check the URL, and") for body in OF_NO_COLLECTOR),
         (answer("502 Bad Gateway", b"<html>"), "status 502"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nshort", "cut short"),
         (b"HTTP/1.1 500 Oops\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab", "did not respond"),

@@ -97,8 +97,8 @@ def test_any_number_may_migrate_at_once(path: Path) -> None:
 @pytest.mark.parametrize(
     ("statement", "why"),
     [
-        ("PRAGMA user_version=3", "is another program's"),
-        ("CREATE TABLE theirs (x)", "is another program's"),
+        ("PRAGMA user_version=3", "belongs to another program"),
+        ("CREATE TABLE theirs (x)", "belongs to another program"),
         (f"PRAGMA application_id={OURS}; PRAGMA user_version=3", "newer version of deniable"),
     ],
 )
@@ -116,7 +116,7 @@ def test_what_is_not_ours_is_recognised_before_anything_is_changed(path: Path) -
     with closing(sqlite3.connect(path)) as theirs:
         theirs.execute("CREATE TABLE theirs (x)")
     before = path.read_bytes()
-    with pytest.raises(UnknownFile, match="is another program's"):
+    with pytest.raises(UnknownFile, match="belongs to another program"):
         connect(path, 0.05, recognise)
     assert path.read_bytes() == before
     assert list(path.parent.iterdir()) == [path]

@@ -316,7 +316,7 @@ def appear_text(
         if ended_at is not None or now >= closes:
             fewer = "no device" if least == 1 else f"fewer than {least:,} devices"
             return f"no figures {when}: {fewer} answered{f' in any {unit}' * several}"
-        condition = f"they appear once {devices} have answered{f' in one {unit}' * several}"
+        condition = f"they appear once {devices} answered{f' in one {unit}' * several}"
         if now < opens:
             return f"no figures yet {when}: that time has not begun, and {condition}"
         until = date_text(closes, time=True)
@@ -325,7 +325,7 @@ def appear_text(
         reached = "no device answered" if least == 1 else f"no {unit} had {least:,} answers"
         ended = f"no figures: the survey ended on {ended_on}, and {reached}"
         return f"{ended}; publish it again to ask once more"
-    condition = f"appear once {devices} have answered{f' in one {unit}' * (least > 1)}"
+    condition = f"appear once {devices} answered{f' in one {unit}' * (least > 1)}"
     if now < schedule.start:
         begins = date_text(schedule.start, time=True)
         return f"no figures yet: the survey begins on {begins}, and they {condition}"

@@ -198,7 +198,7 @@ def test_visits_are_remembered_and_two_faces_are_kept(
         return result.exit_code, result.output
 
     for envelopes, options, expected, words in (
-        (THREE, pins, 0, f"{remember} records this visit"),
+        (THREE, pins, 0, f"This visit was recorded in {remember}"),
         (grown, [], 0, "all are still there, with 1 more"),  # by the keys of the last visit
         (THREE, [], 3, "A suspicion: the log's size is 3, but was 4"),
         (fork, [], 1, "Two faces"),
