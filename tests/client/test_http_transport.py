@@ -129,7 +129,7 @@ def test_what_is_no_origin_and_plain_http_to_another_machine_are_refused_at_once
         *("collector.example", "localhost:8080", "10.0.0.7:8080", "127.0.0.2:8080"),
         "[2001:db8::1]",
     ):
-        with pytest.raises(ValueError, match="must (be|use) https"):
+        with pytest.raises(ValueError, match=r"must (be|use) https"):
             HttpTransport(f"http://{host}")
     for origin in ("ftp://collector.example", "collector.example", "https://", ""):
         with pytest.raises(ValueError, match="origin must be"):

@@ -100,7 +100,8 @@ def expected_line(error: Exception) -> str | None:
     return " ".join(str(error).split())
 
 
-_HELP: Final = """Private categorical telemetry: devices randomise, and a collector debiases.
+_HELP: Final = """\
+Private categorical telemetry: devices randomise answers, and a collector debiases the totals.
 
 Begin with: deniable try "Which theme?" light dark auto
 """

@@ -127,13 +127,13 @@ _ENDING_DAYS = 7
 _LAST_PART = 4
 """The end of a short survey is not reported before its last quarter."""
 _UNKEPT = (
-    "deniable serve seals epochs on time, unless upkeep_seconds is 0 (its log shows why a seal is "
-    "postponed); or run deniable survey seal {name} {epoch}"
+    "deniable serve seals epochs on time, unless upkeep_seconds is 0 (the server's log shows why "
+    "a seal is postponed); or run deniable survey seal {name} {epoch}"
 )
 _MORE_KEYS = "; its issuer must create keys first: deniable issuer keys"
 _IDLE = (
-    "according to this clock, the epoch ended long ago, but no report of a later epoch has come: "
-    "if the clock is correct, run deniable survey seal {name} {epoch}"
+    "according to this clock, the epoch ended long ago, but no report of a later epoch has "
+    "arrived: if the clock is correct, run deniable survey seal {name} {epoch}"
 )
 
 

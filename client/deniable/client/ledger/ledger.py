@@ -235,7 +235,7 @@ class Ledger:
             return NotRunning("the survey has not started: explain() says when it runs")
         refusal = self.following.rows(connection, survey.name).last_refusal()
         return NotReady(
-            "no verified manifest yet: wait for the background thread, or refresh()"
+            "no verified manifest yet: wait for the background thread, or call refresh()"
             if refusal is None
             else f"the latest manifest was refused ({refusal})"
         )

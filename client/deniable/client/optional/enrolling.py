@@ -149,7 +149,7 @@ class Enrolling(NoIssuer, Forkable):
             return None
         held = held_credential(connection, CredentialKey(manifest.name, manifest.survey_id, epoch))
         if held is None:
-            remedy = "wait for the background thread, or refresh()"
+            remedy = "wait for the background thread, or call refresh()"
             late = manifest.enrolment.mode == "blind" and now >= middle(manifest, epoch)
             if late or asked_elsewhere(connection, manifest, epoch):
                 remedy = (

@@ -38,7 +38,7 @@ from deniable.client.state.transactions import Transactions, kept
 from deniable.sqlite_files import NewerFile, create_private, writing
 
 _MISSING: Final = {
-    Consent.UNSET: "nobody has consented on this device: ask, then call set_consent()",
+    Consent.UNSET: "nobody has consented on this device: ask the user, then call set_consent()",
     Consent.OFF: "consent is off: it was declined or withdrawn, and only the user can change that",
 }
 _NOT_COVERED: Final = (
