@@ -115,9 +115,9 @@ def test_a_signature_is_of_its_body_and_its_time() -> None:
         replace(CHECKPOINT, root=bytes(32)),
         replace(CHECKPOINT, extensions=("more",)),
     ):
-        with pytest.raises(TransparencyLogError, match="does not verify"):
+        with pytest.raises(TransparencyLogError, match=r"the signature of .* is invalid"):
             replace(COSIGNED, checkpoint=changed).verify(LOG_VKEY)
-        with pytest.raises(TransparencyLogError, match="does not verify"):
+        with pytest.raises(TransparencyLogError, match=r"the signature of .* is invalid"):
             replace(COSIGNED, checkpoint=changed).cosigned_by([WITNESS_VKEY])
     # The one key's signature as a log is none of it as a witness, whatever id it is given.
     as_witness = VerifierKey(LOG_VKEY.name, COSIGNER, KEY.public_key)

@@ -101,7 +101,7 @@ def test_a_quorum_is_as_many_as_the_policy_says() -> None:
 def test_a_proof_is_of_one_entry_of_an_accepted_log() -> None:
     refused(PROOF, ENTRIES[616], match="path")
     refused(replace(PROOF, index=616), match="path")
-    refused(replace(PROOF, index=1000), match="index")
+    refused(replace(PROOF, index=1000), match="no entry 1000")
     refused(replace(PROOF, path=PROOF.path[:-1]), match="few")
     refused(replace(PROOF, path=(*PROOF.path, bytes(32))), match="many")
     other = Checkpoint("other.example/log", len(LEAVES), root_hash(LEAVES))
@@ -203,7 +203,7 @@ def test_a_policy_of_one_witness_with_spaces_comments_and_addresses() -> None:
         ("Log {d}\n", "begin with"),
         ("group g 1\n", "words"),
         ("group g 1 w\n" + ONE, "defined above"),
-        (ONE.replace("quorum", "group g 1 w w\nquorum"), "each once"),
+        (ONE.replace("quorum", "group g 1 w w\nquorum"), "each only once"),
         (ONE.replace("quorum", "group g 1 w\ngroup h 1 w\nquorum"), "only one group"),
         (ONE.replace("quorum", "group g 1 w\ngroup h 1 g\nquorum"), "only one group"),
         (ONE.replace("quorum", "group g 2 w\nquorum"), "threshold"),

@@ -198,7 +198,7 @@ def test_no_design_is_made_of_what_is_none() -> None:
         *(("responses", Affine, (1000, 1021, 2, 3)), ("responses", Subset, (1449, 2))),
         *(("too many sets", Subset, (400, 398)), ("must be below", Subset, (4, 4))),
         *(
-            ("number of categories", DifferenceSet, (14, 13)),
+            ("at most 13 categories", DifferenceSet, (14, 13)),
             ("13, 15 or 16", DifferenceSet, (7, 7)),
         ),
     ]

@@ -59,7 +59,7 @@ def test_oversized_numbers_are_refused_before_they_are_expanded_and_those_that_a
     for take in (exact_epsilon, exact_delta):
         for number in OVERSIZED:
             with pytest.raises(
-                InvalidPrivacyParameter, match=r"must (have|be a fraction of integers of) at most"
+                InvalidPrivacyParameter, match=r"must (have|be a fraction of integers with) at most"
             ):
                 take(number)
         for number in infinite:

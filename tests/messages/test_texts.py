@@ -84,10 +84,10 @@ def test_a_refusal_names_the_field_and_not_the_text() -> None:
     ("texts", "said"),
     [
         ({4_000: "PAGE 12"}, "'PAGE 12' (number 4,001) and number 13 look the same"),
-        ({7: "\u3164"}, "visible character, unlike U+3164: '\u3164' (number 8)"),
-        ({7: "a\U0001fae8"}, "newer than Unicode 14, unlike U+1FAE8: "),
+        ({7: "\u3164"}, "visible characters, not only U+3164: '\u3164' (number 8)"),
+        ({7: "a\U0001fae8"}, "newer than Unicode 14, such as U+1FAE8: "),
         ({7: "page 3\u200d"}, r"'page 3\u200d' (number 8) and number 4 look the same"),
-        ({7: "a\u202eb"}, r"unlike U+202E: 'a\u202eb' (number 8)"),
+        ({7: "a\u202eb"}, r"such as U+202E: 'a\u202eb' (number 8)"),
         ({7: " a"}, "begin or end with a space: ' a' (number 8)"),
         ({7: "e\u0301"}, "form C: 'e\u0301' (number 8)"),
         ({7: "x" * 257}, f"256 bytes long in UTF-8: '{'x' * 40}' (number 8)"),

@@ -138,7 +138,7 @@ APPEAR = "appear once 100 devices have answered in one week"
         ),
         (
             *(NOW, None, range(4, 6), "Week 4 of 8"),
-            "no figures yet from 2 to 15 December 2026: that is still to come, and they "
+            "no figures yet from 2 to 15 December 2026: that time has not begun, and they "
             "appear once 100 devices have answered in one week",
         ),
         (

@@ -39,7 +39,7 @@ class _Toy(Kind):
         )
         mechanism = SurveyMatrix(weights, truthful=False)
         if not mechanism.privacy.satisfies(epsilon, delta):
-            raise InvalidManifest("mechanism", "its probabilities exceed the stated epsilon")
+            raise InvalidManifest("mechanism", "the probabilities exceed the stated epsilon")
         return mechanism
 
     def responses(self, parameters: Parameters, categories: tuple[str, ...]) -> tuple[str, ...]:

@@ -192,8 +192,8 @@ def bundled_manifests(
         if bundle.authority != authority:
             raise ValueError(
                 f"the bundle of {survey.name!r} is signed by {bundle.authority.hex()}, not by "
-                "the authority that this client was given. Export all bundles again, and give the "
-                "client the key in them"
+                "the authority that this client was given. Export all bundles again, and pass "
+                "their key to the client"
             )
         proofs = bundle.proofs or repeat(b"")
         bundled += (

@@ -89,7 +89,7 @@ def _two_round(settings: Settings, _categories: int, _epsilon: str) -> Parameter
 
 def _mean(settings: Settings, categories: int, epsilon: str) -> Parameters:
     if not 2 <= categories <= MAX_DENSE:
-        raise InvalidManifest("categories", f"of a mean survey are 2 to {MAX_DENSE:,}")
+        raise InvalidManifest("categories", f"a mean survey must have 2 to {MAX_DENSE:,}")
     most = settings.get(_MOST, MAX_OF_MEAN)
     if most < MAX_OF_MEAN and categories > most:
         raise InvalidManifest(

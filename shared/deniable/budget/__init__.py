@@ -106,7 +106,7 @@ class RangeCost:
         """
         if epochs < 0 or epochs_per_range < 1:
             raise ValueError(
-                "the number of epochs must not be negative, and a range must have at least one"
+                "the number of epochs must not be negative, and a range must not be empty"
             )
         ranges, rest = divmod(epochs, epochs_per_range)
         return ranges * self.cumulative(epochs_per_range) + self.cumulative(rest)

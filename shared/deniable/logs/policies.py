@@ -136,7 +136,7 @@ class _Draft:
             case ["quorum", name]:
                 self._take_quorum(name)
             case ["log" | "witness" | "group" | "quorum", *_]:
-                raise TransparencyLogError(f"{words[0]} has too few or too many words")
+                raise TransparencyLogError(f"a {words[0]} line has too few or too many words")
             case _:
                 raise TransparencyLogError("must begin with log, witness, group, quorum or #")
 

@@ -108,7 +108,7 @@ def check_answering(answering: object) -> None:
         raise InvalidManifest("mechanism", f"must use one of {', '.join(_BY)}")
     kind = KINDS[answering[0]]
     if len(answering) != 1 + len(kind.fields):
-        raise InvalidManifest("mechanism", f"of kind {kind.name} has unexpected parameters")
+        raise InvalidManifest("mechanism", f"kind {kind.name} has unexpected parameters")
     kind.check(answering_parameters(answering))
 
 

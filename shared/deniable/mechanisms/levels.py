@@ -124,7 +124,7 @@ class _Kind(Kind):
 def check_size(widths: Widths, categories: int) -> None:
     """Check the number of categories against the widths."""
     if not 2 <= categories <= MAX_DENSE:
-        raise InvalidManifest("categories", f"of a levels survey must number 2 to {MAX_DENSE:,}")
+        raise InvalidManifest("categories", f"a levels survey must have 2 to {MAX_DENSE:,}")
     if widths[0] >= categories:
         raise InvalidManifest("widths", "each width must be below the number of answers")
 

@@ -93,22 +93,22 @@ class _Kind(Kind):
                 f"a matrix must have 2 to {MAX_MATRIX} rows and at least as many columns",
             )
         if not all(type(w) is int and 0 < w < _GRID for row in weights for w in row):
-            raise InvalidManifest("mechanism", "its weights must be integers from 1 to 2^64 - 1")
+            raise InvalidManifest("mechanism", "weights must be integers from 1 to 2^64 - 1")
         if type(labels) is not tuple or not all(type(label) is str for label in labels):
-            raise InvalidManifest("mechanism", "the names of its responses must be a list of texts")
+            raise InvalidManifest("mechanism", "the responses' names must be a list of texts")
         if len(labels) != len(weights[0]) and (labels or len(weights) != len(weights[0])):
-            raise InvalidManifest("mechanism", "each of its responses must have a name")
+            raise InvalidManifest("mechanism", "each response must have a name")
 
     def mechanism(
         self, parameters: Parameters, categories: int, epsilon: str, delta: str
     ) -> SurveyMatrix:
         if len(parameters["weights"]) != categories:
-            raise InvalidManifest("mechanism", "its matrix must have one row per category")
+            raise InvalidManifest("mechanism", "the matrix must have one row per category")
         with at_fault("mechanism"):
             matrix = SurveyMatrix(parameters["weights"], truthful=not parameters["responses"])
         if not matrix.privacy.satisfies(epsilon, delta):
             raise InvalidManifest(
-                "mechanism", "its probabilities exceed what the stated epsilon and delta allow"
+                "mechanism", "the probabilities exceed what the stated epsilon and delta allow"
             )
         return matrix
 

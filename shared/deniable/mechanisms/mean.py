@@ -60,7 +60,7 @@ class MeanMatrix:
         self.first: Final = sums[0]
         self.step: Final = sums[1] - sums[0]
         if self.step <= 0 or any(self.step != above - below for below, above in pairwise(sums)):
-            raise ValueError("the mean responses of its rows must rise in equal steps")
+            raise ValueError("the mean responses of the rows must rise in equal steps")
         self.categories: Final = categories
         self.responses: Final = self.rows.responses
         # With as many rows as categories, no category is between two rows.
@@ -144,7 +144,7 @@ class _Kind(Kind):
                 "mechanism", f"2 to {MAX_ROWS} rows of 2 to {MAX_RESPONSES} weights are required"
             )
         if not all(type(w) is int and 0 < w < SurveyMatrix.grid for row in weights for w in row):
-            raise InvalidManifest("mechanism", "its weights must be integers from 1 to 2^64 - 1")
+            raise InvalidManifest("mechanism", "weights must be integers from 1 to 2^64 - 1")
 
     def mechanism(
         self, parameters: Parameters, categories: int, epsilon: str, delta: str
@@ -153,7 +153,7 @@ class _Kind(Kind):
         with at_fault("mechanism"):
             mechanism = MeanMatrix(categories, parameters["weights"])
         if not mechanism.privacy.satisfies(epsilon, "0"):
-            raise InvalidManifest("mechanism", "its probabilities exceed the stated epsilon")
+            raise InvalidManifest("mechanism", "the probabilities exceed the stated epsilon")
         return mechanism
 
     def responses(self, parameters: Parameters, categories: tuple[str, ...]) -> tuple[str, ...]:

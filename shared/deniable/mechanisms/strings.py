@@ -175,7 +175,7 @@ class _Kind(Kind):
         self.check_pure(delta)
         if categories > MAX_SIGNS:
             raise InvalidManifest(
-                "categories", f"of a texts survey must be at most {MAX_SIGNS} characters"
+                "categories", f"a texts survey must have at most {MAX_SIGNS} characters"
             )
         with at_fault("epsilon"):
             value = RandomisedResponse(parameters["values"], epsilon, delta)

@@ -21,9 +21,7 @@ class Specification:
             raise InvalidManifest("mechanism", "is of an unknown kind")
         if tuple(self.parameters) != self.of_kind.fields:
             fields = ", ".join(self.of_kind.fields) or "none"
-            raise InvalidManifest(
-                "mechanism", f"of kind {self.kind} must have the fields: {fields}"
-            )
+            raise InvalidManifest("mechanism", f"kind {self.kind} must have the fields: {fields}")
         self.of_kind.check(self.parameters)
 
     @property

@@ -201,12 +201,12 @@ def read_values(categories: tuple[str, ...]) -> tuple[Fraction, ...]:
     """Return the values of a numeric survey's categories."""
     if not all(VALUE_PATTERN.fullmatch(category) for category in categories):
         raise InvalidManifest(
-            "categories", 'of a numeric survey must be numbers such as "-2", "0" or "0.5"'
+            "categories", 'numeric categories must be numbers such as "-2", "0" or "0.5"'
         )
     values = tuple(map(Fraction, categories))
     step = values[1] - values[0]
     if step <= 0 or any(values[0] + i * step != value for i, value in enumerate(values)):
-        raise InvalidManifest("categories", "of a numeric survey must rise in equal steps")
+        raise InvalidManifest("categories", "numeric categories must rise in equal steps")
     if max(abs(values[0]), abs(values[-1])) > _MOST_STEPS * step:
         raise InvalidManifest(
             "categories", "must not be so large that floats cannot distinguish them"
