@@ -184,7 +184,7 @@ async def test_a_comparison_is_of_surveys_that_may_both_be_read(tmp_path: Path) 
                 assert answer.status == analyst, url
             page = await (await collector.client.get(f"/surveys/{NAME}/compare")).text()
             assert ('value="alike"' in page, 'value="private"' in page) == (True, False)
-        assert "a comparison needs two days with some" in page
+        assert "a comparison needs two days with figures" in page
         told = await get(collector, "/comparison?against=alike")
         assert (told["survey"], told["against_survey"]) == (NAME, "alike")
 
