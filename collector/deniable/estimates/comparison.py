@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from deniable.estimates.answers import Answers, answers_text
+from deniable.estimates.answers import Answers, answers_text, denies
 from deniable.estimates.change import Test
 from deniable.estimates.curve import Quantile, quantile_bounds
 from deniable.estimates.decoders import Model
-from deniable.estimates.estimate import Estimate
+from deniable.estimates.estimate import Estimate, multiple
 from deniable.estimates.forms import Unit
 from deniable.estimates.histogram import Histogram
 from deniable.estimates.results import Documented, presented
@@ -95,6 +95,22 @@ class Comparison(Documented):
         if self.of_shares or not ours or not theirs:
             return None
         return float(ours[0] - theirs[-1]), float(ours[-1] - theirs[0])
+
+    @property
+    def ratio(self) -> Estimate | None:
+        """Return how many times as large the larger share of two surveys is as the smaller.
+
+        Its label is the answer; None unless one share is compared, or that of yes and no.
+        """
+        if self.against is None or self.in_time or not self.of_shares:
+            return None
+        if len(self.rows) > 1 and len(self.histogram.categories) > 2:
+            return None
+        row = min(self.rows, key=lambda row: denies(row.label))
+        one, other = row.now, row.before
+        if other is not None and other.value > one.value:
+            one, other = other, one
+        return None if other is None else multiple(one, other, row.label)
 
     @property
     def of_shares(self) -> bool:

@@ -204,7 +204,7 @@ class Estimate(Worded):
             return self * (1 / other)
         label = self._and("as a multiple of", other)
         if self.parts or other.parts:
-            return _multiple(self, other, label)
+            return multiple(self, other, label)
         made = ratio(self.linear, other.linear, min(self.level, other.level), label)
         # A share that is estimated at 0 or below has no multiple, only a lower end.
         return replace(made, value=math.nan) if other.value <= 0 <= other._possible[0] else made
@@ -355,8 +355,11 @@ def _less(one: Estimate, other: Estimate, label: str, unit: Unit) -> Estimate:
     return within(uncut, least, most)
 
 
-def _multiple(one: Estimate, other: Estimate, label: str) -> Estimate:
-    """Return how many times as large as the other a figure is; at least one is within a group."""
+def multiple(one: Estimate, other: Estimate, label: str) -> Estimate:
+    """Return how many times as large as the other a share is, with ends of the difference's kind.
+
+    If the other may be 0, there is only a lower end.
+    """
     level, high = min(one.level, other.level), math.inf
     # If the other is estimated at 0 or below, the multiple has no estimate, only a lower end.
     value = one.value / other.value if other.value > 0 else math.nan

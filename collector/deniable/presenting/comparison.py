@@ -1,5 +1,6 @@
 """Words of a comparison: what changed or differs, and how much of this is due to chance."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache, partial
@@ -98,6 +99,7 @@ def comparison_document(comparison: Comparison, notes: Sequence[str] = ()) -> Do
             *[Fact(head, _period(side)) for head, side in heads][::-1],
             Fact("epsilon", _guarantees(comparison, against), aside=True),
             Fact("devices", enrolment_text(histogram), aside=True),
+            Fact("ratio", _ratio(comparison)),
             Fact("test", "" if comparison.test is None else str(comparison.test), aside=True),
         ]
     return Document(
@@ -126,7 +128,8 @@ def comparison_sentence(comparison: Comparison) -> str:
     """Return the largest change, if any, according to intervals that hold for all rows at once."""
     if statement := _statement(comparison):
         cause = "The note is a date, not a cause." * bool(comparison.across)
-        text = " ".join(filter(None, (statement, *_added(comparison), cause)))
+        times = _times(comparison)
+        text = " ".join(filter(None, (statement, times, *_added(comparison), cause)))
         text = with_cautions(text, comparison_cautions(comparison))
     else:
         text = estimate_sentence(comparison.rows[0].estimate)
@@ -246,6 +249,29 @@ def one_change(comparison: Comparison) -> str:
     interval = f"{level_text(difference.level)} interval {low} to {high}"
     text += f": {now} against {before} (difference {value}{points}, {interval})."
     return text
+
+
+def _ratio(comparison: Comparison) -> str:
+    """Return how many times as frequent an answer is on one side as on the other; or ""."""
+    ratio, (less, more) = comparison.ratio, _heads(comparison)
+    if ratio is None or ratio.too_small or ratio.low <= 0:
+        return ""
+    if ratio.samples[0] is not comparison.histogram.sample:
+        less, more = more, less
+    value, low, high = (estimate_text(ratio, end) for end in (ratio.value, ratio.low, ratio.high))
+    times, interval = value, f" ({level_text(ratio.level)} interval {low} to {high})"
+    if ratio.high == math.inf:  # the other share may be 0
+        times, interval = f"at least {estimate_text(ratio, ratio.low, 'least')}", ""
+    return f"in {more}, {ratio.label} is {times} times as frequent as in {less}{interval}"
+
+
+def _times(comparison: Comparison) -> str:
+    """Return the ratio of two shares that clearly differ as a sentence; otherwise ""."""
+    ratio, text = comparison.ratio, _ratio(comparison)
+    clear = all(row.distinguishable for row in comparison.rows)
+    if not (text and clear and ratio is not None and ratio.low > 1):
+        return ""
+    return f"I{text[1:]}."
 
 
 def _written(comparison: Comparison, estimate: Estimate, number: float) -> str:
