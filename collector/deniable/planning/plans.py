@@ -29,7 +29,7 @@ from deniable.planning.specification import AUTO, LEVELS, answered_best, specifi
 from deniable.planning.words import MOST_EPSILON, TOGETHER, largest_share_text
 from deniable.planning.words import terms as terms_of
 from deniable.reading import Pace, Step, date_text
-from deniable.reading.epochs import duration_text, unit_text
+from deniable.reading.epochs import unit_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,11 +301,11 @@ class Plan:
         if not pace.steps:
             if pace.over:
                 return "The survey is over, and no epoch has figures."
-            schedule = self.manifest.schedule
-            late = f", {duration_text(schedule.grace_seconds)} after its end"
+            schedule, least = self.manifest.schedule, max(1, self.manifest.minimum_reports)
             return (
-                f"Once the first {unit_text(schedule)} with figures is final"
-                f"{late * bool(schedule.grace_seconds)}, this line shows when the goal is reached."
+                f"A {unit_text(schedule)} has figures once it has {least:,} report"
+                f"{'s' * (least != 1)}. From {date_text(pace.final)} at the earliest, when the "
+                f"{unit_text(schedule)} is final, this line shows when the goal is reached."
             )
         first, last = pace.steps[0], pace.steps[-1]
         half = "± " if self.accuracy.level is not None else "a standard error of "

@@ -99,7 +99,7 @@ def comparison_document(comparison: Comparison, notes: Sequence[str] = ()) -> Do
             *[Fact(head, _period(side)) for head, side in heads][::-1],
             Fact("epsilon", _guarantees(comparison, against), aside=True),
             Fact("devices", enrolment_text(histogram), aside=True),
-            Fact("ratio", _ratio(comparison)),
+            Fact("ratio", _ratio(comparison, decided="; 1 % of fake reports can decide this")),
             Fact("test", "" if comparison.test is None else str(comparison.test), aside=True),
         ]
     return Document(
@@ -251,8 +251,11 @@ def one_change(comparison: Comparison) -> str:
     return text
 
 
-def _ratio(comparison: Comparison) -> str:
-    """Return how many times as frequent an answer is on one side as on the other; or ""."""
+def _ratio(comparison: Comparison, decided: str = "") -> str:
+    """Return how many times as frequent an answer is on one side as on the other; or "".
+
+    It ends with ``decided`` if 1 % of fake reports decide the ratio.
+    """
     ratio, (less, more) = comparison.ratio, _heads(comparison)
     if ratio is None or ratio.too_small or ratio.low <= 0:
         return ""
@@ -262,7 +265,9 @@ def _ratio(comparison: Comparison) -> str:
     times, interval = value, f" ({level_text(ratio.level)} interval {low} to {high})"
     if ratio.high == math.inf:  # the other share may be 0
         times, interval = f"at least {estimate_text(ratio, ratio.low, 'least')}", ""
-    return f"in {more}, {ratio.label} is {times} times as frequent as in {less}{interval}"
+    return f"in {more}, {ratio.label} is {times} times as frequent as in {less}{interval}" + (
+        decided * ratio.fakes_decide
+    )
 
 
 def _times(comparison: Comparison) -> str:
@@ -278,7 +283,12 @@ def _written(comparison: Comparison, estimate: Estimate, number: float) -> str:
     """Return a figure or an end of its interval as text; quantiles exactly."""
     if not comparison.quantiles:
         return estimate_text(estimate, number)
-    return with_minus(f"{number:{'+' * (estimate.unit is Unit.CHANGE and number != 0)}.12g}")
+    return change_text(number) if estimate.unit is Unit.CHANGE else with_minus(f"{number:.12g}")
+
+
+def change_text(number: float) -> str:
+    """Return the difference of two answers as text, with its sign."""
+    return with_minus(f"{number:{'+' * (number != 0)}.12g}")
 
 
 def _moved(comparison: Comparison, estimate: Estimate) -> str:

@@ -34,8 +34,14 @@ from deniable.estimates.histogram import Histogram
 from deniable.estimates.results import Values, presents
 from deniable.estimates.series import Point, Series, SeriesFigures, Trend
 from deniable.presenting.cautions import DisplayedFigures, furthest
-from deniable.presenting.comparison import comparison_sentence, news_sentence, one_change
+from deniable.presenting.comparison import (
+    change_text,
+    comparison_sentence,
+    news_sentence,
+    one_change,
+)
 from deniable.presenting.estimate import (
+    answer_text,
     estimate_cautions,
     estimate_statement,
     so_far,
@@ -191,29 +197,37 @@ def _table(
 
 def series_sentence(series: Series, *groups: Answers, among: Sequence[str] | None = None) -> str:
     """Return the trend of one figure, or the change from first to last, and the notes."""
-    if (trend := _trend(series, *groups)) is not None:
+    trend, names = _trend(series, *groups), version_names(series)
+    change, ours = None, series.points[-1].survey_id if series.points else ""
+    if trend is None or trend.points[-1].survey_id != ours:
+        change = _change(series, *groups, among=among)
+    apart = ""
+    if trend is not None:
         text, first, last = trend_sentence(trend), trend.points[0], trend.points[-1]
-    elif (change := _change(series, *groups, among=among)) is not None:
+        # A new version is too young for a trend, but all other views are about it.
+        if change is not None and change[2].survey_id == ours:
+            apart = f"The change is within {names[ours]}; the trend is of {names[last.survey_id]}."
+            text, last = f"{change[0]} {text}", change[2]
+    elif change is not None:
         text, first, last = change
         if not (groups or series.numeric):
-            unit = duration_text(last.end - last.start).removeprefix("1 ")
-            text += (
-                f" This compares the first {unit} with the newest: choose an answer for a trend."
-            )
+            begun, now = (period_text(one.start, one.end - one.start, [0]) for one in (first, last))
+            text += f" This compares {begun} with {now}: choose an answer for a trend."
     else:
         return ""
-    texts = [text, *([] if groups else _medians(series, first, last))]
+    texts = [text, *([] if groups or apart else _medians(series, first, last))]
     if len(series.lines) > 1:
-        texts.append(f"Only {version_names(series)[last.survey_id]} is compared.")
+        texts.append(apart or f"Only {names[last.survey_id]} is compared.")
+    notes = [note for note in _notes(series) if first.start <= note.at < last.end]
     noted = "; ".join(
-        f"{note.text} ({instant_text(note.at).removesuffix(' 00:00 UTC')})"
-        for note in _notes(series)
-        if first.start <= note.at < last.end
+        f"{note.text} ({instant_text(note.at).removesuffix(' 00:00 UTC')})" for note in notes
     )
     if noted:
         texts.append(f"Noted: {noted}.")
     if noted and trend is not None and trend.slope.distinguishable:
-        texts.append("The change may be a step at that time: compare before and after.")
+        step = "The change may be a step at that time: compare before and after."
+        already = already_sentence(series, notes[0], trend.slope, *groups)
+        texts.append(f"A note is a date, not a cause. {already}" if already else step)
     return " ".join(filter(None, texts))
 
 
@@ -253,11 +267,61 @@ def _change(
 
 
 def _medians(series: Series, first: Point, last: Point) -> Iterator[str]:
-    """Yield the change of a median of numbers. It has no slope, as it is no sum over reports."""
+    """Yield whether the median of numbers rises or falls, or else its change."""
     before, now = first.histogram, last.histogram
-    if series.tells_distribution and before and now and last.over:
-        with suppress(ValueError):  # such as kept responses
-            yield one_change(compare(now, None, before, quantile=0.5))
+    if not (series.tells_distribution and before and now and last.over):
+        return
+    with suppress(ValueError):  # too few epochs
+        median, trend = series.median_trend()
+        if (slope := trend.slope).distinguishable:
+            ends = sorted(abs(end) for end in (slope.low, slope.high))
+            low, high = (number_text(end, slope.high - slope.low, kind="points") for end in ends)
+            rising, falls = ("rising", "falls") if slope.value < 0 else ("falling", "rises")
+            yield (
+                f"The median is {rising}: the share that answered {answer_text(median)} or less "
+                f"{falls} by {_size(trend)} ({level_text(slope.level)} interval {low} to {high})."
+            )
+            return
+    with suppress(ValueError):  # such as kept responses
+        change = compare(now, None, before, quantile=0.5)
+        difference, sides = change.rows[0].estimate, [side.value for side in change.quantiles]
+        now_text, before_text = map(answer_text, sides)
+        unit = duration_text(last.end - last.start).removeprefix("1 ")
+        if difference.low == difference.high == 0:
+            yield f"The median did not move: it is {now_text} in the last {unit} as in the first."
+        elif difference.distinguishable:
+            yield one_change(change)
+        else:
+            value, low, high = (
+                change_text(end) for end in (difference.value, difference.low, difference.high)
+            )
+            yield (
+                f"Too few reports to say whether the median moved: {now_text} in the last {unit} "
+                f"against {before_text} in the first (difference {value}, "
+                f"{level_text(difference.level)} interval {low} to {high})."
+            )
+
+
+def already_sentence(series: Series, note: Note, change: Estimate, *groups: Answers) -> str:
+    """Return that a figure already rose, or fell, before a note, if that is clear; otherwise ""."""
+    before = tuple(point for point in series.points if point.end <= note.at)
+    trend = _trend(replace(series, points=before), *groups)
+    if trend is None or not trend.slope.distinguishable or trend.slope.value * change.value < 0:
+        return ""
+    if any(point.fewest_fakes for point in trend.points):
+        return ""
+    slope = trend.slope
+    what = slope.label if slope.unit.of_shares else f"the {slope.label}"
+    moved = "rising" if slope.value > 0 else "falling"
+    return f'Before "{note.text}", {what} was already {moved} by {_size(trend)}.'
+
+
+def _size(trend: Trend) -> str:
+    """Return how fast a figure rises or falls, such as "0.7 points a week"."""
+    slope, points = trend.slope, trend.slope.unit.of_shares
+    kind: ColumnKind = "points" if points else "number"
+    size = number_text(abs(slope.value), slope.high - slope.low, kind=kind)
+    return f"{size}{' points' * points} {every_text(trend.seconds)}"
 
 
 def trend_sentence(trend: Trend) -> str:

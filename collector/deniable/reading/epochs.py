@@ -15,7 +15,8 @@ CANNOT_BE_ASKED: Final = (
     (
         "Who came back (retention)?",
         "Reports do not show which device sent them, so devices cannot be followed from week to "
-        "week. Ask each device: “Did you use the app last week too?”",
+        "week, and those who left no longer answer. Count downloads of updates on your server. Ask "
+        "those who stayed, in one survey, what happened last week and how often they use the app.",
     ),
     (
         "How many devices went from step 1 to step 2 (a funnel)?",
@@ -308,12 +309,14 @@ class Pace:
         steps: the newest closed epoch with figures, and each future epoch if reports continue; none
             if no closed epoch has figures.
         over: whether the survey accepts no more reports.
+        final: when the next epoch closes, if no closed epoch has figures.
     """
 
     rate: float
     period: str
     steps: tuple[Step, ...] = ()
     over: bool = False
+    final: int = 0
 
     @classmethod
     def of(
@@ -327,7 +330,9 @@ class Pace:
         period = every_text(schedule.epoch_seconds)
         over = ended_at is not None or now >= schedule.closes(schedule.epochs - 1)
         if not closed:
-            return cls(0.0, period, over=over)
+            past = max(0, int((now - schedule.closes(0)) // schedule.epoch_seconds) + 1)
+            final = schedule.closes(min(past, schedule.epochs - 1))
+            return cls(0.0, period, over=over, final=final)
         # Closed epochs without figures also count, since reports may have stopped.
         last, week = max(closed), max(1, UNITS["week"] // schedule.epoch_seconds)
         past = int((now - schedule.closes(0)) // schedule.epoch_seconds)

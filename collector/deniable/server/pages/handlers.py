@@ -12,6 +12,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import sha256
@@ -27,6 +28,7 @@ from deniable.directory.store_source import older_epochs, shown_epochs
 from deniable.documents import Fact
 from deniable.messages import Manifest, Refusal, RefusalCode, Schedule, is_simulated
 from deniable.reading import (
+    ACROSS,
     PREVIOUS,
     VIEWS,
     EpochCounts,
@@ -41,6 +43,7 @@ from deniable.reading.epochs import (
     date_text,
     dates_text,
     epoch_end_text,
+    epoch_range,
     standing_text,
     unit_text,
     version_text,
@@ -350,7 +353,7 @@ class Visit:
             views=VIEWS,
             epochs=[*epoch_choices(manifest, epochs, together="against" not in view.takes)],
             weeks=[*weeks_of(manifest.schedule, site.clock())],
-            others=[*self._others(manifest, every=values["shares"])],
+            others=[*self._others(manifest, every=values["shares"]), *self._other_side(manifest)],
             notes=note_names(await site.store.notes(manifest.name)) if across else (),
             older=[left for left in left_out if left],
             survey=request.query.get("survey", ""),
@@ -369,6 +372,20 @@ class Visit:
             alike = other.name != manifest.name and other.categories == manifest.categories
             if alike and (every or catalogue.is_public(other.name)):
                 yield other.name, other.question
+
+    def _other_side(self, manifest: Manifest) -> Iterator[tuple[str, str]]:
+        """Yield the chosen epochs of another survey, or of another version, with their name."""
+        text = self.request.query.get("against", "")
+        which, apart, dates = text.partition(":")
+        if not apart or text.startswith(ACROSS):
+            return
+        catalogue, now = self.site.catalogue, self.site.clock()
+        for other in (*catalogue.named(manifest.name), *catalogue.named(which)[:1]):
+            if which in {other.survey_id.hex()[:12], other.name}:
+                with suppress(ValueError):  # it has no such epochs
+                    period = dates_text(other.schedule, epoch_range(dates, other.schedule, now))
+                    alike = other.name == manifest.name
+                    yield text, f"{version_text(other.sequence) if alike else other.name}, {period}"
 
     async def _versions(self, name: str) -> AsyncIterator[tuple[Manifest, str, str, str]]:
         """Yield the surveys of a name, newest first, with their changes, if there are several.

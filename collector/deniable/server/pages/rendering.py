@@ -300,7 +300,7 @@ def epoch_choices(
         dates = dates_text(schedule, [epoch.number])
         yield (
             asked_text(schedule, range(epoch.number, epoch.number + 1)),
-            f"{dates} ({epoch.n:,} reports, {epoch.state.words})",
+            f"{dates} ({epoch.n:,} {'reports' if epoch.state.over else 'so far'})",
         )
     if together and can_be_pooled(manifest) and len(known) > 1:
         span = range(known[-1].number, known[0].number + 1)

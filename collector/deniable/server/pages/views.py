@@ -43,6 +43,7 @@ from deniable.server.routes.requests import (
     asked_quantile,
     check_view,
 )
+from deniable.stores import Note
 
 if TYPE_CHECKING:
     from deniable.estimates import Comparison, Histogram
@@ -294,13 +295,28 @@ async def series(visit: Visit) -> web.Response:
 
 async def compare(visit: Visit) -> web.Response:
     """Answer with the changes from one epoch to another, or between surveys."""
-    subject = await visit.subject()
+    subject, groups = await visit.subject(), asked_groups(visit.request)
     sides, compared = await _comparing(visit, subject)
+    earlier: list[EpochCounts] = []
+
+    async def read(subject: Subject) -> Sequence[EpochCounts]:
+        figures = visit.site.figures
+        counts = await sides.read(figures)
+        if sides.across and counts and (groups or subject.newest.values is not None):
+            before, last = sides.subject.surveys[-1], counts[sides.before - 1].epoch
+            span = range(max(0, last + 1 - LINE_EPOCHS), last + 1)
+            earlier.extend(await figures.read_counts(before, span))
+        return counts
 
     def values(counts: Sequence[EpochCounts]) -> dict[str, Any]:
         comparison, notes = compared(counts)
         schedule, against = subject.newest.schedule, comparison.against
         document, epoch = comparison.document(notes), schedule.epoch_at(visit.site.clock())
+        if earlier and not comparison.quantiles:
+            already = _already(sides, earlier, comparison, groups)
+            document = replace(
+                document, sentence=" ".join(filter(None, (document.sentence, already)))
+            )
         chosen = against is None or "epoch" in visit.request.query
         if not chosen and epoch is not None and epoch > comparison.histogram.epochs[-1]:
             open_now = f"{dates_text(schedule, [epoch])}: not over yet"
@@ -311,9 +327,20 @@ async def compare(visit: Visit) -> web.Response:
             "health": [*epoch_health(subject.newest.schedule, counts[-1])],
         }
 
-    read = sides.read
-    content = await visit.estimated(sides.subject, values, lambda _: read(visit.site.figures))
-    return await visit.view(subject, content)
+    return await visit.view(subject, await visit.estimated(sides.subject, values, read))
+
+
+def _already(
+    sides: Sides, earlier: Sequence[EpochCounts], comparison: "Comparison", groups: Sequence[str]
+) -> str:
+    """Return that a figure already changed before the note that is compared; "" if not clear."""
+    from deniable.presenting import series_of
+    from deniable.presenting.series import already_sentence
+
+    survey, note = sides.subject.surveys[-1], Note(sides.at, sides.across)
+    series = series_of(survey.name, [survey], earlier, comparison.histogram.level)
+    answers = [list(groups)] if groups else []
+    return already_sentence(series, note, comparison.rows[0].estimate, *answers)
 
 
 def _both_sides(sides: Sides, comparison: "Comparison") -> dict[str, str]:
