@@ -26,6 +26,7 @@ from deniable.planning.plans import plan, reports_together
 from deniable.planning.specification import answered_best
 from deniable.presenting.estimate import estimate_text
 from deniable.reading import EpochStanding, EpochState
+from deniable.simulation.bulk import SimulatedReports
 from tests.estimates.matrices import estimated_covariance
 from tests.estimates.test_fakes_of_figures import SHARE, histogram_of, shifts_of
 from tests.support.surveys import manifest
@@ -167,6 +168,52 @@ def test_the_sentence_of_two_answers_says_what_their_rows_say() -> None:
         assert (": a clear change from " in change.sentence) == row.distinguishable
         low, high = (estimate_text(row, end) for end in (row.low, row.high))
         assert f"{low} to {high})" in change.sentence
+
+
+def sides(shares: tuple[float, float], n: int, run: int) -> list[Histogram]:
+    """Return the figures of two surveys of yes and no, with these shares of yes."""
+    return [
+        estimate_histogram(
+            made := manifest(name=name, categories=("no", "yes"), epsilon="2"),
+            0,
+            SimulatedReports(made.mechanism, np.array([1 - share, share]), at).counts(n, run),
+        )
+        for at, (name, share) in enumerate(zip(("android", "ios"), shares, strict=True))
+    ]
+
+
+def test_two_surveys_have_a_ratio_with_an_interval_that_holds_as_often_as_said() -> None:
+    # In 200 runs at 95 %, more than 10 + 4 sqrt(200 * 0.05 * 0.95) = 22 misses have a chance
+    # below 3e-4.
+    for shares, n in (((0.1, 0.02), 2_600), ((0.05, 0.05), 500), ((0.6, 0.3), 300)):
+        missed = 0
+        for run in range(200):
+            one, other = sides(shares, n, run)
+            ratio = compare(one, "yes", other).ratio
+            assert ratio is not None
+            larger = shares if ratio.samples[0] is one.sample else shares[::-1]
+            missed += not ratio.low <= larger[0] / larger[1] <= ratio.high
+        assert missed <= 22
+
+
+@pytest.mark.parametrize("answer", [None, "yes"])
+def test_the_ratio_of_two_surveys_is_told_if_they_clearly_differ(answer: str | None) -> None:
+    android, ios = sides((0.3, 0.1), 9_000, 0)
+    for told in (compare(android, answer, ios), compare(ios, answer, android)):
+        ratio = told.ratio
+        assert ratio is not None
+        assert ratio.value == pytest.approx(android.share("yes").value / ios.share("yes").value)
+        ends = [estimate_text(ratio, end) for end in (ratio.value, ratio.low, ratio.high)]
+        words = "n android, yes is {} times as frequent as in ios (95 % interval {} to {})"
+        assert f" I{words.format(*ends)}." in told.sentence
+        assert f"i{words.format(*ends)}" in " ".join(str(told).split())
+    one, other = sides((0.4, 0.03), 300, 0)
+    rare = compare(one, answer, other)
+    assert rare.ratio is not None
+    assert rare.ratio.high == math.inf
+    assert " In android, yes is at least " in rare.sentence
+    one, other = sides((0.3, 0.3), 300, 0)
+    assert "times as frequent" not in compare(one, answer, other).sentence
 
 
 def test_of_an_open_epoch_it_is_so_far_and_an_answer_keeps_its_case() -> None:

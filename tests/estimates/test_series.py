@@ -150,7 +150,7 @@ def test_a_trend_is_the_slope_of_weighted_least_squares_over_the_epochs_that_are
     noted = replace(told, notes=((trend.points[3].start, "2.0 released"),))
     assert noted.sentence(["good", "fair"]).endswith(step)
     assert step not in noted.sentence("fair") + told.sentence(["good", "fair"])
-    assert "compares the first day with the newest: choose" in told.sentence()
+    assert "compares 7 October 2024 with 20 October 2024: choose an answer" in told.sentence()
     assert told.to_dict()["trend"] is None
 
 
@@ -188,28 +188,94 @@ def test_a_mean_has_a_trend_too() -> None:
     assert told.trend().slope.unit is Unit.CHANGE
 
 
-@pytest.mark.parametrize("state", [EpochState.SEALED, EpochState.OPEN])
-def test_over_time_a_median_has_its_change_from_the_first_to_the_last_epoch_that_is_over(
-    state: EpochState,
-) -> None:
-    survey = example_survey("levels", *EXAMPLES["levels"][2])
-    survey = replace(survey, schedule=replace(survey.schedule, epoch_seconds=_DAY, epochs=30))
-    k = len(survey.categories)
-    shares = [np.arange(1, k + 1.0) ** power for power in (0, 1, 2, 9)]
+_MINUTES: Final = replace(
+    example_survey("levels", *EXAMPLES["levels"][2]), schedule=replace(_SCHEDULE, grace_seconds=0)
+)
+
+
+def medians(*powers: int, n: int = 9_000) -> Series:
+    """Return a series of numbers whose larger answers are the more frequent the larger a power."""
+    shares = [np.arange(1, len(_MINUTES.categories) + 1.0) ** power for power in powers]
+    reports = [SimulatedReports(_MINUTES.mechanism, f / f.sum(), 1) for f in shares]
     counts = [
-        counted(survey, at, tuple(SimulatedReports(survey.mechanism, f / f.sum(), 1).counts(9_000)))
-        for at, f in enumerate(shares)
+        counted(_MINUTES, at, tuple(one.counts(n, at).tolist())) for at, one in enumerate(reports)
     ]
-    counts[-1] = replace(counts[-1], standing=EpochStanding(state))
-    told = series_of(survey.name, [survey], counts).sentence()
-    last = 3 if state.over else 2
-    first, now = (estimate_histogram(survey, at, counts[at].counts) for at in (0, last))
+    return series_of(_MINUTES.name, [_MINUTES], counts)
+
+
+def test_over_time_a_median_rises_if_the_share_up_to_that_of_all_epochs_falls() -> None:
+    told = medians(0, 1, 2, 9)
+    median, trend = told.median_trend()
+    below = f"The median is rising: the share that answered {median:g} or less falls by "
+    ends = (-100 * trend.slope.high, -100 * trend.slope.low)
+    assert below in told.sentence()
+    assert "{:.1f} to {:.1f}).".format(*ends) in told.sentence()
+    lower = medians(9, 2, 1, 0).sentence()
+    assert re.search(r"The median is falling: the share that answered \d or less rises by ", lower)
+    two = medians(0, 9)
+    first, now = two.histograms
     change = compare(now, None, first, quantile=0.5).rows[0]
     assert change.before is not None
-    assert "the median is up from " in told
-    assert f": {change.now.value:g} against {change.before.value:g} (difference +" in told
-    ends = f"95 % interval {change.estimate.low:+g} to {change.estimate.high:+g})."
-    assert ends in told
+    assert "the median is up from the day before: " in two.sentence()
+    assert f": {change.now.value:g} against {change.before.value:g} (difference +" in two.sentence()
+    for still in (medians(0, 0, n=900), medians(0, 0, 0, n=900)):
+        assert "Too few reports to say whether the median moved: " in still.sentence()
+        assert " in the last day against " in still.sentence()
+
+
+def test_what_already_rose_before_a_note_is_said_to_have_done_so() -> None:
+    told = medians(0, 1, 2, 3, 4)
+    for at, already in ((3, True), (2, False)):
+        noted = replace(told, notes=((told.points[at].start, "3.0 released"),)).sentence()
+        text = ' A note is a date, not a cause. Before "3.0 released", the mean was already rising'
+        assert (text in noted) == already
+        assert noted.endswith(
+            " The change may be a step at that time: compare before and after."
+        ) != (already)
+
+
+@pytest.mark.parametrize("sizes", [(300, 1_200, 500, 2_000), (300, 300, 300)])
+def test_a_median_that_stays_is_said_to_move_by_chance_alone_as_often_as_said(
+    sizes: tuple[int, ...],
+) -> None:
+    # The same data choose the answer and tell the trend. In 8,000 runs of a test at 5 %, the share
+    # of alarms is above 0.05 + 4 sqrt(0.05 * 0.95/8,000) = 0.0597 with a chance of 3e-5.
+    runs, k, n = 8_000, len(_MINUTES.categories), np.array(sizes)
+    decoder, generator = decoder_of(_MINUTES.mechanism), np.random.default_rng(5)
+    kernels = np.asarray(decoder.kernels(np.tril(np.ones((k, k)))))
+    apart = np.arange(len(n)) - np.average(np.arange(len(n)), weights=n)
+    slopes = n * apart / (n @ apart**2)
+
+    def told(reports: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        up_to = reports / n[:, None] @ kernels.T
+        spread = (reports / n[:, None] @ (kernels**2).T - up_to**2) / (n[:, None] - 1)
+        pooled = np.maximum.accumulate(np.einsum("e,rem->rm", n / n.sum(), up_to), axis=1)
+        at = np.minimum((pooled < 0.5).sum(axis=1), k - 2)
+        rise, error = slopes @ up_to, np.sqrt(slopes**2 @ np.maximum(spread, 0))
+        return at, *(figure[np.arange(len(at)), at] for figure in (rise, error))
+
+    for truth in (np.ones(k), [1] * 3 + [0] * (k - 6) + [1] * 3, 0.7 ** np.arange(k)):
+        law = decoder.response_shares(np.array(truth) / np.sum(truth))
+        drawn = np.stack([generator.multinomial(each, law, runs) for each in n], axis=1)
+        at, rise, error = told(drawn)
+        assert len(set(at)) > 1
+        assert np.mean(np.abs(rise) > 1.959964 * error) < 0.0597
+        one = [counted(_MINUTES, epoch, tuple(own)) for epoch, own in enumerate(drawn[0].tolist())]
+        median, trend = series_of(_MINUTES.name, [_MINUTES], one).median_trend()
+        assert median == (_MINUTES.values or ())[at[0]]
+        assert trend.slope.value == pytest.approx(rise[0])
+        assert 0.999 * error[0] < trend.slope.standard_error < 1.1 * error[0]
+
+
+def test_a_version_too_young_for_a_trend_has_its_change_beside_the_trend_of_the_one_before() -> (
+    None
+):
+    counts = [counted(_NEWER, epoch, _MANY_GOOD) for epoch in range(2)]
+    counts += [counted(_OLDER, epoch, _FEW_GOOD) for epoch in range(9)]
+    told = series_of(MANIFEST.name, [_NEWER, _OLDER], counts).sentence("good")
+    assert "no clear change of good from the day before" in told
+    assert "no clear trend of good" in told
+    assert told.endswith(" The change is within version 3; the trend is of version 2.")
 
 
 def series(survey: Manifest, *counts: list[int] | None) -> Series:

@@ -229,8 +229,8 @@ _OUTLOOKS = """
     LESS ALONE; for ± 3 percentage points, a day needs 2,717 reports.
 .02 40 3s No figures since 17 November 2023, so no date can be given. ± 2 percentage points NOT:
     BEST ± 3.12 POINTS ALL
-.01 3 0 Once the first day with figures is final, 1 day after its end, this line shows when the goal
-    is reached.
+.01 3 0 A day has figures once it has 1 report. From 16 November 2023 at the earliest, when the day
+    is final, this line shows when the goal is reached.
 """
 
 
