@@ -5,6 +5,7 @@ import time
 from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 
@@ -56,11 +57,15 @@ def test_a_note_is_on_every_surface(place: Workplace) -> None:
         series = connect(server.url, token, authority=authority)["tea"].series()
         bearer = {"Authorization": f"Bearer {token}"}
         _, page = server.request("GET", "/surveys/tea/series", headers=bearer)
+        answer = place.manifest().categories[-1]
+        chosen = urlencode({"group": answer})
+        _, grouped = server.request("GET", f"/surveys/tea/series?{chosen}", headers=bearer)
         for path in ("/v1/surveys/tea/notes", "/surveys/tea/series"):
             assert server.request("GET", path)[0] == 401
     assert escape(HOSTILE).encode() in page
     assert b"<script>alert" not in page
     assert b'<a href="compare?against=across+2.0+released">2.0 rel' in page
+    assert f'<a href="compare?against=across+2.0+released&amp;{chosen}">2.0'.encode() in grouped
     assert [*series.notes] == [
         (int(day.timestamp()), "2.0 released"),
         (int(day.timestamp()) + 1800, HOSTILE),

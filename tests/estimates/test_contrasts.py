@@ -176,7 +176,9 @@ def sides(shares: tuple[float, float], n: int, run: int) -> list[Histogram]:
         estimate_histogram(
             made := manifest(name=name, categories=("no", "yes"), epsilon="2"),
             0,
-            SimulatedReports(made.mechanism, np.array([1 - share, share]), at).counts(n, run),
+            SimulatedReports(made.mechanism, np.array([1 - share, share]), at)
+            .counts(n, run)
+            .tolist(),
         )
         for at, (name, share) in enumerate(zip(("android", "ios"), shares, strict=True))
     ]

@@ -621,6 +621,9 @@ async def test_lists_of_a_comparison_have_what_it_takes(analyst: Collector) -> N
     assert "(version 1). The largest difference is very poor" in told
     assert "15 November 2023, 06:13:20–10:13:20 UTC (9 reports)" in told
     assert "version 2 minus version 1" in told
+    shown = await text_of(await analyst.client.get(f"/surveys/hours/compare?against={older}:0"))
+    period = "14 November 2023 22:13:20 – 15 November 2023 02:13:20 UTC"
+    assert f'<option value="{older}:0" selected>version 1, {period}</option>' in shown
 
 
 async def test_a_page_that_leaves_older_epochs_out_says_so_and_how_to_get_them(

@@ -371,7 +371,7 @@ class Visit:
         for other in catalogue.newest():
             alike = other.name != manifest.name and other.categories == manifest.categories
             if alike and (every or catalogue.is_public(other.name)):
-                yield other.name, other.question
+                yield other.name, ": ".join(filter(None, (other.name, other.question)))
 
     def _other_side(self, manifest: Manifest) -> Iterator[tuple[str, str]]:
         """Yield the chosen epochs of another survey, or of another version, with their name."""
