@@ -153,7 +153,7 @@ def test_a_matrix_that_is_not_private_itself_is_refused_and_not_made_so(
 ) -> None:
     # Odds 3: ln 3 = 1.098612288668109…, delta 1/2 at epsilon 0 and (3 - e)/4 = .0704… at 1.
     rows = [[3, 1], [1, 3]]
-    with pytest.raises(InvalidPrivacyParameter, match="raise them, or mix it"):
+    with pytest.raises(InvalidPrivacyParameter, match="raise them, or mix the matrix"):
         certified_rows(rows, Fraction(epsilon), Fraction(delta), 1 << 64)
     with pytest.raises(InvalidPrivacyParameter):
         SolutionMatrix(rows, 4).certified(epsilon, delta)

@@ -48,13 +48,13 @@ PATTERNS: dict[str, SolutionMatrix] = {
 @pytest.mark.parametrize(
     ("weights", "grid", "row", "reason"),
     [
-        ([[1, 1], [2, 1]], 2, 1, "does not sum to 1 exactly, but to about 1.5"),
+        ([[1, 1], [2, 1]], 2, 1, "must sum to exactly 1, not to about 1.5"),
         *(([[1, 0], [1, 1], [3, 0]], 2, 0, "about 0.5"), ([[0, 0]], 2, 0, "about 0")),
         *(([[2, 0], [3, -1]], 2, 1, "negative"), ([[-1, 3], [0, 0]], 2, 0, "negative")),
         ([[1, 1], [2]], 2, 1, "has 1 entries instead of 2"),
         ([[1, 1], [1, 1], [1, 1, 0]], 2, 2, "has 3 entries instead of 2"),
         *(([[1, 1], []], 2, 1, "1 to 4096 entries"), ([[]], 2, 0, "1 to 4096 entries")),
-        ([[2**64, 1]], 2**64, 0, "does not sum to 1 exactly, but to about 1$"),
+        ([[2**64, 1]], 2**64, 0, "must sum to exactly 1, not to about 1$"),
         *(([], 2, None, "1 to 4096 rows"), ([[0]], 0, None, "positive")),
         ([[-1]], -1, None, "positive"),
     ],

@@ -163,16 +163,16 @@ def test_answers_with_commas_are_named_by_their_texts_and_others_by_their_questi
     ("words", "told"),
     [
         ("share usage|plan: paid|--than|plan: free", "--than needs --given"),
-        ("share usage|plan: paid|--given|plan: free", "no answer is both"),
+        ("share usage|plan: paid|--given|plan: free", "no answer of the group"),
         ("share tea|never|--json|--csv", "use --json or --csv, not both"),
         (
             "share tea|coffee",
-            "there is no answer 'coffee', but 'never', 'sometimes', 'often', 'always'; "
+            "there is no answer 'coffee'; the answers are 'never', 'sometimes', 'often', 'always'; "
             "see: deniable survey show tea",
         ),
         ("share tea|-1", "no answer '-1'"),  # a negative number is no option
         ("ahead tea|-1|never", "no answer '-1'"),
-        ("share tea|never, never", "each only once"),
+        ("share tea|never, never", "none of them twice"),
         ("share tea|never|--epoch|3-1", "the earlier epoch first"),
         ("share tea|never..always", "no stated order"),
         ("share cups|3..1", "3 comes after 1"),
@@ -183,7 +183,7 @@ def test_answers_with_commas_are_named_by_their_texts_and_others_by_their_questi
         ("compare cups|--share|1|--quantile|50%", "use --share or --quantile, not both"),
         ("compare tea|0|--epoch|1|--quantile|50%", "are not numbers"),
         ("compare kept|0|--epoch|1", "kept their responses"),
-        ("cross tea|plan,feature", "plan and feature were not answered together"),
+        ("cross tea|plan,feature", "no device answered both plan and feature"),
         ("cross usage|plan", "name two questions, such as plan,feature"),
         ("leaders tea|--count|4", "with 4 answers, the number of leaders must be 1 to 3"),
         ("leaders tea|--question|plan", "there is only one"),

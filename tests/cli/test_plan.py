@@ -153,7 +153,10 @@ def test_estimates_stand_beside_the_truth_and_say_that_they_are_simulated(file: 
         (["--truth", "never=70%, often=70%", "--devices", "10"], "sum to more than 100 %"),
         (["--truth", "zipf", "--devices", "0"], "must be a whole number"),
         (["--truth", "zipf", "--devices", "1"], "2 reports or more"),
-        (["--truth", "never=1e308, often=1e308", "--devices", "10"], "must have one number"),
+        (
+            ["--truth", "never=1e308, often=1e308", "--devices", "10"],
+            "must have exactly one number",
+        ),
         ([*ASKED, "1000", "--level", "95"], "must be between 0 and 1, such as 95% or 0.95"),
     ],
 )

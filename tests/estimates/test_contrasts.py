@@ -439,7 +439,7 @@ def test_questions_and_answers_that_there_are_not() -> None:
     for histogram, answer, within, match in (
         (joint, {"theme": "D"}, {"plan": "paid"}, "no answer 'D'"),
         (joint, {"colour": "A"}, {"plan": "paid"}, "no question"),
-        (joint, {"theme": "A"}, {"theme": "B"}, "no answer is both"),
+        (joint, {"theme": "A"}, {"theme": "B"}, "no answer of the group"),
         (one, {"theme": "A"}, {"plan": "paid"}, "answered only one of plan, theme and beta"),
     ):
         with pytest.raises(ValueError, match=match):

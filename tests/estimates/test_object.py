@@ -175,7 +175,7 @@ def test_what_shares_reports_or_noise_is_not_compared() -> None:
     for answers in ("", [], ["good", "good"], ["awful"], {"plan": "good"}):
         with pytest.raises(ValueError, match=r"answer|question"):
             found.share(answers)
-    with pytest.raises(ValueError, match="no answer is both good and one of fair or poor"):
+    with pytest.raises(ValueError, match="no answer of the group fair or poor is good"):
         found.share("good", given=["fair", "poor"])
     simulated = histogram(manifest(name="simulated-rating"), 2)
     for mixed in (found.share("good").__sub__, found.share("good").__truediv__):

@@ -99,7 +99,7 @@ def test_sums_within_and_over_questions() -> None:
         lambda: linear_query(mechanism, counts, weights.tolist(), model=Model.FIXED),
         lambda: covariance(mechanism, SHARES, 10, Model.FIXED),
     ):
-        with pytest.raises(ValueError, match="if devices are fixed"):
+        with pytest.raises(ValueError, match="with fixed devices"):
             attempt()
 
 

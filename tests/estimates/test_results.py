@@ -117,7 +117,7 @@ def test_a_subclass_has_the_words_of_its_kind_and_its_own_first() -> None:
 
 
 def test_what_nobody_makes_words_of_says_so() -> None:
-    with pytest.raises(NoWords, match="no function makes the sentence of a Wordless"):
+    with pytest.raises(NoWords, match="no function creates the sentence of a Wordless"):
         _ = Wordless().sentence
 
 

@@ -159,7 +159,7 @@ def test_a_trend_has_one_epoch_of_those_that_share_noise_and_three_at_least() ->
     trend = falling(kept, [0, 1, 4, 8, 9]).trend("good")
     assert [point.epoch for point in trend.points] == [1, 4, 9]
     for told in (falling(kept, [0, 1, 4, 5, 6, 7]), falling(_NEWER, [0, 1, 2], EpochState.OPEN)):
-        with pytest.raises(ValueError, match="a trend needs 3 epochs that are over"):
+        with pytest.raises(ValueError, match="a trend needs 3 finished epochs"):
             told.trend("good")
         assert "is falling" not in told.sentence("good")
 

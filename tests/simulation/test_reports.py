@@ -129,7 +129,7 @@ def test_a_truth_is_read_from_a_file(tmp_path: Path) -> None:
         np.testing.assert_allclose(read_truth(str(file), ANSWERS), [0.75, 0, 0.25])
 
 
-ONE = "'good' must have one number"
+ONE = "'good' must have exactly one number"
 NO_TRUTHS = [
     *[
         ("of.csv", "good,60%\nbad,70%\n", "sum to more than 100 %"),
@@ -144,7 +144,7 @@ NO_TRUTHS = [
     *[("of.json", start * 200_000, "cannot be read") for start in ("[", '{"good": ')],
     ("of.json", '{"good": ' + "9" * 5_000 + "}", "cannot be read"),
     *[
-        ("of.json", '["good"]', "a map from answers to shares"),
+        ("of.json", '["good"]', "must map each answer to its share"),
         ("of.csv", 'good,"1', "cannot be read"),
     ],
     ("of.csv", "x" * 200_000 + ",1\n", "cannot be read: field larger"),

@@ -91,7 +91,8 @@ def epsilon_each(
             middle = int(middle / max(share, 1 / 64))
     if low == 0:
         raise InvalidPrivacyParameter(
-            "no epsilon stays within this total; allow a larger epsilon or delta, or fewer reports"
+            "no epsilon of a report keeps the total within this limit; allow a larger epsilon or "
+            "delta, or fewer reports"
         )
     # Assembled from digits: arithmetic would round in the decimal context, even up.
     return Decimal((0, tuple(map(int, str(low))), -_PLACES))

@@ -154,7 +154,7 @@ Laws = tuple[Floats, Floats, Floats]
 def _parameters(mechanism: Mechanism) -> tuple[Fraction, float, Laws]:
     """Return the pure level of a report, the deviation of U - V, and the pairs of answers."""
     if mechanism.privacy.odds is None:
-        raise InvalidPrivacyParameter("shuffled reports need a pure guarantee")
+        raise InvalidPrivacyParameter("the bound for shuffled reports requires a pure guarantee")
     masses, one, other = (
         np.array(rows, dtype=float) for rows in zip(*_pairs(mechanism), strict=True)
     )

@@ -110,14 +110,14 @@ def _set(subject: AuditSubject, witness: Witness) -> str:
         return f'the {len(witness.responses):,} responses that support "{one}" and not "{other}"'
     names = [f'"{subject.responses[y]}"' for y in witness.responses[:_MOST_NAMES]]
     if more := len(witness.responses) - len(names):
-        names.append(f"and {more:,} more (--json has all)")
+        names.append(f"and {more:,} more (--json prints all)")
     return ", ".join(names)
 
 
 def _design(design: "Design") -> list[Fact]:
     says = (
         "a response supports a set of categories; each category is supported by "
-        f"{design.replication:,} responses, any two by {design.together:,}"
+        f"{design.replication:,} responses, and any two together by {design.together:,}"
     )
     counts = {"replication": design.replication, "together": design.together}
     return [Fact("design", says, "design", {"responses": design.responses, **counts})]

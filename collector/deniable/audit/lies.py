@@ -11,8 +11,8 @@ from typing import Final
 from deniable.audit.tight import furthest_rows
 from deniable.mechanisms import Mechanism
 
-_INFINITE: Final = "no finite epsilon holds with this delta"
-_NOT_SQUARE: Final = "only a square matrix, whose responses are its categories, can lie"
+_INFINITE: Final = "the matrix has no finite epsilon at this delta"
+_NOT_SQUARE: Final = "lies are defined only for a square matrix, whose responses are its categories"
 
 
 @dataclass(frozen=True, slots=True)

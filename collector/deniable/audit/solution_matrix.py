@@ -82,7 +82,7 @@ class SolutionMatrix:
                 raise InvalidMatrix(x, "has a negative entry")
             if (total := sum(row)) != grid:
                 share = _about(Fraction(total, grid))
-                raise InvalidMatrix(x, f"does not sum to 1 exactly, but to {share}")
+                raise InvalidMatrix(x, f"must sum to exactly 1, not to {share}")
         # Eight bytes per entry instead of some forty, wherever the weights allow it.
         self._rows = [array("Q", row) if max(row) < 1 << _WORD else tuple(row) for row in rows]
 
@@ -234,7 +234,7 @@ def certified_rows(
     per_share = over + delta + (lower - 1) / responses
     if over > _MOST_NOISE * per_share:
         raise InvalidPrivacyParameter(
-            "the matrix is not private at this epsilon and delta; raise them, or mix it with the "
+            "the matrix exceeds this epsilon and delta; raise them, or mix the matrix with the "
             "uniform matrix first"
         )
     # Rounding adds at most 1/N to w and subtracts E/N from E z, and adds at most (1 + E)|Y|/(4N) to
@@ -249,8 +249,8 @@ def certified_rows(
         if _excess(rounded, lower, delta) <= 0:
             return rounded
     raise GridTooCoarse(
-        "the grid is too coarse for this matrix at this epsilon and delta; use a finer one, or "
-        "raise them"
+        "the grid is too coarse for this matrix at this epsilon and delta; use a finer grid, or "
+        "raise epsilon or delta"
     )
 
 

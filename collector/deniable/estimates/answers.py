@@ -32,11 +32,12 @@ JOINT_FILE: Final = 'mechanism = "joint", with the questions under [dimensions]'
 
 def apart_text(one: str, other: str, names: Sequence[str] = ()) -> str:
     """Return why two questions cannot be crossed, and the remedy; within one survey, also which."""
-    why = f"{one} and {other} were not answered together"
+    why = f"no device answered both {one} and {other}"
     if names:
         why = f"Each device answered only one of {listed(names, 'and')}"
     return (
-        f"{why}, so they cannot be crossed. Ask your operator for a survey that asks them together"
+        f"{why}, so they cannot be crossed. Ask your operator for a survey in which each device "
+        "answers all questions"
     )
 
 
@@ -65,7 +66,7 @@ def weights_of(
         return weights_of(named, categories, dimensions, together=together)
     named = [answers] if isinstance(answers, str) else list(answers)
     if not named or len(set(named)) < len(named):
-        raise ValueError("name at least one answer, and each only once")
+        raise ValueError("name at least one answer, and none of them twice")
     places = {category: at for at, category in enumerate(categories)}
     weights = np.zeros(len(categories))
     single = {f"{name}: {one}": (name, one) for name, *labels in dimensions for one in labels}
@@ -99,7 +100,9 @@ def _crossed(
     held = {}
     for question, wanted in answers.items():
         if question not in questions:
-            raise ValueError(f"there is no question {question!r}, but {_some([*questions])}")
+            raise ValueError(
+                f"there is no question {question!r}; the questions are {_some([*questions])}"
+            )
         held[question] = weights_of(wanted, questions[question], (), together=False)
     if together:
         rows = [held.get(name, np.ones(len(labels))) for name, labels in questions.items()]
@@ -122,7 +125,7 @@ def answers_text(answers: Answers) -> str:
 
 def no_answer(name: str, categories: Sequence[str]) -> ValueError:
     """Return the error that no such answer exists."""
-    return ValueError(f"there is no answer {name!r}, but {_some(categories)}")
+    return ValueError(f"there is no answer {name!r}; the answers are {_some(categories)}")
 
 
 def _some(names: Sequence[str]) -> str:

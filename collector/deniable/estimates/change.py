@@ -23,9 +23,11 @@ from deniable.estimates.frequencies import report_covariance
 from deniable.estimates.results import presented
 
 _MOST_CATEGORIES: Final = 1024
-_TOO_ALIKE: Final = "the reports are too few, or too alike, to show whether anything changed"
+_TOO_ALIKE: Final = (
+    "there are too few reports, or they are too similar, to show whether anything changed"
+)
 _ONE_EPOCH: Final = (
-    "devices may be in several epochs: test a single epoch, or one epoch against another"
+    "a device may report in several epochs: test a single epoch, or compare one epoch with another"
 )
 
 _FEW: Final = 5
@@ -120,12 +122,15 @@ def changed(one: Sample, other: Sample) -> Test:
     if one.tally.epochs > 1 or other.tally.epochs > 1:
         raise ValueError(_ONE_EPOCH)
     if one.mechanism != other.mechanism:
-        raise ValueError("a test of all shares needs one mechanism; compare single shares")
+        raise ValueError(
+            "all shares can be tested only if both sides use the same mechanism; compare single "
+            "shares instead"
+        )
     if one.same_as(other):
-        raise ValueError("both sides are the same figures")
+        raise ValueError("both sides show the same figures")
     if one.decoder.categories > _MOST_CATEGORIES:
         raise ValueError(
-            f"compare more than {_MOST_CATEGORIES:,} categories one by one, using simultaneous "
+            f"compare more than {_MOST_CATEGORIES:,} categories one by one, with simultaneous "
             "intervals"
         )
     statistic, degrees, sparse = 0.0, 0, False

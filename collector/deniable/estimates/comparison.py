@@ -14,7 +14,10 @@ from deniable.estimates.forms import Unit
 from deniable.estimates.histogram import Histogram
 from deniable.estimates.results import Documented, presented
 
-_OTHER_ANSWERS: Final = "the answers differ: compare the share of answers that both sides have"
+_OTHER_ANSWERS: Final = (
+    "the two sides have different answers: compare the shares of the answers that they have in "
+    "common"
+)
 _MOST_COMPARED: Final = 1024
 """One by one: for a design's 65,536 it would take hours."""
 
@@ -226,11 +229,14 @@ def _of_quantiles(histogram: Histogram, against: Histogram, probability: float) 
     """Return a quantile compared with another, and the difference; ValueError if there is none."""
     values = histogram.values
     if values is None:
-        raise ValueError("the answers are not numbers, so their quantiles have no difference")
+        raise ValueError("the answers are not numbers, so their quantiles cannot be subtracted")
     if values != against.values:
         raise ValueError(_OTHER_ANSWERS)
     if Model.FIXED in {histogram.model, against.model}:
-        raise ValueError("intervals of quantiles also cover devices that did not report")
+        raise ValueError(
+            "quantiles cannot be compared for fixed devices: their intervals also cover devices "
+            "that did not report"
+        )
     now, before = sides = tuple(side.quantile(probability) for side in (histogram, against))
     bounds, others = (
         quantile_bounds(side.sample.mechanism, side.sample.tally) for side in (histogram, against)

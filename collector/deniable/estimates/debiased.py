@@ -228,8 +228,8 @@ class DebiasedCounts:
         if not self.ordered:
             why = "the answers have no stated order"
             if self.values is not None:
-                why = "the survey estimates only a mean, and neither a median nor shares"
-            raise ValueError(f'{why}; publish the survey with tells = "distribution"')
+                why = "only a mean can be estimated from this survey, not a median or shares"
+            raise ValueError(f'{why}; publish a survey with tells = "distribution"')
 
     def weights(self, answers: Answers) -> tuple[Floats, str]:
         """Return 1 for the selected categories, 0 for the others, and the selection's name."""

@@ -116,8 +116,8 @@ class Estimate(Worded):
         """Return the linear form; TypeError for a ratio, or without weights."""
         if self.form is None:
             raise TypeError(
-                "only shares and other linear estimates can be added up or compared, not ratios "
-                "or estimates made by hand: compare the parts first, and divide last"
+                "only shares and other linear estimates can be added or compared, not ratios or "
+                "your own Estimate objects: compare the parts first, and divide last"
             )
         return self.form
 
@@ -190,7 +190,10 @@ class Estimate(Worded):
 
     def __mul__(self, factor: "SupportsFloat | Estimate") -> "Estimate":
         if isinstance(factor, Estimate):
-            raise TypeError("the product of two estimates has no exact variance here")
+            raise TypeError(
+                "two estimates cannot be multiplied: the exact variance of their product is not "
+                "computed"
+            )
         factor = float(factor)
         if not math.isfinite(factor):
             raise ValueError("an estimate can be multiplied only by a finite number")

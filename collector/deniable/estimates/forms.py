@@ -129,21 +129,22 @@ class Sample:
         if self.tally is other.tally:
             return True
         if self.simulated != other.simulated:
-            raise ValueError("one side is simulated, and shows nothing about devices")
+            raise ValueError("one side is simulated, so it shows nothing about real devices")
         if not self.survey_id or self.survey_id != other.survey_id:
             return False
         if self.epochs == other.epochs:
             if np.array_equal(self.tally.counts, other.tally.counts):
                 return True
             raise ValueError(
-                "these figures of the same epochs were read at different times: read both together"
+                "these figures of the same epochs were read at different times: read both at the "
+                "same time"
             )
         if set(self.epochs) & set(other.epochs):
-            raise ValueError("some epochs are on both sides: compare epochs that do not overlap")
+            raise ValueError("some epochs occur on both sides: compare sides that share no epoch")
         if set(self.kept) & set(other.kept):
             raise ValueError(
-                "devices kept their responses over these epochs, so the figures share noise: the "
-                "error of their difference or sum is unknown"
+                "devices kept their responses over these epochs, so the same noise is in both "
+                "figures: the error of their difference or sum is unknown"
             )
         return False
 

@@ -97,7 +97,7 @@ def covariance_of(decoder: Decoder, tally: Tally, model: Model) -> Floats:
 def _blocks(decoder: Decoder, of_question: Callable[[Part], Floats], model: Model) -> Floats:
     """Return the covariance with 0 between questions: their reports share no device."""
     if len(decoder.parts) > 1 and model is Model.FIXED:
-        raise ValueError("if devices are fixed, no report shows how two questions are related")
+        raise ValueError("with fixed devices, no report shows how two questions are related")
     covariance = np.zeros((decoder.categories, decoder.categories))
     for part in decoder.parts:
         covariance[part.categories, part.categories] = of_question(part)

@@ -66,7 +66,7 @@ class Histogram(DebiasedCounts, Tabular):
         decoder = decoder_of(mechanism)
         names = tuple(map(str, range(decoder.categories) if categories is None else categories))
         if len(set(names)) != decoder.categories:
-            raise ValueError(f"{decoder.categories} categories, all different, are expected")
+            raise ValueError(f"exactly {decoder.categories} different categories are expected")
         guarantee = f"{mechanism.privacy.epsilon.normalize():f}"
         numbered = len(decoder.extremes.rarest) == decoder.responses != decoder.categories
         labels = tuple(map(str, range(decoder.responses))) if numbered else ()
@@ -94,7 +94,7 @@ class Histogram(DebiasedCounts, Tabular):
         Their intervals are as wide as those of all that were tested; ``share`` has one of its own.
         """
         if self.texts is None:
-            raise ValueError("the answers of this survey are known")
+            raise ValueError("this survey lists its answers; a list is only for texts")
         return self.again(self.level, texts=self.texts.listing(names))
 
     def at(self, level: float) -> "Histogram":
@@ -127,7 +127,7 @@ class Histogram(DebiasedCounts, Tabular):
             one, other = (text.partition(": ")[0] for text in (label, among))
             raise not_together(one, other, [name for name, *_ in self.dimensions])
         if not (weights * whole).any():
-            raise ValueError(f"no answer is both {label} and one of {among}")
+            raise ValueError(f"no answer of the group {among} is {label}")
         part = Form({self.sample: weights * whole}, self.model)
         group = Form({self.sample: whole}, self.model)
         return share_within(part, group, self.level, label, among)

@@ -32,16 +32,16 @@ def combined(estimates: Sequence[Estimate], *, disjoint: bool = False) -> Estima
     if not forms:
         raise ValueError("there is nothing to combine")
     if len({id(sample) for form in forms for sample in form.terms}) < len(forms):
-        raise ValueError("estimates must be independent: from different epochs or surveys")
+        raise ValueError("estimates must be independent, that is, from different epochs or surveys")
     numbers = {
         (estimate.unit, estimate.unit is Unit.SHARE and estimate.label) for estimate in estimates
     }
     if len(numbers) > 1:
         labels = ", ".join(dict.fromkeys(estimate.label for estimate in estimates))
-        raise ValueError(f"only estimates of the same number can be combined, not of {labels}")
+        raise ValueError(f"only estimates of the same quantity can be combined, not of {labels}")
     variances = [form.expected_variance for form in forms]
     if not all(variance > 0 for variance in variances):
-        raise ValueError("an estimate without variance cannot be weighted")
+        raise ValueError("an estimate without a variance cannot be weighted")
     total = sum(1 / variance for variance in variances)
     mean = Form({}, forms[0].model)
     for form, variance in zip(forms, variances, strict=True):

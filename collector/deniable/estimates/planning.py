@@ -108,7 +108,7 @@ def reports_for_quartiles(
     """
     steps = int(half_width / (values[1] - values[0]))
     if not steps:
-        raise ValueError("the margin of error is at least a step of the values")
+        raise ValueError("the margin of error must be at least the step between values")
     decoder = decoder_of(mechanism)
     expected, cuts = decoder.tally(even_counts(mechanism, _MANY)), cuts_of(decoder)
 

@@ -30,8 +30,8 @@ def query_values(
     questions = _weighted_questions(decoder, tally, weights)
     if len(questions) > 1 and model is Model.FIXED:
         raise ValueError(
-            "if devices are fixed, the error of sums over several questions is unknown: no "
-            "report covers two of them"
+            "with fixed devices, the error of a sum over several questions is unknown: each "
+            "report is about one question"
         )
     across = _across(questions, tally) if model is Model.SAMPLED else 0.0
     return _added([_values(*question, model, tally.n) for question in questions], across)

@@ -153,7 +153,7 @@ def leaders_of(histogram: DebiasedCounts, count: int | None, question: str = "")
     k = len(labels)
     count = _count_of(count, k)
     if tally.n < 2:
-        raise ValueError("one report has no standard error; wait for more")
+        raise ValueError("a single report has no standard error; wait for more reports")
     first, last, order = ranks_of(decoder, tally, histogram.level, weights)
     may_lead = [at for at in order if first[at] <= count]
 
@@ -172,7 +172,7 @@ def leaders_of(histogram: DebiasedCounts, count: int | None, question: str = "")
 
 def _count_of(count: int | None, k: int) -> int:
     if k < 2:
-        raise ValueError("fewer than two answers: there is nothing to rank")
+        raise ValueError("there are fewer than two answers, so nothing can be ranked")
     count = min(3, k - 1) if count is None else count
     if not 0 < count < k:
         raise ValueError(f"with {k} answers, the number of leaders must be 1 to {k - 1}")
@@ -184,7 +184,7 @@ def _leading(histogram: DebiasedCounts, count: int | None, labels: tuple[str, ..
     k = len(labels)
     count = _count_of(count, k)
     if any(margin.n < 2 for margin in histogram.margins):
-        raise ValueError("a question has fewer than two reports; wait for more")
+        raise ValueError("a question has fewer than two reports; wait for more reports")
     shares = [
         query_of(
             histogram.sample,

@@ -54,7 +54,9 @@ def presented(result: object, what: str, *choices: Any, **more: Any) -> Any:
         import_module(_PRESENTING)
         maker = _maker(type(result), what)
     if maker is None:
-        raise NoWords(f"no function makes the {what} of a {type(result).__name__}; see presents()")
+        raise NoWords(
+            f"no function creates the {what} of a {type(result).__name__}; see presents()"
+        )
     return maker(result, *choices, **more)
 
 

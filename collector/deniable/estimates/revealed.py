@@ -27,9 +27,9 @@ class Unbounded(Enum):
 
     KEPT = "devices keep responses"
     EVERY = "figures are updated with every report"
-    ISSUERS = "figures are shown separately by issuer"
+    ISSUERS = "figures are shown separately for each issuer"
     OPEN = "anybody may send reports, and figures are updated"
-    FAKES = "all but one of a group may be fake"
+    FAKES = "all reports of a group except one may be fake"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class Revealed(Documented):
         if not 0 < share <= 1:
             raise ValueError("the share of honest devices must be above 0 and at most 1")
         odds = mechanism.privacy.odds
-        assert odds is not None, "every mechanism of a survey is pure"
+        assert odds is not None, "every survey's mechanism has a pure guarantee"
         renewed = any(least < reports for reports, least in groups)
         left = [least - math.ceil((1 - share) * reports) for reports, least in groups]
         devices, most = min(left), max(reports for reports, _ in groups)

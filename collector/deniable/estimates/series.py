@@ -156,9 +156,7 @@ class Series(Tabular):
             if len(apart) >= LEAST_EPOCHS:
                 points = tuple(apart.values())
                 return _trend(points, [one for point in points if (one := estimates[point])])
-        raise ValueError(
-            f"a trend needs {LEAST_EPOCHS} epochs that are over, with independent noise"
-        )
+        raise ValueError(f"a trend needs {LEAST_EPOCHS} finished epochs with independent noise")
 
     def median_trend(self) -> tuple[float, Trend]:
         """Return the median of all epochs together, and the trend of the share up to it.

@@ -357,7 +357,7 @@ class Plan:
     def odds(self) -> Fraction:
         """Return the greatest ratio by which a report makes one answer more likely."""
         odds = self.manifest.mechanism.privacy.odds
-        assert odds is not None, "every mechanism of a survey is pure"
+        assert odds is not None, "every survey's mechanism has a pure guarantee"
         return odds
 
     def reports(self, way: Way) -> int | None:

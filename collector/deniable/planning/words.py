@@ -303,7 +303,7 @@ def guess_text(odds: Fraction, before: Fraction = Fraction(1, 2)) -> str:
 def strength_fact(manifest: Manifest) -> Fact:
     """Return the meaning of a survey's epsilon for a person, as in docs/choosing-epsilon.md."""
     odds, level = manifest.mechanism.privacy.odds, strongest(manifest)
-    assert odds is not None, "every mechanism of a survey is pure"
+    assert odds is not None, "every survey's mechanism has a pure guarantee"
     verdicts = (verdict for most, verdict in _STRENGTHS.items() if level <= most)
     verdict = next(verdicts, "practically reveals the answer")
     even, tenth = guess_text(odds), guess_text(odds, Fraction(1, 10))

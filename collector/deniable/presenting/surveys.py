@@ -170,7 +170,7 @@ class SurveyFigures:
             ValueError: for epochs in which devices may keep their responses.
         """
         if candidates is not None and not self.manifest.kind.texts:
-            raise ValueError("the answers of this survey are known; a list is only for texts")
+            raise ValueError("this survey lists its answers; a list is only for texts")
         counts = self.counts(_range(epoch))
         return histogram_of(self.manifest, counts, level, model, candidates)
 

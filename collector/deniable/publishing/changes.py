@@ -139,7 +139,7 @@ def _mechanism(before: Manifest, after: Manifest) -> _Sentences:
 def odds_of(manifest: Manifest) -> Fraction:
     """Return e^epsilon of a survey's mechanism."""
     odds = manifest.mechanism.privacy.odds
-    assert odds is not None, "every mechanism of a survey is pure"
+    assert odds is not None, "every survey's mechanism has a pure guarantee"
     return odds
 
 

@@ -69,10 +69,10 @@ def true_figures(histogram: Histogram, truth: Floats) -> dict[str, float]:
 
 
 _MOST_ROWS: Final = 30
-_SMOOTHED: Final = "Shares are smoothed equally in the truth, the estimates and the intervals."
+_SMOOTHED: Final = "The truth, the estimates and the intervals are smoothed equally."
 _PROJECTED: Final = (
     "These are projected shares, the default view of `deniable hist` for so many answers. They "
-    "are biased; their intervals hold for all answers at once. JSON has the unbiased estimates."
+    "are biased; their intervals hold for all answers at once. JSON shows the unbiased estimates."
 )
 
 
@@ -119,7 +119,7 @@ def simulation_document(
         notes.insert(0, _SMOOTHED)
     if len(rows) > _MOST_ROWS:
         largest = sorted(largest, key=lambda row: -row["truth"])[:_MOST_ROWS]
-        notes.insert(0, f"The {_MOST_ROWS} most frequent of {len(rows):,}.")
+        notes.insert(0, f"Only the {_MOST_ROWS} most frequent texts are shown, of {len(rows):,}.")
     at_once = "simultaneous " * (numeric is None)
     columns = [
         Column("name", "figure" if numeric else "answer"),
@@ -200,7 +200,7 @@ def texts_document(
         Fact("survey", f"{name}: {manifest.question}", "survey", name),
         Fact("devices", simulated, "devices", devices),
     ]
-    title = "The truth, of the most frequent texts"
+    title = "The true shares of the most frequent texts"
     tables = [*figures.tables, Table(columns, rows, title=title)]
     standing = [row["text"] for row in rows if row["found"] == "yes"]
     return replace(

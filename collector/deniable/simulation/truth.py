@@ -71,7 +71,7 @@ def read_text_truth(text: str) -> dict[str, float]:
     """Return the shares of texts, as :func:`read_truth` has them but for shapes; or counts."""
     if text in SHAPES:
         raise UnknownTruth(
-            "texts have no list: name the texts, in a file or as in google=70%, bing=30%"
+            "the survey lists no texts: name some in a file, or as in google=70%, bing=30%"
         )
     return _numbers(_pairs(text, ()))
 
@@ -82,7 +82,9 @@ def _shares(named: Mapping[int, float], size: int) -> Floats:
     if left < -_SLACK:
         left = 0.0  # counts
     elif len(named) == size and left > _SLACK:
-        raise UnknownTruth(f"the shares sum to {total:g}; they must sum to 1; or give counts")
+        raise UnknownTruth(
+            f"the shares sum to {total:g}; they must sum to 1, unless they are counts"
+        )
     shares = np.full(size, max(left, 0.0) / max(1, size - len(named)))
     for at, number in named.items():
         shares[at] = number
@@ -116,7 +118,7 @@ def _pairs(text: str, answers: Sequence[str]) -> Sequence[tuple[str, object]]:
 def _json_pairs(text: str, _answers: Sequence[str]) -> Sequence[tuple[str, object]]:
     read = json.loads(text, object_pairs_hook=_Map)
     if not isinstance(read, _Map):
-        raise UnknownTruth("it must contain a map from answers to shares")
+        raise UnknownTruth("it must map each answer to its share")
     return read
 
 
@@ -126,7 +128,7 @@ def _csv_pairs(text: str, answers: Sequence[str]) -> Sequence[tuple[str, object]
     heading = rows and _number(rows[0][-1]) is None and rows[0][0] not in answers
     body = rows[1:] if heading else rows
     if not all(len(row) == 2 for row in body):
-        raise UnknownTruth("it must have two columns: answer, and share or count")
+        raise UnknownTruth("it must have two columns: the answer, and the share or count")
     return [(answer, written) for answer, written in body]
 
 
@@ -138,7 +140,7 @@ def _numbers(pairs: Sequence[tuple[str, object]]) -> dict[str, float]:
     for name, written in pairs:
         number = _number(written)
         if number is None or name in numbers:
-            raise UnknownTruth(f"{name!r} must have one number, which must not be negative")
+            raise UnknownTruth(f"{name!r} must have exactly one number, which must not be negative")
         numbers[name] = number
     return numbers
 

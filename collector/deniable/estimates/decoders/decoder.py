@@ -24,7 +24,8 @@ Floats = NDArray[np.float64]
 
 
 MEAN_ALONE: Final = (
-    'these reports give only the mean; shares need a survey with tells = "distribution"'
+    "only the mean can be estimated from these reports; shares require a survey with tells = "
+    '"distribution"'
 )
 
 
@@ -72,7 +73,7 @@ class Tally:
         if model is Model.FIXED:
             return self.n
         if self.n < 2:
-            raise ValueError("one report has no standard error; wait for more")
+            raise ValueError("a single report has no standard error; wait for more reports")
         return self.n - 1
 
 
@@ -87,13 +88,13 @@ def checked_tally(counts: Counts, responses: int, epochs: int = 1) -> Tally:
     """Return checked counts of this many responses, from this many epochs."""
     if isinstance(counts, Tally):
         if len(counts.counts) != responses:
-            raise ValueError("the counts are for another mechanism's responses")
+            raise ValueError("these are counts of another mechanism's responses")
         return counts
     where: slice | NDArray[np.int64] = slice(None)
     if isinstance(counts, Mapping):
         where = np.array(list(counts) or [0])
         if where.dtype.kind not in "iu":
-            raise TypeError("the keys of counts must be response numbers, which are integers")
+            raise TypeError("the keys of the counts must be the numbers of responses, as integers")
         if not ((where >= 0) & (where < responses)).all():
             raise ValueError(f"responses are numbered from 0 to {responses - 1}")
         counts = list(counts.values())

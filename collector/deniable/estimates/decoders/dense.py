@@ -193,7 +193,7 @@ def left_inverse(matrix: Floats) -> Floats:
         return inverse
     categories, responses = matrix.shape
     if responses < categories:
-        raise NotInvertible("fewer different responses occur than there are categories")
+        raise NotInvertible("there are fewer different responses than categories")
     if responses == categories:
         # P = K D with D the masses of the columns, so (P^T)^-1 = (K^T)^-1 D^-1. Noise that
         # accumulates at the ends of a range makes masses very different, and K is better
