@@ -205,7 +205,7 @@ def test_a_grid_of_a_few_bits_is_too_coarse_for_a_small_epsilon(bits: int, delta
     # Thirds, a little apart: a quarter to a sixteenth is more than e^0.1 and .001 allow.
     rows = [[34, 33, 33], [33, 34, 33], [33, 33, 34]]
     asked = Fraction("0.1"), Fraction(delta)
-    with pytest.raises(GridTooCoarse, match="use a finer one"):
+    with pytest.raises(GridTooCoarse, match="use a finer grid"):
         certified_rows(rows, *asked, 1 << bits)
     assert SolutionMatrix(certified_rows(rows, *asked, 1 << 16), 1 << 16).privacy.satisfies(*asked)
 

@@ -180,7 +180,7 @@ def test_chance_alarms_about_as_often_as_the_note_says(n: int, k: int, epsilon: 
             (low > truth, shares[0].above(truth)),
             (high < truth, shares[0].below(truth)),
         ):
-            told = re.search(r"in up to about ([\d.]+) % of looks: ([\d.]+) times", verdict.note)
+            told = re.search(r"in up to about ([\d.]+) % of checks: ([\d.]+) times", verdict.note)
             oftener = re.search(r"up to (\d) times as frequent if reports are few", verdict.note)
             assert told
             assert oftener

@@ -242,8 +242,8 @@ def test_an_update_with_another_answer_is_compared_by_the_answers_of_both(place:
     text = shown(place, "--across", "3.0 released")
     days = r"\d+ \w+ \d{4}"
     left_out = (
-        f"{days} is left out: the note falls within this period, so its reports may be "
-        "from before or after the note."
+        f"{days} is left out: the note's date is within this period, so its reports may be from "
+        "before or after the note."
     )
     assert re.search(f"{days} and {days}, of equal length, are compared. {left_out}", text)
     survey = Surveys(StoreSource(Config.load(place.directory)))["snack"]

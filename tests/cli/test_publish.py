@@ -151,7 +151,9 @@ def test_what_nobody_could_estimate_is_not_published(place: Workplace) -> None:
     numbers = {"categories": "", "low": "0", "high": "400", "step": "1"}
     file = place.written(mechanism='"mean"', epsilon='"0.0000000000000001"', **numbers)
     message = place.fail("survey publish", file)
-    assert message.startswith(f"{file}: epsilon: is too small for integers over 2^64; raise it")
+    assert message.startswith(
+        f"{file}: epsilon: is too small for probabilities in steps of 2^-64; raise it"
+    )
     assert "no survey is published" in place.succeed("survey list")
 
 
@@ -161,7 +163,7 @@ def test_an_epsilon_that_hides_nothing_takes_a_flag_that_says_so(place: Workplac
         assert "8.5 is above 8: " in place.fail("survey publish", file, *options)
     shown = " ".join(place.succeed("survey publish --hardly-private", file).split())
     assert "published tea, sequence 0" in shown
-    assert "warning from epsilon 4 on, one report can make a guess between two answers" in shown
+    assert "warning at epsilon 4 or more, one report can make a guess between two" in shown
 
 
 def test_many_answers_are_not_all_listed(place: Workplace) -> None:

@@ -65,7 +65,7 @@ def test_a_file_is_published_shown_and_declared(place: Workplace) -> None:
     assert 3 * parameters["hashes"] * parameters["values"] <= 1 << 20
     shown = flat(place.succeed("survey show engine"))
     assert "any text, in lower case and shortened; every character other than abc" in shown
-    assert "texts of more than 50 devices are shown" in shown
+    assert "texts on more than 50 devices are shown" in shown
     survey = Survey.declared(declaration_of(manifest))
     check_declaration(manifest, survey)
     plain = Survey("engine", manifest.question, manifest.categories, "6", mechanisms=["strings"])
@@ -99,7 +99,7 @@ def test_what_stands_out_is_shown_and_nothing_else(engine: Workplace) -> None:
     rows = re.findall(r"(google…|bing|�cmd|\(any other text\)) .*?%", shown)
     assert {"google…", "bing", "�cmd", "(any other text)"} <= set(rows)
     assert f"{DEVICES:,} devices answered" in shown
-    assert re.search(r"About \d+ fake reports are enough to put any text here", shown)
+    assert re.search(r"About \d+ fake reports can make any text appear here", shown)
     told = json.loads(engine.succeed("hist engine --json"))
     assert [row["category"] for row in told["categories"]][-1] == "(any other text)"
     assert told["texts"]["reports"] == DEVICES
@@ -236,7 +236,9 @@ def test_plans_and_simulations_are_of_texts(tmp_path: Path) -> None:
     file.write_text(ENGINE, "utf-8")
     planned = flat(succeed("plan", file))
     assert "For the share of each text that is found within ± 5 percentage points" in planned
-    assert re.search(r"find most texts takes, of 10% of devices about [\d,]+ reports;", planned)
+    assert re.search(
+        r"find most texts: for texts on 10% of devices, about [\d,]+ reports;", planned
+    )
     truth = "google=60%, bing=39.9%, rare=0.1%"
     told = succeed("simulate --devices 20000 --truth", truth, file)
     assert "SIMULATED" in told

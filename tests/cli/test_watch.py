@@ -79,7 +79,7 @@ def test_a_program_gets_the_verdict_with_its_figures(place: Workplace) -> None:
     }
     figures |= {"sentence": share.above(0.25).sentence}
     assert read.items() >= {"side": "above", "holds": True, "limit": 0.25, **figures}.items()
-    told = "the result is above by chance alone in up to about 0.5 % of looks: 0.26 times"
+    told = "the result is above by chance alone in up to about 0.5 % of checks: 0.26 times"
     assert told in share.above(0.25).note
 
 

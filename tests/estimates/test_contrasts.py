@@ -236,7 +236,7 @@ def test_of_an_open_epoch_it_is_so_far_and_an_answer_keeps_its_case() -> None:
 def test_of_counts_that_honest_devices_do_not_cause_nothing_is_concluded() -> None:
     found = estimate_histogram(JOINT[0], 0, {0: 3_000})
     leaders, table = found.leaders(1), found.cross("plan", "theme")
-    assert leaders.sentence.startswith("Nobody can tell which leads in ")
+    assert leaders.sentence.startswith("Nobody can tell which answer leads in ")
     assert leaders.certain == ()
     assert table.sentence.startswith("Nobody can tell whether plan and theme are related.")
     assert "Do not use these figures" in leaders.sentence
@@ -322,7 +322,7 @@ def test_who_leads_is_one_answer_on_every_surface() -> None:
         assert found.document().sentence.split("at once). ")[1].startswith(text)
         leaders, pair = found.leaders(1), found.ahead("poor", "very poor")
         assert (leaders.certain == ("poor",)) == (text == "poor leads.")
-        assert ("among all 5 answers at once, first place is not" in pair.sentence) == uncertain
+        assert ("among all 5 answers at once, the first place is not" in pair.sentence) == uncertain
         assert "first place" not in found.ahead("fair", "good").sentence  # which neither may have
     usage = estimate_histogram(JOINT[0], 0, expected(JOINT[0], 10**6))
     assert [label for label, _ in Series("", (Point("", 0, 0, 1, usage),)).figures()] == [

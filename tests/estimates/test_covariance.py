@@ -70,7 +70,7 @@ def test_over_all_samples_estimates_and_covariances_are_right_on_average(
 def test_one_report_has_a_standard_error_in_the_fixed_model_only() -> None:
     for mechanism in (FORMULAS, SolutionMatrix.of(FORMULAS)):
         for call in (standard_errors, estimated_covariance):
-            with pytest.raises(ValueError, match="one report"):
+            with pytest.raises(ValueError, match="a single report"):
                 call(mechanism, (0, 1, 0, 0), Model.SAMPLED)
         assert (standard_errors(mechanism, (0, 1, 0, 0), Model.FIXED) > 0).all()
 

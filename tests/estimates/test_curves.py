@@ -122,8 +122,8 @@ def test_an_ordered_histogram_has_quantiles_ranges_and_a_curve() -> None:
     assert median == quantiles(survey.mechanism, counts, survey.values, (0.5,))[0]
     assert isinstance(median.low, float)
     assert median.sentence.startswith(
-        f"The median of what the devices that reported to {survey.name} on 14 November "
-        f"2023 answered is "
+        f"The median of the answers of the devices that reported to {survey.name} on 14 November "
+        "2023 is "
         f"{median.value:g} (95 % interval {median.low:g} to {median.high:g})."
     )
     most = histogram.quantile(0.9)

@@ -275,7 +275,7 @@ def test_what_an_added_answer_explains_is_said_as_often_right_as_intervals_hold(
 
 
 def test_two_versions_of_the_same_time_are_said_to_be_of_different_devices() -> None:
-    apart, cut = "devices that answer the older version have not updated", "Shares below 0 %"
+    apart, cut = "those that answer the older version have not been updated", "Shares below 0 %"
     now, weeks_before = (even(manifest(sequence=1), epoch=epoch) for epoch in (1, 0))
     for epoch, same_time in ((0, False), (1, True)):
         compared = compare(now, None, even(manifest(), epoch=epoch))

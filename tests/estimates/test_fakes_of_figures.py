@@ -94,7 +94,7 @@ def test_check_values_of_sums() -> None:
     neighbours = histogram.share([str(j) for j in range(300, 400)])
     assert 100 * SHARE * neighbours.influence == pytest.approx(313, abs=0.5)
     assert neighbours.fakes_decide
-    assert "fakes decide it" in neighbours.sentence
+    assert "fake reports determine it" in neighbours.sentence
     single = histogram.share("7")
     assert not single.fakes_decide
     assert single.influence == pytest.approx(histogram.influence[7], rel=1e-9)
@@ -118,7 +118,7 @@ def test_a_ratio_whose_divisor_fakes_can_take_away_may_be_anything() -> None:
     ratio = histogram.share("0") / histogram.share("2")
     assert ratio.influence == math.inf
     assert ratio.fakes_decide
-    assert "may be anything: fakes decide it" in ratio.sentence
+    assert "may have any value: fake reports determine it" in ratio.sentence
 
 
 def test_what_may_go_unnoticed_is_said_with_how_far_it_moves_a_share() -> None:

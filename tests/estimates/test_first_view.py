@@ -65,7 +65,7 @@ def test_every_surface_shows_the_chosen_rows_so(many: tuple[Histogram, Floats]) 
     largest = chosen_rows(histogram).rows[0]
     assert all("The 50 largest of" in shown for shown in (text, html, chart))
     assert f"{largest['low']:.1%} to {largest['high']:.1%}" in text
-    assert "hold all at once" in text
+    assert "hold at once" in text
     assert "95 % interval, all at once" in html
     assert "95 % interval, all at once" in text
     assert "95% all-at-once interval" in chart

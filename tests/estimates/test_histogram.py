@@ -244,7 +244,7 @@ def test_counts_go_by_whole_numbers_of_responses_and_are_below_64_bits() -> None
     mechanism = RandomisedResponse(5, "1")
     none: list[dict[Any, int]] = [{1.7: 2}, {"3": 1}, {True: 5, 2.0: 1}]
     for wrong in none:
-        with pytest.raises(TypeError, match="response numbers"):
+        with pytest.raises(TypeError, match="numbers of responses"):
             debias(mechanism, wrong)
     with pytest.raises(ValueError, match="64 bits"):
         debias(mechanism, [1 << 62] * 5)

@@ -120,7 +120,7 @@ def test_every_surface_has_the_mean_and_no_shares() -> None:
     assert all(len(column) == 1 for column in found.columns().values())
     assert "mean,120" in histogram_csv(found)
     text = " ".join(str(found).split())
-    assert "These reports give only the mean: " in text
+    assert "Only the mean can be estimated from these reports: " in text
     assert "share" not in text.replace("shared", "")
     wide = estimate_histogram(MINUTES, 0, {0: 3, LAST: 4})
     assert "Mostly noise so far: the mean" in str(wide)

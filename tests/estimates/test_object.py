@@ -153,7 +153,7 @@ def test_what_shares_reports_or_noise_is_not_compared() -> None:
     with pytest.raises(ValueError, match="at different times"):
         found.share("good") - later.share("good")
     both = estimate_histogram(survey, (0, 1), drawn(survey, 100, 1))
-    with pytest.raises(ValueError, match="overlap"):
+    with pytest.raises(ValueError, match="share no epoch"):
         both.share("good") - found.share("good")
     kept = manifest(repeat=Repeat("memoised", 4))
     with pytest.raises(ValueError, match="kept their responses"):
@@ -378,7 +378,7 @@ def test_of_all_answers_no_rounding_is_taken_for_the_impossible() -> None:
         assert not whole.outside
         sums = (whole, found.query([1.0] * k))
         assert [(each.influence, each.fakes_decide) for each in sums] == [(0.0, False)] * 2
-        told = "are fake, it does not change: fakes cannot move it."
+        told = "are fake, it does not change: fake reports cannot affect it."
         assert all(any(told in str(one) for one in total.cautions) for total in sums)
         other = Histogram.of_counts(RandomisedResponse(k, "1"), [2, 1, *[0] * k][:k])
         few = other.share(other.categories)

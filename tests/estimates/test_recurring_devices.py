@@ -203,7 +203,7 @@ def test_a_histogram_names_the_epochs_whose_noise_it_shares(specification: Speci
         histogram = estimate_histogram(survey, epoch, counts)
         assert histogram.kept_range == shared
         assert histogram.to_dict()["kept_range"] == list(shared)
-        kept = f"epochs {shared[0]} to {shared[1]}, so figures of these epochs share noise"
+        kept = f"epochs {shared[0]} to {shared[1]}, so figures of these epochs contain"
         assert kept in str(histogram)
     fresh = estimate_histogram(manifest(), 0, counts)
     assert fresh.kept_range is fresh.to_dict()["kept_range"] is None

@@ -71,7 +71,7 @@ def test_fakes_come_off_each_group() -> None:
     ]
     for share in ("90", "90.0001", "99.9999999"):
         sentence = figures.revealed(honest=float(share) / 100).sentence
-        assert f"That holds if at least {share} % of the devices" in sentence
+        assert f"This holds if at least {share} % of the devices" in sentence
     with pytest.raises(ValueError, match="share of honest devices"):
         figures.revealed(honest=0)
 
@@ -103,7 +103,7 @@ def test_the_sentence_tells_the_promise_first_and_never_in_its_place() -> None:
     kept = estimate_histogram(manifest(repeat=Repeat("memoised", 2)), 0, [1, 2, 3, 4, 5])
     assert kept.revealed().sentence.endswith(
         "These figures may reveal as much as a single report: devices keep their responses, and "
-        "two histograms that differ by one device show what that device keeps."
+        "two histograms that differ by one device show the response that it keeps."
     )
 
 

@@ -100,7 +100,7 @@ def test_another_question_of_the_name_is_another_axis(other: Manifest) -> None:
     assert {point.survey_id for point in series.points} == {other.survey_id.hex()}
     assert series.apart == (_OLDER.survey_id.hex(),)
     text = " ".join(map(str, series.document(list(series.figures())).notes))
-    assert "One survey of this name asks something different, and is not shown." in text
+    assert "One survey with this name asks something different, and is not shown." in text
 
 
 def test_the_older_survey_is_subtracted_from_the_newer_whichever_epochs_are_later() -> None:
@@ -146,7 +146,7 @@ def test_a_trend_is_the_slope_of_weighted_least_squares_over_the_epochs_that_are
     assert 0 <= float(wider) / 100 + 1 - trend.slope.standard_error / noise < 0.01  # rounded up
     assert told.to_dict(["good", "fair"])["trend"]["estimate"] == trend.slope.value
     assert trend.sentence in told.sentence(["good", "fair"])
-    step = "The change may be a step at that time: compare before and after."
+    step = "The figure may have changed suddenly at that time: compare the epochs before and after."
     noted = replace(told, notes=((trend.points[3].start, "2.0 released"),))
     assert noted.sentence(["good", "fair"]).endswith(step)
     assert step not in noted.sentence("fair") + told.sentence(["good", "fair"])

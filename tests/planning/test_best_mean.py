@@ -181,7 +181,9 @@ def test_a_plan_is_made_of_any_numbers_that_a_survey_may_ask_for(
 
 
 def test_a_memoised_mean_of_too_many_answers_says_why() -> None:
-    with pytest.raises(InvalidManifest, match="memoised mean has at most 16, or equal responses"):
+    with pytest.raises(
+        InvalidManifest, match="memoised mean may have at most 16, or equal responses"
+    ):
         calibrated("mean", 17, "1", repeat=Repeat("memoised", 7))
 
 

@@ -66,7 +66,7 @@ class Histogram(DebiasedCounts, Tabular):
         decoder = decoder_of(mechanism)
         names = tuple(map(str, range(decoder.categories) if categories is None else categories))
         if len(set(names)) != decoder.categories:
-            raise ValueError(f"exactly {decoder.categories} different categories are expected")
+            raise ValueError(f"{decoder.categories} different categories are expected")
         guarantee = f"{mechanism.privacy.epsilon.normalize():f}"
         numbered = len(decoder.extremes.rarest) == decoder.responses != decoder.categories
         labels = tuple(map(str, range(decoder.responses))) if numbered else ()

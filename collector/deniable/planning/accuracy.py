@@ -29,7 +29,7 @@ _FEW: Final = 20
 """With more categories, most shares are so small that ± 5 percentage points is uninformative."""
 
 _WEEK: Final = 7 * 86_400
-_WITHIN: Final = "by itself within ± 5 percentage points needs at most"
+_WITHIN: Final = "estimated by itself to within ± 5 percentage points needs at most"
 
 
 def accuracy_facts(manifest: Manifest, largest_share: float | None = None) -> Iterator[Fact]:
@@ -63,7 +63,7 @@ def accuracy_facts(manifest: Manifest, largest_share: float | None = None) -> It
         text += f", with randomised response {needed:,}"
     elif len(manifest.categories) > _FEW:
         finer = reports_for_half_width(manifest.mechanism, _POINTS / 10, largest_share)
-        text += f"; within ± 0.5, for many small shares, {finer:,}"
+        text += f"; to within ± 0.5, for many small shares, at most {finer:,}"
     yield Fact("accuracy", f"{text}; for {shares_text(manifest, largest_share)}")
 
 
@@ -76,8 +76,9 @@ def _distribution(manifest: Manifest) -> Iterator[Fact]:
     other = Accuracy.half_width(_POINTS).reports(estimates.cumulative_variance(design))
     yield Fact(
         "accuracy",
-        f"the share of all answers up to a chosen one, by itself, within ± {points:g} percentage "
-        f"points needs at most {reports:,} reports; the mechanism for shares needs {other:,}",
+        f"the share of all answers up to a chosen one, estimated by itself to within ± {points:g} "
+        f"percentage points, needs at most {reports:,} reports; the mechanism for single shares "
+        f"needs {other:,}",
     )
     if manifest.values is None or len(manifest.values) == 2:
         return
@@ -91,13 +92,13 @@ def _distribution(manifest: Manifest) -> Iterator[Fact]:
     needed = estimates.reports_for_quartiles(mechanism, values, reach)
     yield Fact(
         "quartiles",
-        f"are estimated within ± {float(reach):.15g} by about {needed:,} reports, if answers are "
+        f"an accuracy of ± {float(reach):.15g} needs about {needed:,} reports, if answers are "
         "spread evenly",
     )
     yield Fact(
         "mean",
-        f"within ± {float(half):.15g}, 2 % of the range, needs about {wanted:,}; with "
-        f'tells = "mean" {mean:,}',
+        f"an accuracy of ± {float(half):.15g}, 2 % of the range, needs about {wanted:,} reports; "
+        f'with tells = "mean", {mean:,}',
     )
 
 
@@ -110,13 +111,14 @@ def _of_questions(manifest: Manifest, reports: int, largest_share: float | None)
         other = reports_for_half_width(one, _POINTS, largest_share)
         return (
             f"each combination {_WITHIN} {reports:,} reports, each share of a single question "
-            f"{single:,}; with one-question {other:,}"
+            f'{single:,}; with mechanism = "one-question", {other:,}'
         )
     text = f"each share of each question {_WITHIN} {reports:,} reports"
     if combinations_of(dimensions) > MAX_CATEGORIES:
         return text
     joint = _made("joint", manifest, largest_share)
-    return f"{text}; with joint {_for_single_questions(joint, dimensions, largest_share):,}"
+    needed = _for_single_questions(joint, dimensions, largest_share)
+    return f'{text}; with mechanism = "joint", {needed:,}'
 
 
 def _made(kind: str, manifest: Manifest, largest_share: float | None) -> SurveyMechanism:
@@ -153,8 +155,9 @@ def _beside_mean(manifest: Manifest, values: Sequence[Fraction]) -> Iterator[Fac
     needed = estimates.reports_for_quartiles(tree, values, reach)
     yield Fact(
         "quartiles",
-        f'and shares need tells = "distribution": quartiles within ± {float(reach):.15g} then need '
-        f"about {needed:,} reports, and the mean within ± {float(half):.15g} about {mean:,}",
+        f'quartiles and shares require tells = "distribution": '
+        f"quartiles within ± {float(reach):.15g} then need about {needed:,} reports, and the mean "
+        f"within ± {float(half):.15g} about {mean:,}",
     )
 
 
@@ -164,8 +167,8 @@ def blind_devices_text(manifest: Manifest, reports: int) -> str:
     four, seven, fourteen = (ceil(reports / share) for share in left)
     return (
         f"if apps run 4 times a week, about {100 * (1 - left[0]):.0f} % of reports miss their "
-        f"half of an epoch: {reports:,} reports need {four:,} devices. With 7 runs they need "
-        f"{seven:,}, with 14 {fourteen:,}"
+        f"half of an epoch: {reports:,} reports need {four:,} devices. With 7 runs, they need "
+        f"{seven:,} devices; with 14 runs, {fourteen:,}"
     )
 
 

@@ -62,7 +62,7 @@ def mean_weights(categories: int, epsilon: str, responses: int = MAX_RESPONSES) 
             continue
         if MeanMatrix(categories, weights).privacy.satisfies(epsilon, "0"):
             return weights
-    raise InvalidManifest("epsilon", "is too small for integers over 2^64; raise it")
+    raise InvalidManifest("epsilon", "is too small for probabilities in steps of 2^-64; raise it")
 
 
 def _least_noise(

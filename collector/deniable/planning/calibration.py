@@ -94,8 +94,8 @@ def _mean(settings: Settings, categories: int, epsilon: str) -> Parameters:
     if most < MAX_OF_MEAN and categories > most:
         raise InvalidManifest(
             "step",
-            f"leaves {categories:,} answers, but a memoised mean has at most {most}, or equal "
-            "responses would link a device's epochs; use a larger one",
+            f"leaves {categories:,} answers, but a memoised mean may have at most {most}, or "
+            "equal responses would link a device's epochs; use a larger step",
         )
     try:  # numpy and scipy: few surveys are of numbers
         from deniable.planning.best_mean import mean_weights
@@ -149,7 +149,7 @@ def _affine(settings: Settings, categories: int, _epsilon: str) -> Parameters:
             text = f"{q} is not a prime below {MAX_ORDER:,}; use {near}, or omit q, m and s"
             raise InvalidManifest("q", text)
         if q > 1 and not 1 <= s < q:
-            raise InvalidManifest("s", f"{s} must be 1 to {q - 1} (q - 1)")
+            raise InvalidManifest("s", f"{s} must be from 1 to {q - 1} (q - 1)")
         least = next((n for n in range(1, 18) if q**n >= categories), 1)
         if 1 <= m < least:
             text = f"{q}^{m} is below {categories:,}, the number of categories; use {least}"

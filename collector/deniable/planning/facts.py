@@ -188,7 +188,7 @@ def plan_document(made: Plan, drafts: Drafts, reports: int | None) -> Document:
             if allowed is None
             else f"the smallest epsilon at which they reach the requested precision is {allowed}"
         )
-        text = f"{reports:,} reach {made.figure.amount(reached)}; {wanted}"
+        text = f"{reports:,} reach a precision of {made.figure.amount(reached)}; {wanted}"
         facts.append(Fact("reports", text, "with_reports", reports))
         values |= {"reached": reached, "least_epsilon": allowed}
     needed = None
@@ -227,8 +227,8 @@ def _budget(manifest: Manifest, year: Year, needed: int | None) -> Iterator[Fact
         "" if year.level is None else f"; {adds_up_text(year.reports, upper_text(year.level, 4))}"
     )
     charged = (
-        f"a report in {year.reports:,} of {year.epochs:,} epochs of {duration_text(length)} "
-        f"charges a device epsilon {format_nano(year.charged)}{together}"
+        f"reports in {year.reports:,} of {year.epochs:,} epochs of {duration_text(length)} cost a "
+        f"device epsilon {format_nano(year.charged)}{together}"
     )
     yield Fact("a year", charged, "charged", year.charged / NANO)
     does = (
@@ -272,7 +272,7 @@ def composition_document(
     in_all = level * times if total is None else exact_number("total", total)
     if in_all > _MOST_EPSILON:
         raise InvalidPrivacyParameter(
-            f"{times:,} reports of epsilon {epsilon or total} hide nothing; the sum must be at "
+            f"{times:,} reports of epsilon {epsilon or total} protect nothing; the sum must be at "
             f"most {_MOST_EPSILON:,}"
         )
     rows, guess = [], Fraction(in_all, times)
@@ -301,10 +301,10 @@ def composition_document(
         Column("holds_for", "holds for"),
     )
     note = (
-        "Every line is a theorem; of those that hold for your mechanism, use the one with the "
+        "Every line is a proven bound; of those that hold for your mechanism, use the one with the "
         f"{counts} epsilon. Any event is at most e^epsilon times as likely as with other answers, "
-        "plus delta. Delta is not the probability of exceeding epsilon. Devices themselves use "
-        "the first line, the plain sum, and stop at their app's lifetime_epsilon, by default "
+        "plus delta. Delta is not the probability of exceeding epsilon. Devices add up as in the "
+        "first line, the plain sum, and stop at their app's lifetime_epsilon, by default "
         f"{DEFAULT_LIFETIME_EPSILON}."
     )
     slacks = f", delta {delta}" * (delta != "0") + f", each randomised afresh; slack {slack}:"
@@ -335,7 +335,7 @@ def _compositions(delta: Fraction, times: int, extra: Fraction, categories: int)
     together = Fraction(ceil((1 - (1 - delta) ** times * (1 - extra)) * _UNIT), _UNIT)
     if together >= 1:
         raise InvalidPrivacyParameter(
-            f"{times:,} reports of this delta and slack hide nothing; lower one of them"
+            f"{times:,} reports of this delta and slack protect nothing; lower delta or slack"
         )
 
     def optimal(level: Fraction, loss: PrivacyLoss | None = None) -> Guarantee:

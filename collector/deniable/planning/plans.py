@@ -326,18 +326,21 @@ class Plan:
         lead = f"The survey is over, with {first.reports:,.0f} reports. "
         if not pace.over and first == last:
             since = date_text(first.at - self.manifest.schedule.grace_seconds - 1)
-            lead = f"No figures since {since}, so no date can be given. "
+            lead = f"There have been no new figures since {since}, so no date can be predicted. "
         elif first != last:
             lead = f"About {pace.rate:,.0f} reports arrive {pace.period}. So far, {so_far}. "
             end = f" by the end, on {date_text(last.at)}"
         if reached == first.at:
             text = f"This has already been reached: {so_far}."
         elif reached is not None:
-            text = f"{lead}{goal[0].upper()}{goal[1:]} is reached on about {date_text(reached)}."
+            text = (
+                f"{lead}{goal[0].upper()}{goal[1:]} will be reached on about {date_text(reached)}."
+            )
         else:
             best = amount(min(pace.steps, key=self._size))
             text = (
-                f"{lead}{goal[0].upper()}{goal[1:]} will not be reached{end}: the best is {best}."
+                f"{lead}{goal[0].upper()}{goal[1:]} will not be reached{end}: the best will be "
+                f"{best}."
             )
         if last.epochs > 1 and self.manifest.repeat.epochs is None:
             own = " and one answer" * (self.manifest.values is None)
@@ -373,8 +376,8 @@ def _exact_text(accuracy: Accuracy, size: str) -> str:
     if accuracy.power is not None and accuracy.significance is not None:
         return (
             f"precise enough to detect a difference of {size} between two groups or epochs of "
-            f"that many reports each (a real one is found {level_text(accuracy.power)} of the "
-            f"time, a false one {level_text(accuracy.significance)})"
+            f"that many reports each (a real difference is found {level_text(accuracy.power)} of "
+            f"the time, and a false one {level_text(accuracy.significance)})"
         )
     if accuracy.level is not None:
         return f"within ± {size}, with {level_text(accuracy.level)} intervals"

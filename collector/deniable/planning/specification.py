@@ -282,11 +282,13 @@ AUTO: Final = "auto"
 LEVELS: Final = "levels"
 TWO_ROUND: Final = "two-round"
 MEANING: Final = (
-    "the default: the most accurate of randomised response and the designs; with kept, for the "
-    "second round"
+    "the default: the most accurate of randomised response and the designs; with kept, this is "
+    "for the second round"
 )
 
-_KEPT: Final = "kept responses must be few, or equal responses would link a device's epochs"
+_KEPT: Final = (
+    "there must be few different kept responses, or equal ones would link a device's epochs"
+)
 
 
 def specified(

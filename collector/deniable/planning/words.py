@@ -71,7 +71,7 @@ class _Subset(_Design):
 
 class _Affine(_Design):
     name = "affine"
-    summary = "for many categories: a response supports a share of them"
+    summary = "for many categories: a response supports a fraction of them"
     keys: ClassVar = {
         "q": "for an affine survey: a prime; default for q, m and s: the most accurate",
         "m": "the number of base-q digits in a category",
@@ -81,7 +81,10 @@ class _Affine(_Design):
 
 class _DifferenceSet(_Design):
     name = "difference-set"
-    summary = "for up to 16 categories, with 13, 15 or 16 responses: shifts of a set of points"
+    summary = (
+        "for up to 16 categories, with 13, 15 or 16 responses: each supports a shifted copy of "
+        "one set"
+    )
     keys: ClassVar = {
         "v": "for a difference-set survey: the largest number of categories (13, 15 or 16); "
         "default: the most accurate",
@@ -89,12 +92,12 @@ class _DifferenceSet(_Design):
 
 
 class _TwoRound(KindWords):
-    summary = "with a first round that is kept and a second that is fresh for each report"
+    summary = "two rounds: the first response is kept, and the second is fresh for each report"
     keys: ClassVar = {
         "kept": "for a two-round survey: the total epsilon of any number of reports of an "
         "unchanged answer; a string, greater than `epsilon`",
         "fresh": "for a two-round survey: the design of the second round, such as "
-        '["affine", 107, 1, 29] or ["subset", 1]; default: the most accurate within kept',
+        '["affine", 107, 1, 29] or ["subset", 1]; default: the most accurate that kept allows',
     }
     wanted = ("kept",)
 
@@ -156,7 +159,9 @@ class _OneQuestion(_SeveralQuestions):
 
 
 class _Joint(_SeveralQuestions):
-    summary = "for several questions: each device answers all at once, to cross them in tables"
+    summary = (
+        "for several questions: each device answers all of them, so that tables can cross them"
+    )
 
     def terms(self, parameters: Parameters, categories: int) -> str:
         count = len(parameters["dimensions"])
@@ -183,12 +188,14 @@ class _Levels(KindWords):
 class _Strings(KindWords):
     summary = "for texts that nobody listed"
     keys: ClassVar = {
-        "alphabet": "of a strings survey, instead of categories: the characters of its texts, "
-        'such as "a-z0-9-", or "text", with spaces and punctuation; all others become one',
-        "lengths": "how many characters of a text a report may be about, such as "
-        "[2, 4, 6, 8, 10, 12]; texts are cut at the last number; use a single number, such as "
-        "[12], if you will have a list of texts",
-        "least": "number of devices; a text is shown only if it is on more devices; default: 50",
+        "alphabet": "for a strings survey, instead of categories: the characters of its texts, "
+        'such as "a-z0-9-", or "text", which includes spaces and punctuation; all other '
+        "characters become a single one",
+        "lengths": "how many of a text's first characters a report may be about, such as "
+        "[2, 4, 6, 8, 10, 12]; texts are cut after the last number; if you will have a list of "
+        "texts, use a single number, such as [12]",
+        "least": "number of devices; a text is shown only if more devices than this have it; "
+        "default: 50",
     }
     wanted = ("alphabet", "lengths")
 
@@ -199,7 +206,7 @@ class _Strings(KindWords):
         lengths, hashes, values, least = parameters.values()
         return (
             f"the first {' or '.join(map(str, lengths))} characters of a text, by one of "
-            f"{hashes:,} hashes to {values} values; texts of more than {least:,} devices are shown"
+            f"{hashes:,} hashes to {values} values; texts on more than {least:,} devices are shown"
         )
 
 
@@ -265,8 +272,10 @@ def found_fact(mechanism: Strings, least: int) -> Fact:
     from deniable.presenting.cautions import reports_text  # needs numpy
 
     needed = ((reports_to_find(mechanism, share, least), share) for share in _SHARES)
-    parts = (f"of {share:.0%} of devices {reports_text(count)}" for count, share in needed)
-    return Fact("found", f"to find most texts takes, {'; '.join(parts)}")
+    parts = (
+        f"for texts on {share:.0%} of devices, {reports_text(count)}" for count, share in needed
+    )
+    return Fact("found", f"to find most texts: {'; '.join(parts)}")
 
 
 _SHARES: Final = (0.1, 0.03, 0.01)
@@ -310,7 +319,7 @@ def strength_fact(manifest: Manifest) -> Fact:
     return Fact(
         "strength",
         f"epsilon {manifest.epsilon} {verdict}. One report can turn a suspicion of 50 %, "
-        f"against one other answer, into {even}, and one of 10 % into {tenth}; see "
+        f"against one other answer, into {even}, and a suspicion of 10 % into {tenth}; see "
         "docs/choosing-epsilon.md".replace(" %", "\N{NO-BREAK SPACE}%"),
     )
 
@@ -334,7 +343,7 @@ def strength_warnings(manifest: Manifest) -> Iterator[str]:
     if strongest(manifest) < _STRONG:
         return
     yield (
-        f"from epsilon {_STRONG} on, one report can make a guess between two answers of a person "
-        "nearly certain. Use 2 or less, unless answers are harmless, or nobody can narrow them "
-        "down to a few"
+        f"at epsilon {_STRONG} or more, one report can make a guess between two possible answers "
+        "nearly certain. Use 2 or less, unless the answers are harmless, or nobody can narrow a "
+        "person's answer down to a few"
     )

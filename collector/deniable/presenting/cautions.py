@@ -77,13 +77,16 @@ _MOST_MOVED: Final = {Unit.SHARE: 100.0, Unit.DIFFERENCE: 200.0}
 def bias_text(name: str, influence: float, unit: Unit, *, decided: bool = False) -> str:
     """Return how far 1 % of fake reports move a figure of this name, as part of a sentence."""
     if influence == 0:
-        return f"{name} does not change: fakes cannot move it"
+        return f"{name} does not change: fake reports cannot affect it"
     moved = influence * FAKES * (100 if unit.of_shares else 1)
     if not math.isfinite(moved):
-        return f"{name} may be anything: fakes decide it"
+        return f"{name} may have any value: fake reports determine it"
     points = " percentage points" * unit.of_shares
     moved = min(moved, _MOST_MOVED.get(unit, math.inf))
-    return f"{name} is off by up to {bound_text(moved)}{points}" + ": fakes decide it" * decided
+    return (
+        f"{name} is off by up to {bound_text(moved)}{points}"
+        + ": fake reports determine it" * decided
+    )
 
 
 def furthest(estimates: Iterable[Estimate], name: str = "it") -> tuple[str, bool]:
@@ -153,8 +156,8 @@ def _not_to_be_used(figures: DisplayedFigures) -> str:
     return (
         f"Do not use these figures: honest devices do not cause {counts}. At least {least:,} of "
         f"{total:,} "
-        "reports are fake, and unmarked figures may be just as wrong. (By chance, this happens "
-        f"to at most {level_text(FALSE_ALARM)} of honest histograms.)"
+        "reports are fake, and unmarked figures may be just as wrong. (By chance, at most "
+        f"{level_text(FALSE_ALARM)} of honest histograms show this caution.)"
     )
 
 
@@ -176,10 +179,9 @@ def _shared_noise(figures: DisplayedFigures) -> str:
         return ""
     kept = " and ".join(f"{first} to {last}" for first, last in ranges)
     return (
-        f"Devices keep responses for epochs {kept}, so figures of these epochs share noise. The "
-        "figures are neither pooled nor compared here: your own averages or differences would be "
-        "less "
-        "exact than they look."
+        f"Devices keep their responses for epochs {kept}, so figures of these epochs contain the "
+        "same noise. The figures are neither pooled nor compared here: averages or differences "
+        "that you calculate would be less exact than they look."
     )
 
 
@@ -212,8 +214,8 @@ def _outside(figures: DisplayedFigures) -> str:
         if rows.total * chance_of_one >= 1:
             often = most_by_chance(rows.total, chance_of_one)
             chance = (
-                f" By chance alone, more than {often:,} of {rows.total:,} do so in fewer than "
-                f"{level_text(RARELY)} of histograms."
+                f" By chance alone, more than {often:,} of {rows.total:,} estimates do so in "
+                f"fewer than {level_text(RARELY)} of histograms."
             )
     which, its = "An estimate lies", "its"
     if figures.outside > 1:
@@ -242,13 +244,13 @@ def _biased_view(figures: DisplayedFigures) -> str:
     histogram, first = figures.histogram, ""
     if histogram is not None and figures.view is histogram.first_view:
         first = (
-            "This view comes first if noise makes estimates negative; the unbiased view has "
-            "the negative estimates. "
+            "This view comes first if noise makes estimates negative; the unbiased view shows the "
+            "negative estimates. "
         )
     return (
-        f"The {figures.view} view shows {_VIEWS[figures.view]}. These are biased: use them only "
-        f"for display, and never add or average them. {first}Intervals are those of the unbiased "
-        "view."
+        f"The {figures.view} view shows {_VIEWS[figures.view]}. These shares are biased: use them "
+        f"only for display, and never add or average them. {first}Intervals are those of the "
+        "unbiased view."
     )
 
 
@@ -263,7 +265,7 @@ def _recurring_devices(figures: DisplayedFigures) -> str:
             "as devices tend to keep their answers."
         )
     if several or any(len(sample.epochs) > 1 for sample in figures.samples):
-        return "Devices may be in several of these epochs; intervals allow for that."
+        return "A device may have reported in several of these epochs; intervals allow for this."
     return ""
 
 
@@ -327,8 +329,8 @@ def _texts_of_fakes(figures: DisplayedFigures) -> str:
     if texts is None:
         return ""
     return (
-        f"About {texts.fakes:,} fake reports are enough to put any text here: the texts are words "
-        "of those who sent reports, not yours."
+        f"About {texts.fakes:,} fake reports can make any text appear here: the texts are chosen "
+        "by those who send reports, not by you."
     )
 
 
@@ -352,8 +354,8 @@ def _smoothed(figures: DisplayedFigures) -> str:
         return ""
     reach = f"{numeric.blur * numeric.span / (len(histogram.categories) - 1):.15g}"
     return (
-        f"Shares and quartiles are smoothed over {reach} on either side, because they would be "
-        "all noise otherwise. Read their intervals, which allow for the smoothing."
+        f"Shares and quartiles are smoothed over {reach} on either side, because otherwise they "
+        "would be mere noise. Use their intervals, which allow for the smoothing."
     )
 
 
@@ -363,15 +365,15 @@ def _unseen_fakes(figures: DisplayedFigures) -> str:
     histogram, moved = figures.unseen
     if (share := histogram.poisoning.detectable_share) is None:
         text = (
-            "With so few reports, fake reports cannot be detected. Reports that only lie about "
-            "their answer can never be detected."
+            "With so few reports, fake reports cannot be detected. Lies about the answer in "
+            "otherwise honest reports can never be detected."
         )
     else:
         share = min(share, 0.99)
         text = (
             f"Fewer than about {math.ceil(share * histogram.n):,} fake reports ({100 * share:.2g} "
-            f"%) may go unnoticed; with these, {moved(share)}. Reports "
-            "that only lie about their answer always go unnoticed."
+            f"%) may go unnoticed; with that many, {moved(share)}. Lies about the answer in "
+            "otherwise honest reports always go unnoticed."
         )
     if histogram.enrolment is not None and histogram.enrolment.mode == "open":
         text = f"Anyone can send reports to this survey. {text}"

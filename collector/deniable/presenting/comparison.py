@@ -83,7 +83,7 @@ def comparison_cautions(comparison: Comparison) -> tuple[Caution, ...]:
         disjoint=comparison.histogram.model is Model.FIXED,
         outside=sum(row.estimate.outside for row in comparison.rows),
         level=comparison.histogram.level,
-        recurring="that are in both make these intervals" * (comparison.against is not None),
+        recurring="that are on both sides make these intervals" * (comparison.against is not None),
         too_small=any(row.estimate.too_small for row in comparison.rows),
     ).cautions
 
@@ -116,7 +116,7 @@ def comparison_document(comparison: Comparison, notes: Sequence[str] = ()) -> Do
 def comparison_picture(comparison: Comparison, width: float = WIDTH) -> Picture:
     """Return the chart of the differences; ValueError if there are none."""
     if comparison.against is None:
-        raise ValueError("this is not a comparison, and has no chart")
+        raise ValueError("this is not a comparison, so it has no chart")
     differences = {row.label: row.estimate for row in comparison.rows}
     now, before = comparison.histogram.sample, comparison.against.sample
     places = places_text([now], "against", [before])
@@ -127,7 +127,7 @@ def comparison_picture(comparison: Comparison, width: float = WIDTH) -> Picture:
 def comparison_sentence(comparison: Comparison) -> str:
     """Return the largest change, if any, according to intervals that hold for all rows at once."""
     if statement := _statement(comparison):
-        cause = "The note is a date, not a cause." * bool(comparison.across)
+        cause = "The note marks a date, not a cause." * bool(comparison.across)
         times = _times(comparison)
         text = " ".join(filter(None, (statement, times, *_added(comparison), cause)))
         text = with_cautions(text, comparison_cautions(comparison))
@@ -177,8 +177,8 @@ def _added(comparison: Comparison) -> Iterator[str]:
     now, before, level = comparison.histogram, comparison.against, comparison.histogram.level
     if before is not None and comparison.versions_apart:
         yield (
-            "The two sides are different devices: devices that answer the older version have not "
-            "updated. Compare with weeks before the update instead."
+            "The two sides come from different devices: those that answer the older version have "
+            "not been updated. Compare with weeks before the update instead."
         )
     if before is None or now.survey != before.survey or now.dimensions or not comparison.of_shares:
         return
@@ -194,7 +194,8 @@ def _added(comparison: Comparison) -> Iterator[str]:
     was, them = ("was", "it") if len(added) == 1 else ("were", "one of them")
     names = listed([f'"{name}"' for name in added], "and")
     yield (
-        f"{names} {was} added, and {chosen} chose {them}, which takes share from the other answers."
+        f"{names} {was} added, and {chosen} chose {them}, which reduces the shares of the other "
+        "answers."
     )
     # If the added answers were the only change, the old answers' shares of their sum would stay.
     moves = {}
@@ -205,7 +206,9 @@ def _added(comparison: Comparison) -> Iterator[str]:
         return
     clear = {label: move for label, move in moves.items() if move.distinguishable}
     most = max(abs(end) for move in moves.values() for end in (move.low, move.high))
-    changed = f"no share clearly changed (intervals reach {bound_text(100 * most)} points)"
+    changed = (
+        f"no share clearly changed (no interval reaches beyond {bound_text(100 * most)} points)"
+    )
     if clear:
         label = max(clear, key=lambda label: abs(clear[label].value))
         changed = f"{label} clearly changed as well: {_moved(comparison, clear[label])}"
@@ -397,7 +400,7 @@ def _notes(comparison: Comparison) -> Iterator[str]:
         if gap := (now.start or ended) - ended:
             left_out = period_text(ended, gap, [0])
             yield (
-                f"{left_out} is left out: the note falls within this period, so its reports "
+                f"{left_out} is left out: the note's date is within this period, so its reports "
                 "may be from before or after the note."
             )
     if comparison.against is not None and comparison.of_shares:

@@ -228,10 +228,10 @@ def verdict_note(verdict: Verdict) -> str:
     chance = (1 - verdict.estimate.level) / 2
     return (
         f"If the truth is exactly {_limit(verdict)}, the result is {verdict.beyond} by chance "
-        f"alone in up to about {level_text(chance)} of looks: {_A_YEAR * chance:.2g} times a year "
-        f"if you look once a week. Such results are up to {_OFTENER} times as frequent if reports "
-        "are few, or if the limit is near an end of the possible range. A higher level makes them "
-        "rarer."
+        f"alone in up to about {level_text(chance)} of checks: {_A_YEAR * chance:.2g} times a "
+        f"year if you check once a week. Such results are up to {_OFTENER} times as frequent if "
+        "reports are few, or if the limit is near an end of the possible range. A higher level "
+        "makes them rarer."
     )
 
 
@@ -274,7 +274,7 @@ def quantile_sentence(quantile: Quantile[Any]) -> str:
     value, low, high = map(answer_text, (quantile.value, quantile.low, quantile.high))
     interval = f"{level_text(quantile.level)} interval {low} to {high}"
     whom = reporters(quantile.share.samples[0].place if quantile.share else "")
-    statement = f"The {quantile.name} of what {whom} answered is {value} ({interval})."
+    statement = f"The {quantile.name} of the answers of {whom} is {value} ({interval})."
     if not isinstance(quantile.value, str) and quantile.name.endswith("% quantile"):
         percent = quantile.name.removesuffix(" quantile")
         statement = f"About {percent} of {whom} answered {value} or less ({interval})."

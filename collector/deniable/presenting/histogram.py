@@ -54,7 +54,7 @@ from deniable.presenting.rows import (
     sentence_map,
 )
 
-UNBIASED: Final = "Estimates are unbiased and may leave [0 %, 100 %]; intervals do not"
+UNBIASED: Final = "Estimates are unbiased and may lie outside [0 %, 100 %]; intervals do not"
 _BEYOND: Final = (
     "Estimates below 0 % or above 100 % are shown as 0 % or 100 %; the unbiased view, JSON and "
     "CSV show their actual values. "
@@ -261,7 +261,10 @@ def _distribution_notes(distribution: Distribution | None, chosen: ShownRows) ->
     rows = curve_rows(distribution)
     shares = [min(max(rows[end]["estimate"], 0.0), 1.0) for end in _ends(rows)]
     if shares != sorted(shares):
-        yield "Shares up to an answer are unbiased sums, so by chance some of them fall."
+        yield (
+            "Shares up to an answer are unbiased sums, so by chance some of them are smaller than "
+            "the one before."
+        )
     if chosen.view is not View.UNBIASED:
         yield (
             'For a share up to an answer, quote the table "Shares up to an answer": sums of '
@@ -344,7 +347,7 @@ def _rare_text(texts: FoundTexts) -> str:
     """Return how rare a text may be to be found with these reports, as a part of a sentence."""
     rarest = 100 * texts.rarest
     return (
-        f"texts of {bound_text(rarest)} % of devices may stand out, and texts of "
+        f"texts on {bound_text(rarest)} % of devices may stand out, and texts on "
         f"{bound_text(SURELY * rarest)} % nearly always do"
     )
 
@@ -365,14 +368,17 @@ def _text_notes(texts: FoundTexts) -> Iterator[str]:
     if texts.hidden:
         yield f"Hidden by the operator: {(n := len(texts.hidden)):,} text{'s' * (n != 1)}."
     if not texts.whole:
-        yield f"Only the first {stage.length} characters are shown; longer texts may share them."
+        yield (
+            f"Only the first {stage.length} characters are shown; longer texts may begin with the "
+            "same characters."
+        )
     yield (
         f"A text on {texts.least:,} devices or fewer is not shown, and a text on no device is "
         f"shown in fewer than {level_text(FALSE_ALARM)} of histograms."
     )
     yield (
         f"Of {texts.reports:,} reports, {stage.reports:,} are about texts of this length, which "
-        f"was drawn at random; {OTHER_SIGN} is any character outside the alphabet."
+        f"devices draw at random; {OTHER_SIGN} is any character outside the alphabet."
     )
 
 
@@ -408,14 +414,14 @@ def _numeric_notes(histogram: Histogram) -> Iterator[str]:
         yield (
             "The mean is unbiased and may lie outside the range. Shares below 0 % are shown as "
             "0 %, and intervals are cut to the possible range. Each interval holds by itself "
-            "unless its title states otherwise. JSON also has single values, and figures that are "
-            "not shown."
+            "unless its title states otherwise. JSON also contains single values, and figures "
+            "that are not shown."
         )
     else:
         yield (
             "The mean is unbiased and may lie outside the range; its interval is cut to the "
-            "possible range. These reports give only the mean: for the median, ask for the "
-            "distribution."
+            "possible range. Only the mean can be estimated from these reports: for the median, "
+            "ask for the distribution."
         )
     if impossible := histogram.impossible:
         more = ", …" if len(impossible) > _NAMED else ""
@@ -443,7 +449,10 @@ def turnout_sentence(histogram: Histogram) -> str:
         text = f"{n:,} answers were sent{to}, up to {epochs} from each device"
     if histogram.texts is not None:
         stage = histogram.texts.stage
-        text += f"; {stage.reports:,} of these reports, drawn by chance, are of the length shown"
+        text += (
+            f"; {stage.reports:,} of these reports, drawn at random, are about texts of the "
+            "length shown"
+        )
     if histogram.margins and not histogram.crossed:
         text += (
             f"; each device answers one of the {len(histogram.margins)} questions, drawn at random"

@@ -64,7 +64,7 @@ def leaders_sentence(leaders: Leaders) -> str:
         other = "other is" if left == 1 else f"other {left} are"
         text += f" include {listed(certain, 'and')}; the {other} {rest}"
     text += f" ({level_text(leaders.histogram.level)} confidence that all of this holds)."
-    leading = "leads" if leaders.count == 1 else f"{leaders.count} lead"
+    leading = "answer leads" if leaders.count == 1 else f"{leaders.count} answers lead"
     if leaders.histogram.sample.fewest_fakes:
         text = f"Nobody can tell which {leading} in {place}: some reports are fake."
     elif len(leaders.candidates) == leaders.answers and not certain:
@@ -116,7 +116,9 @@ def leaders_document(leaders: Leaders) -> Document:
 
 def _left_out(leaders: Leaders) -> list[str]:
     more = len(leaders.candidates) - len(leaders.rows)
-    return [f"{more:,} more answers may be among them; the largest are shown."] * bool(more)
+    return [f"{more:,} more answers may be among the leaders; only the largest are shown."] * bool(
+        more
+    )
 
 
 def _ranks(leaders: Leaders, row: Ranked) -> dict[str, Any]:
@@ -153,8 +155,8 @@ def beside_sentence(beside: Beside) -> str:
     text = _beside_statement(beside, beside.histogram.sample.place)
     if beside.unsettled:
         text += (
-            f" You picked this pair; among all {beside.unsettled:,} answers at once, first place "
-            "is not certain."
+            f" You chose this pair; among all {beside.unsettled:,} answers at once, the first "
+            "place is not certain."
         )
     text = with_cautions(text, beside_cautions(beside))
     return so_far(text, beside.histogram.standing, beside.names)

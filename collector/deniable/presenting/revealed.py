@@ -28,18 +28,22 @@ REVEALED: Final = (
 
 _WHY: Final = {
     Unbounded.KEPT: (
-        "devices keep their responses, and two histograms that differ by one device show what "
-        "that device keeps"
+        "devices keep their responses, and two histograms that differ by one device show the "
+        "response that it keeps"
     ),
-    Unbounded.EVERY: "readers can read them after every single report (minimum_reports is below 2)",
-    Unbounded.ISSUERS: "figures are shown in steps by issuer, and a step may have only one report "
-    "from an issuer",
+    Unbounded.EVERY: "readers can see them after every single report (minimum_reports is below 2)",
+    Unbounded.ISSUERS: (
+        "figures are shown in steps by issuer, and a step may contain only one report from an "
+        "issuer"
+    ),
     Unbounded.OPEN: (
         "anybody may send reports, and somebody who compares figures before and after may have "
         "sent all but one of the new reports"
     ),
-    Unbounded.FAKES: "if {fakes} of all reports are fake, they may be all but one of the {least:,} "
-    "that figures distinguish",
+    Unbounded.FAKES: (
+        "if {fakes} of all reports are fake, all but one of the {least:,} reports that figures "
+        "distinguish may be fake"
+    ),
 }
 """The reasons for a missing bound, in words."""
 
@@ -78,24 +82,24 @@ def revealed_sentence(revealed: Revealed) -> str:
     honest = "all of the devices that reported"
     if revealed.honest < 1:  # fakes may all be in the figures, and honest reports withheld
         honest = f"at least {_percent(revealed.honest)} of the devices whose reports they count"
-    return f"{alone} These published {revealed_brief(revealed)}. That holds if {honest} are honest."
+    return f"{alone} These published {revealed_brief(revealed)}. This holds if {honest} are honest."
 
 
 def revealed_notes(revealed: Revealed) -> tuple[str, ...]:
     """Return the conditions of the statement."""
-    whose = "The promise of one report holds against everybody, including the collector; "
+    whose = "The bound for one report holds against everybody, including the collector; "
     if revealed.epsilon is None:
         return (f"{whose}for these figures, nothing more can be promised.", *_unlinked(revealed))
     groups = (
-        f"figures are updated by at least {revealed.step:,} reports, and readers may compare them "
-        "before and after"
+        f"each update adds at least {revealed.step:,} reports, and readers may compare the "
+        "figures before and after"
         if revealed.step
         else "these figures appeared all at once, and no part of the reports is shown separately"
     )
     return (
-        f"{whose}the promise of figures holds against readers who see only the figures and do not "
+        f"{whose}the bound for figures holds against readers who see only the figures and do not "
         "know which report is whose.",
-        f"Devices hide each other: {groups}. Fakes hide nobody.",
+        f"Each device is hidden among other honest devices: {groups}. Fake reports hide nobody.",
         "For a device that reported in several epochs, the privacy losses from those epochs add "
         "up. The device's participation is not hidden.",
         *_unlinked(revealed),
@@ -109,11 +113,11 @@ def _unlinked(revealed: Revealed) -> tuple[str, ...]:
     return (
         "The collector itself receives each report, but learns no more than figures of all "
         f"reports reveal: {revealed_brief(revealed.to_collector)}. The collector accepts reports "
-        "only through relays, with tokens that their issuer signed unseen. This bound holds for "
-        "fresh responses of "
-        "one epoch, while collector, issuer and relay do not combine records, all devices have "
-        "the same survey, and no time of sending shows whose a report is. Fake reports, and "
-        "those of people who work with the collector, hide nobody.",
+        "only through relays, with tokens that the issuer signed blindly. This bound holds for "
+        "fresh responses of one epoch, as long as the collector, the issuer and the relay do not "
+        "combine their records. All devices must have the same survey, and no sending time may "
+        "show whose a report is. Fake reports, and those of people who work with the collector, "
+        "hide nobody.",
     )
 
 

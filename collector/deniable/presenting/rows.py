@@ -89,8 +89,10 @@ ALIKE: Final = 1e-9
 """The rounding tolerance for a number that is written outward."""
 NOT_FOUND: Final = "No answer has this name."
 HELD: Final = {
-    True: "Intervals hold all at once. They are wider, since chance makes some of many single "
-    "intervals miss.",
+    True: (
+        "All intervals hold at once. They are wider, since by chance some of many single "
+        "intervals miss the truth."
+    ),
     False: "Each interval holds on its own. Intervals that hold all at once, as in Figures, are "
     "wider.",
 }

@@ -68,7 +68,7 @@ from deniable.reading.wire import note_maps, numbered_notes
 from deniable.stores import Note
 
 _DAY: Final = 86_400
-_RECURRING: Final = "in several epochs make the trend's interval"
+_RECURRING: Final = "that reported in several epochs make the trend's interval"
 _TEXTS: Final = (
     "Texts are found in all epochs together. To quote a text's share of one epoch, use Figures, "
     "where texts are found in that epoch alone."
@@ -155,7 +155,9 @@ def _apart(series: Series) -> Iterator[str]:
     if series.apart:
         count = len(series.apart)
         others = (
-            "One survey of this name asks" if count == 1 else f"{count} surveys of this name ask"
+            "One survey with this name asks"
+            if count == 1
+            else f"{count} surveys with this name ask"
         )
         yield f"{others} something different, and {'is' if count == 1 else 'are'} not shown."
 
@@ -225,9 +227,12 @@ def series_sentence(series: Series, *groups: Answers, among: Sequence[str] | Non
     if noted:
         texts.append(f"Noted: {noted}.")
     if noted and trend is not None and trend.slope.distinguishable:
-        step = "The change may be a step at that time: compare before and after."
+        step = (
+            "The figure may have changed suddenly at that time: compare the epochs before and "
+            "after."
+        )
         already = already_sentence(series, notes[0], trend.slope, *groups)
-        texts.append(f"A note is a date, not a cause. {already}" if already else step)
+        texts.append(f"A note marks a date, not a cause. {already}" if already else step)
     return " ".join(filter(None, texts))
 
 
