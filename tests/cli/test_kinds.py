@@ -56,7 +56,7 @@ def test_a_repeat_that_changes_is_something_new_to_publish_and_is_listed(place: 
 TOLD: list[tuple[dict[str, str], tuple[str, ...], tuple[str, ...]]] = [
     (
         NUMERIC,
-        ("mechanism mean: ", "tight epsilon below"),
+        ("mechanism mean: ", "the tight epsilon is"),
         ("needs about", "-10 to 50 in steps of 5"),
     ),
     (
@@ -65,7 +65,7 @@ TOLD: list[tuple[dict[str, str], tuple[str, ...], tuple[str, ...]]] = [
             "mechanism affine (q = 113, m = 1, s = 43), a design with 904",
             "guarantee: epsilon 0.5 ex",
         ),
-        ("Lower epsilon, or publish fewer, longer",),
+        ("Lower epsilon, or publish the survey with fewer, longer",),
     ),
     (
         {"categories": _many(16), "delta": '"0.5"'},
@@ -76,11 +76,11 @@ TOLD: list[tuple[dict[str, str], tuple[str, ...], tuple[str, ...]]] = [
         MEMOISED,
         (
             "memoised: one response per answer, for 7 epochs (1 week)",
-            "constant answers reveal epsilon 1 in that time with any number of reports",
-            "changing changes of answers can be seen: no epsilon limits what they reveal",
+            "constant answers reveal epsilon 1 in that time, however many reports are sent",
+            "changing changes of answers are visible: no epsilon limits what they reveal",
         ),
         # 30 epochs are four ranges of 7, with 4 answers at most, and 2 epochs more.
-        ("a device at most epsilon 18.000 in all (30 epochs in ranges of 7",),
+        ("at most epsilon 18.000 per device in total (30 epochs in ranges of 7",),
     ),
     (
         SEVERAL,
@@ -127,7 +127,11 @@ def test_an_audit_says_that_it_judges_one_report_and_names_combinations(tmp_path
 
     for changes in (MEMOISED, TWO_ROUND):
         text = flat(succeed("privacy audit", signed(**changes)))
-        assert [part for part in ("is for one report", "constant", "changing") if part in text][2:]
+        assert [
+            part
+            for part in ("is for both rounds of one report", "constant", "changing")
+            if part in text
+        ][2:]
     shown = flat(succeed("privacy audit", signed(**SEVERAL)))
     assert "48 categories × 33 responses" in shown
     assert 'worst set S "plan: free"' in shown

@@ -26,7 +26,7 @@ def test_publishing_tells_sequence_id_and_cost(place: Workplace) -> None:
     manifest = place.manifest()
     assert "published tea, sequence 0" in shown
     assert manifest.survey_id.hex() in shown
-    assert "epsilon 30.000 in all (30 epochs of 1.000)" in shown
+    assert "epsilon 30.000 per device in total (30 epochs of 1.000)" in shown
     assert f"deniable survey export tea --dir {place.directory} --out tea.json" in shown
 
 
@@ -55,7 +55,7 @@ def test_a_successor_says_what_changed_and_marks_what_weakens_privacy(place: Wor
     assert "changed   ! epsilon was raised from 1 to 2" in printed
     assert "the question changed from" in printed
     said = " ".join(printed.split())
-    assert f"figures start anew; for earlier ones, --survey {first.hex()[:12]}" in said
+    assert f"figures start anew; for the earlier ones, use --survey {first.hex()[:12]}" in said
     assert (
         "ask for consent again; devices that answered this day answer again in the next one" in said
     )

@@ -57,7 +57,7 @@ def test_a_start_that_makes_devices_wait_for_more_than_an_epoch_is_refused(
     latest = ends + length - (current + 1) * length
     made = make(first, now, epoch_seconds=length, start=latest)
     assert made.schedule.epoch_start(current + 1) == ends + length
-    with pytest.raises(InvalidManifest, match="makes devices wait") as caught:
+    with pytest.raises(InvalidManifest, match="would make devices wait") as caught:
         make(first, now, epoch_seconds=length, start=latest + 1)
     assert caught.value.field == "start"
 

@@ -84,7 +84,7 @@ def test_a_missing_field_is_named_with_its_meaning(field: str) -> None:
 def test_an_unknown_field_is_named_with_the_one_that_was_meant(
     field: str, meant: str | None
 ) -> None:
-    where = 'the page "A survey file" of the documentation lists the fields'
+    where = 'the page "A survey file" in the documentation lists the fields'
     told = f"is unknown; {f'did you mean {meant}?' if meant else where}"
     refusal = judge(**{field: '"x"'})
     assert (refusal.field, refusal.reason) == (field, told)
@@ -348,7 +348,7 @@ REFUSED: list[tuple[str, str, dict[str, str]]] = [
         for field, words, matrix in (
             ("matrix", "CSV file, or a list of rows", "1"),
             ("matrix", "fewer than two categories", "[[0.6, 0.4]]"),
-            ("matrix", "row for each category", "[[0.6, 0.4], [0.4, 0.6], [0.5, 0.5]]"),
+            ("matrix", "one row per category", "[[0.6, 0.4], [0.4, 0.6], [0.5, 0.5]]"),
             ("matrix", "sum to 1", "[[0.6, 0.5], [0.4, 0.6]]"),
             ("matrix", "is not a decimal", '[["0.6,0.4"], ["0.4,0.6"]]'),
             ("matrix", "0 or 1", "[[0.6, 0.4, 0], [0.4, 0.6, 0]]"),

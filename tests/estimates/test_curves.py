@@ -181,7 +181,7 @@ def test_a_page_has_one_figure_of_the_share_up_to_an_answer(seed: int) -> None:
         assert histogram.between("0", last).value == pytest.approx(total)
         moved |= abs(curve.rising[curve.categories.index(last)] - total) > 0.001
     assert moved, "the nearest curve that never falls is another"
-    assert any("by chance some of them fall" in note for note in document.notes) is fell
+    assert any("by chance some of them are smaller" in note for note in document.notes) is fell
 
 
 # Hardest is what half of the time seems to be 0 and not 1, beside what seems to be 3 and not 2.

@@ -207,4 +207,4 @@ def test_a_histogram_names_the_epochs_whose_noise_it_shares(specification: Speci
         assert kept in str(histogram)
     fresh = estimate_histogram(manifest(), 0, counts)
     assert fresh.kept_range is fresh.to_dict()["kept_range"] is None
-    assert "share noise" not in str(fresh)
+    assert "the same noise" not in str(fresh)

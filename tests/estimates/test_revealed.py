@@ -97,7 +97,7 @@ def test_the_sentence_tells_the_promise_first_and_never_in_its_place() -> None:
     assert rating.revealed().sentence == (
         "One report alone is at most 2.72 times as likely as with any other answer. "
         "These published figures are at most 1.07 times as likely with the answer of one of "
-        "6,366 honest devices as with any other, except with a chance of 1 in 1,000,000. That "
+        "6,366 honest devices as with any other, except with a chance of 1 in 1,000,000. This "
         "holds if all of the devices that reported are honest."
     )
     kept = estimate_histogram(manifest(repeat=Repeat("memoised", 2)), 0, [1, 2, 3, 4, 5])

@@ -206,9 +206,9 @@ _WORDS = {
     "FIRST": "1,500 reports reach ± 4.04 percentage points.",
     "NOT": "will not be reached",
     "#": "percentage points will be reached",
-    "BEST": "the best will be",
+    "BEST": "the best is",
     "POINTS": "percentage points.",
-    "END": "by the end, on 25 December 2023: the best will be",
+    "END": "by the end, on 25 December 2023: the best is",
     "ALL": "To see this, choose all days together and one answer in Figures.",
     "LESS": "Reports that the same devices send in several days count for less.",
     "ALONE": "One day alone (1,500 reports) reaches ± 4.04 percentage points",
@@ -227,7 +227,8 @@ _OUTLOOKS = """
 .01 3 0e The survey is over, and no epoch has figures.
 .03 40 3e The survey is over, with 4,500 reports. ± 3 percentage points NOT: BEST ± 3.12 POINTS ALL
     LESS ALONE; for ± 3 percentage points, a day needs 2,717 reports.
-.02 40 3s No figures since 17 November 2023, so no date can be given. ± 2 percentage points NOT:
+.02 40 3s There have been no new figures since 17 November 2023, so no date can be
+    predicted. ± 2 percentage points NOT:
     BEST ± 3.12 POINTS ALL
 .01 3 0 A day has figures once it has 1 report. From 16 November 2023 at the earliest, when the day
     is final, this line shows when the goal is reached.

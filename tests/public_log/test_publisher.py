@@ -254,7 +254,7 @@ async def test_a_log_goes_on_under_the_name_of_a_changed_origin(site: Site, tmp_
         # What either name has seen is known still, and got back.
         write_files(after, tmp_path / "copy")
         site.put_back(backup)
-        with pytest.raises(PublicLogError, match="an older state"):
+        with pytest.raises(PublicLogError, match="from an earlier time"):
             await site.publish("third")
         async with site.store() as store:
             files, witnesses = files_at(str(tmp_path / "copy")), witnesses_of(site.config)
@@ -383,7 +383,7 @@ async def test_a_record_that_publishing_could_not_write_is_mended_by_whatever_co
         await site.publish("first")
     assert recorded_size(site) == 2
     site.put_back(backup)
-    with pytest.raises(PublicLogError, match="an older state"):
+    with pytest.raises(PublicLogError, match="from an earlier time"):
         await site.publish("another")
 
 
@@ -445,7 +445,9 @@ async def test_a_replacement_of_the_key_that_was_broken_off_is_done_again(
     await site.publish("first")
     file = log_key_file(site.key_file)
     async with site.store() as store:
-        with pytest.raises(KeyFileError, match=r"not lost\. If the key was stolen, move the file"):
+        with pytest.raises(
+            KeyFileError, match=r"not lost\. If the key was stolen, first move this file"
+        ):
             await replace_key(store, site.key_file, witnesses_of(site.config))
         file.rename(file.with_suffix(".stolen"))
 

@@ -98,14 +98,14 @@ KEPT = [{"kind": "memoised", "epochs": epochs} for epochs in (2, 4)]
         (
             *("repeat", KEPT[1], KEPT[0]),
             "responses are kept for 4 epochs instead of 2",
-            "responses are kept for 2 epochs instead of 4: all reports together reveal more",
+            "responses are kept for 2 epochs instead of 4: taken together, all reports reveal more",
         ),
         (
             *("repeat", KEPT[0], {"kind": "fresh"}),
             "responses are kept for 2 epochs instead of drawn afresh: repeating an answer reveals "
-            "little more, but kept responses can show changed answers, and link reports",
-            "responses are drawn afresh for each report, and no longer kept: all reports of an "
-            "answer together reveal more",
+            "little more, but kept responses can show that an answer changed, and can link reports",
+            "responses are drawn afresh for each report and no longer kept: taken together, all "
+            "reports of an answer reveal more",
         ),
         (
             *("enrolment", {"mode": "open"}, CERTIFICATE),

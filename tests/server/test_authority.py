@@ -76,5 +76,5 @@ async def test_rotations_that_somebody_wrote_into_the_store_are_not_offered(
     collector.clock.time += 1
     answer = await collector.client.get(PATH)
     assert await answer.read() == b"\x90"
-    assert "not offering" in caplog.text
+    assert "are not offered" in caplog.text
     assert (await collector.client.get(f"/v1/surveys/{MANIFEST.name}")).status == 200

@@ -147,7 +147,7 @@ async def test_one_reading_at_a_time_whatever_is_asked_and_what_comes_of_it_is_k
             await catalogue.reread()
             with pytest.raises(StoreError, match="the store failed"):
                 catalogue.surely(MANIFEST.survey_id)
-        failed = "still serving the surveys read before: the store failed"
+        failed = "still serving the surveys that were read earlier: the store failed"
         assert caplog.messages == [failed]
 
         store.failure, store.published = None, [sign_manifest(MANIFEST, AUTHORITY)]

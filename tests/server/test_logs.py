@@ -130,7 +130,7 @@ def test_what_nobody_caught_is_told_likewise_and_ctrl_c_stays_what_it_was(
     thread.join()
     warnings.warn(MARKER, ResourceWarning, stacklevel=1)
     lines = logs.lines
-    assert ["ends a thread" in line for line in lines] == [False, True]
+    assert ["ended a thread" in line for line in lines] == [False, True]
     assert MARKER not in "".join(lines) + capsys.readouterr().err
 
 

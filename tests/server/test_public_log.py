@@ -84,7 +84,7 @@ async def test_a_log_that_is_damaged_is_served_as_it_was_and_complained_of_once(
     for _ in range(3):
         collector.clock.time += 1
         assert await (await collector.client.get("/log/checkpoint")).read() == first
-    assert caplog.text.count("serving the public log read before") == 1
+    assert caplog.text.count("serving the public log that was read earlier") == 1
 
 
 def _forget_log():  # type: ignore[no-untyped-def]

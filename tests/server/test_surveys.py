@@ -142,7 +142,7 @@ async def test_a_stored_survey_of_another_authority_is_not_offered(
     assert [survey["name"] for survey in listed] == [NAME]
     answer = await collector.client.get(f"/v1/surveys/{OTHER.name}/manifest")
     assert await problem(answer) == (404, "not-found")
-    assert "not offering" in caplog.text
+    assert "is not offered" in caplog.text
 
 
 async def test_roles_stand_where_the_routes_ask_for_them(collector: Collector) -> None:

@@ -117,7 +117,7 @@ def best(
         raise InvalidManifest(
             "mechanism",
             f"no {kind} design of about the best size has at most {most_responses:,} responses "
-            f"for {categories:,} categories; omit it to get {terms.ranked(those)[0]}",
+            f"for {categories:,} categories; omit the mechanism to get {terms.ranked(those)[0]}",
         )
     return terms.choice(ranked)
 

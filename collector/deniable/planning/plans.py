@@ -339,8 +339,7 @@ class Plan:
         else:
             best = amount(min(pace.steps, key=self._size))
             text = (
-                f"{lead}{goal[0].upper()}{goal[1:]} will not be reached{end}: the best will be "
-                f"{best}."
+                f"{lead}{goal[0].upper()}{goal[1:]} will not be reached{end}: the best is {best}."
             )
         if last.epochs > 1 and self.manifest.repeat.epochs is None:
             own = " and one answer" * (self.manifest.values is None)

@@ -35,7 +35,7 @@ class BlindKeys:
                 f"run deniable issuer keys DIRECTORY --epochs {epochs - end}",
             )
         if epochs <= first:
-            raise InvalidManifest("issuer_keys", f"has keys only from epoch {first} on")
+            raise InvalidManifest("issuer_keys", f"has no keys for epochs before {first}")
         if epochs - first > MAX_BLIND_KEYS:
             raise InvalidManifest(
                 "epochs",
@@ -89,7 +89,7 @@ class ListedKeys:
                 raise InvalidManifest(
                     "issuer_keys",
                     f"has a different key for epoch {epoch} than {name} lists: use the listed key "
-                    "or, if the key was stolen, give the issuer a new name",
+                    "or, if that key was stolen, give the issuer a new name",
                 )
 
 

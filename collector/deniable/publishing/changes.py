@@ -171,19 +171,20 @@ def _repeat(before: Manifest, after: Manifest) -> _Sentences:
     old, new = before.repeat.epochs, after.repeat.epochs
     if new is None:
         yield (
-            "responses are drawn afresh for each report, and no longer kept: all reports of an "
-            "answer together reveal more",
+            "responses are drawn afresh for each report and no longer kept: taken together, all "
+            "reports of an answer reveal more",
             True,
         )
     elif old is None:
         yield (
             f"responses are kept for {new:,} epochs instead of drawn afresh: repeating an answer "
-            "reveals little more, but kept responses can show changed answers, and link reports",
+            "reveals little more, but kept responses can show that an answer changed, and can "
+            "link reports",
             False,
         )
     else:
         shorter = new < old
-        more = ": all reports together reveal more" * shorter
+        more = ": taken together, all reports reveal more" * shorter
         yield f"responses are kept for {new:,} epochs instead of {old:,}{more}", shorter
 
 
@@ -249,7 +250,7 @@ def issuers_of(enrolment: Enrolment) -> set[str]:
 def _minimum_reports(before: Manifest, after: Manifest) -> _Sentences:
     old, new = before.minimum_reports, after.minimum_reports
     fewer = "fewer" if new < old else "more"
-    yield f"figures appear after {fewer} reports: {new:,} instead of {old:,}", new < old
+    yield f"figures appear after {fewer} reports, at {new:,} instead of {old:,}", new < old
 
 
 _ASKED: Final = frozenset({"question", "categories"})

@@ -64,7 +64,7 @@ def published_facts(
     yield Fact("costs", _cost_text(manifest, now))
     if together > reserved([manifest], now):
         total = format_nano(together)
-        yield Fact("together", f"at most epsilon {total} with all other running surveys")
+        yield Fact("together", f"at most epsilon {total} together with all other running surveys")
     yield from accuracy_facts(manifest, largest_share or None)
     if manifest.enrolment.mode == "blind":
         yield Fact("lost", blind_devices_text(manifest, 1000))
@@ -145,7 +145,7 @@ def _mechanism_facts(manifest: Manifest, largest_share: float | None = None) -> 
         elif not isinstance(privacy, MatrixPrivacy) and gap < _EXACT:
             yield Fact("", f"guarantee: epsilon {manifest.epsilon} exactly")
         else:
-            yield Fact("", f"tight epsilon below {manifest.epsilon} by {gap:.1g}")
+            yield Fact("", f"the tight epsilon is {gap:.1g} below {manifest.epsilon}")
     if type(manifest.responses) is tuple and manifest.responses != manifest.categories:
         responses = textwrap.shorten(", ".join(manifest.responses), _RESPONSES, placeholder=" …")
         yield Fact("responses", responses)
@@ -167,9 +167,9 @@ def repeat_facts(manifest: Manifest) -> Iterator[Fact]:
     if rounds is None:
         yield Fact("repeat", f"memoised: one response per answer, for {epochs:,} epochs ({length})")
         yield Fact(
-            "constant", f"answers reveal epsilon {one} in that time with any number of reports"
+            "constant", f"answers reveal epsilon {one} in that time, however many reports are sent"
         )
-        yield Fact("changing", "changes of answers can be seen: no epsilon limits what they reveal")
+        yield Fact("changing", "changes of answers are visible: no epsilon limits what they reveal")
         yield Fact("linking", "equal responses link a device's epochs, although its keys do not")
         return
     from deniable.publishing.linking import linking_probability  # needs numpy
@@ -186,30 +186,31 @@ def repeat_facts(manifest: Manifest) -> Iterator[Fact]:
     yield Fact(
         "repeat",
         f"two rounds: the first kept for {epochs:,} epochs ({length}), the second fresh for each "
-        f"report; epsilon {one} is for one report, with both rounds",
+        f"report; epsilon {one} is for both rounds of one report",
     )
     yield Fact(
         "constant",
         f"answers reveal epsilon {manifest.epsilon} with one report, at most {together(2)} with "
         f"two, {together(epochs)} with the {epochs:,} reports of a range, and {kept} with any "
-        "number; ranges add up",
+        "number of them; the costs of ranges add up",
     )
     yield Fact(
         "changing",
-        f"changes of answers reveal up to epsilon {second} with each report, {more} with two",
+        f"changes of answers reveal up to epsilon {second} with one report, and {more} with two",
     )
     yield Fact(
         "linking",
         "the best guess whether two reports of one unchanged answer come from one device is right "
         f"{linked}\N{NO-BREAK SPACE}% of the time (by chance, 50\N{NO-BREAK SPACE}%) if all "
-        "answers are equally frequent. Few frequent answers or more reports make guesses better",
+        "answers are equally frequent. Guesses are better if few answers are frequent, or with "
+        "more reports",
     )
 
 
 def _device_facts(manifest: Manifest) -> Iterator[Fact]:
     """Yield the devices that may report, with their issuers."""
     if manifest.enrolment.mode == "blind":
-        yield Fact("devices", "blind: only devices for which an issuer vouches blindly:")
+        yield Fact("devices", "blind: only devices for which an issuer signs blindly:")
         yield Fact("", manifest.enrolment.issuer)
         yield Fact("keys", _keys_text(manifest))
         return
@@ -241,8 +242,10 @@ def _cost_text(manifest: Manifest, now: float) -> str:
         else f"{epochs} epochs in ranges of {kept}"
     )
     if epochs < (every := manifest.schedule.epochs):
-        spending += f"; {every - epochs} of {every} epochs are over"
-    return f"a device at most epsilon {format_nano(reserved([manifest], now))} in all ({spending})"
+        spending += f"; {every - epochs} of its {every} epochs are over"
+    return (
+        f"at most epsilon {format_nano(reserved([manifest], now))} per device in total ({spending})"
+    )
 
 
 def epochs_text(manifest: Manifest) -> str:
@@ -256,12 +259,14 @@ def epochs_text(manifest: Manifest) -> str:
 
 def _successor_text(manifest: Manifest, before: Manifest, now: float) -> str:
     """Return the effects on figures, consent and devices of the previous survey."""
-    texts = [f"the figures start anew; for earlier ones, --survey {before.survey_id.hex()[:12]}"]
+    texts = [
+        f"the figures start anew; for the earlier ones, use --survey {before.survey_id.hex()[:12]}"
+    ]
     new_terms, old_terms = (
         (survey.question, survey.all_answers, survey.origin) for survey in (manifest, before)
     )
     if new_terms != old_terms:
-        texts.append("apps that include it ask for consent again")
+        texts.append("apps that include the new survey ask for consent again")
     new, old = manifest.schedule, before.schedule
     if new.epoch_seconds == old.epoch_seconds and old.epoch_at(now) is not None:
         texts.append(f"devices that answered this {unit_text(old)} answer again in the next one")
@@ -297,10 +302,10 @@ def _warnings(manifest: Manifest, together: int, now: float) -> Iterator[str]:
         yield (
             f"no device answers this survey unless its app sets {alone}{more}: the survey costs "
             f"{format_nano(costs)}, and devices spend at most {DEFAULT_LIFETIME_EPSILON}. Lower "
-            "epsilon, or publish fewer, longer epochs"
+            "epsilon, or publish the survey with fewer, longer epochs"
             if costs > CEILING
-            else f"devices spend at most epsilon {DEFAULT_LIFETIME_EPSILON} in total unless their "
-            f"app sets {setting}: they will refuse the last surveys"
+            else f"devices spend at most epsilon {DEFAULT_LIFETIME_EPSILON} in total "
+            f"unless their app sets {setting}: they will refuse surveys once it is spent"
         )
     yield from strength_warnings(manifest)
     if Fraction(manifest.delta) >= _MUCH:

@@ -59,9 +59,13 @@ def next_manifest(
                 earliest = int(now) - (int(now) - other.schedule.start) % length
         start, first = continued(schedules, length, now, earliest, after_epoch)
         if start < 0:
-            raise InvalidManifest("epoch", "is too long to continue the earlier numbers; set start")
+            raise InvalidManifest(
+                "epoch", "is too long for the earlier epoch numbers to continue; set start"
+            )
     elif after_epoch >= 0:
-        raise InvalidManifest("start", "must be omitted if numbers continue after a lost epoch")
+        raise InvalidManifest(
+            "start", "must be omitted if epoch numbers continue after a lost epoch"
+        )
     else:
         _check_start(schedules, start, length, now)
         first = 1 + max((current_number(schedule, now) for schedule in schedules), default=-1)
@@ -92,8 +96,8 @@ def _check_start(schedules: Sequence[Schedule], start: int, length: int, now: fl
             if decided >= 0 and start + decided * length > comes:
                 raise InvalidManifest(
                     "start",
-                    "makes devices wait for more than an epoch: their next epoch is number "
-                    f"{decided + 1}; omit start to continue the numbers",
+                    "would make devices wait for more than an epoch, since their next epoch is "
+                    f"number {decided + 1}; omit start to continue the numbering",
                 )
 
 
@@ -142,8 +146,8 @@ def check_invertible(manifest: Manifest) -> None:
     except NotInvertible as error:
         raise InvalidManifest(
             "epsilon",
-            "is too small to distinguish so many categories; raise it or use fewer categories. The "
-            "rows of a matrix must be linearly independent",
+            "is too small to distinguish so many categories; raise it or use fewer categories. If "
+            "this is a matrix, its rows must be linearly independent",
         ) from error
 
 

@@ -56,11 +56,11 @@ FIELDS: Final = {
     'mechanism for shares of ranges and quantiles; for numbers also "mean", the mechanism for '
     "their mean",
     **{key: meaning for words in KIND_WORDS.values() for key, meaning in words.keys.items()},
-    "largest_share": "largest share that must be precise, such as 0.4; it affects the choice of "
-    "mechanism; 0 considers all shares together; default: 0.1, or with few "
-    "answers, twice the average",
+    "largest_share": "largest share that must be precise, such as 0.4, which affects the choice of "
+    "mechanism; 0 means all shares together; default: 0.1 or, with few answers, twice the average "
+    "share",
     "epsilon": 'privacy of one report, as a string such as "1"; smaller is more private',
-    "delta": 'slack, as a string; leave it at "0"',
+    "delta": 'slack of the guarantee, as a string; leave it at "0"',
     "epoch": 'how often a device may report: "1 day", "1 week", "12 hours"',
     "epochs": "how many epochs the survey lasts",
     "repeat": '"fresh", a new response each epoch; or "memoised", the same kept response to the '
@@ -70,8 +70,8 @@ FIELDS: Final = {
     "grace": 'how long after an epoch its reports are still accepted, such as "1 day"',
     "start": "start of epoch 0, a time with an offset; default: the last midnight UTC, or for "
     "epochs shorter than a day, the last whole multiple of their length",
-    "minimum_reports": "number of reports at which figures appear; each update needs at least "
-    "as many more",
+    "minimum_reports": "number of reports at which figures appear; each update needs at least as "
+    "many new reports",
     "enrolment": '"open", any device may report; "certificate", only devices for which an issuer '
     'vouches; or "blind", the same, but the issuer cannot tell which report is whose',
     "issuers": "for a certificate survey: public keys, 64 hex digits each, of the current issuer "
@@ -192,7 +192,7 @@ class SurveyFile:
             if field not in FIELDS and field not in _keys(kind, table):
                 raise InvalidManifest(field, f"is unknown; {_meant(field)}")
         if is_simulated(name := _text(table, "name")):
-            raise InvalidManifest("name", "is only for simulated surveys, which devices refuse")
+            raise InvalidManifest("name", "is only for simulated surveys, which no device accepts")
         epsilon, delta = _text(table, "epsilon"), _text(table, "delta")
         repeat, largest = _repeat(table), _largest_share(table)
         if _is_several(kind):
@@ -237,7 +237,7 @@ def _meant(field: str) -> str:
     """Return the field that was probably meant, or where all fields are listed."""
     for near in get_close_matches(field.lower(), FIELDS, 1):
         return f"did you mean {near}?"
-    return 'the page "A survey file" of the documentation lists the fields'
+    return 'the page "A survey file" in the documentation lists the fields'
 
 
 def _field(table: dict[str, object], field: str) -> object:

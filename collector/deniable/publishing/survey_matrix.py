@@ -190,7 +190,7 @@ def read_dimensions(value: object) -> Dimensions:
     if not isinstance(value, dict) or not all(isinstance(row, list) for row in value.values()):
         raise InvalidManifest(
             "dimensions",
-            'are a table such as { plan = ["free", "paid"], theme = ["light", "dark"] }',
+            'must be a table such as { plan = ["free", "paid"], theme = ["light", "dark"] }',
         )
     dimensions: Dimensions = tuple((name, *answers) for name, answers in value.items())
     check_dimensions(dimensions)
@@ -253,7 +253,7 @@ def certified_settings(
     from deniable.audit.tight import tight_epsilon
 
     if len(rows) != categories:
-        raise InvalidManifest("matrix", "needs a row for each category, in the same order")
+        raise InvalidManifest("matrix", "must have one row per category, in the same order")
     try:
         exact = SolutionMatrix.exact(rows)
     except (ValueError, TypeError) as error:
@@ -282,6 +282,6 @@ def _check_no_certainty(matrix: "SolutionMatrix") -> None:
     if not all(0 < weight < matrix.grid for row in rows for weight in row):
         raise InvalidManifest(
             "matrix",
-            "has a probability of 0 or 1 (rounded to 64 bits), so a response excludes an answer, "
+            "has a probability of 0 or 1 (rounded to 64 bits), so a response rules out an answer, "
             "which no device's budget allows",
         )

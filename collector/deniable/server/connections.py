@@ -107,7 +107,7 @@ class CollectorServer:
                     connection.sweep(now)
                 except Exception as error:  # noqa: BLE001 - all others must be swept all the same
                     self._loop.call_exception_handler(
-                        {"message": "a connection could not be checked", "exception": error}
+                        {"message": "a connection's age could not be checked", "exception": error}
                     )
 
     def _look_for_descriptors(self) -> None:

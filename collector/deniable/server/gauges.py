@@ -30,13 +30,17 @@ MEASURED: Final = {
     "certificate_end_timestamp_seconds": (
         "when the certificate in use expires, if the collector terminates TLS"
     ),
-    "survey_end_timestamp_seconds": ("end of the last epoch of the current survey that ends first"),
+    "survey_end_timestamp_seconds": (
+        "when the last epoch ends, for the current survey that ends first"
+    ),
     "seals_overdue": "epochs with reports whose seal is at least an hour late",
-    "backup_timestamp_seconds": "time of the last backup; 0 if none",
+    "backup_timestamp_seconds": "time of the last backup; 0 if there is none",
     "workers_wanted": "worker processes configured",
 }
 """Gauges measured on request: the same value whichever worker answers."""
-BUILD_INFO: Final = "always 1; the labels version, python and event_loop show what is running"
+BUILD_INFO: Final = (
+    "always 1; the labels version, python and event_loop show which software is running"
+)
 
 _FULL_BYTES: Final = 1 << 20
 _WRITING_SECONDS: Final = 4.0
@@ -132,4 +136,4 @@ async def _room(store: Path) -> int:
     try:
         return (await asyncio.to_thread(shutil.disk_usage, store.parent)).free
     except OSError as error:
-        raise StoreError(f"the store's folder is gone: {error.strerror}") from error
+        raise StoreError(f"the store's folder no longer exists: {error.strerror}") from error

@@ -60,7 +60,7 @@ def configure_logging(log_format: str, stream: TextIO | None = None) -> None:
         "an error that could not be reported", exc_info=it.exc_value
     )
     threading.excepthook = lambda it: _LOG.error(
-        "an unexpected error ends a thread", exc_info=it.exc_value
+        "an unexpected error ended a thread", exc_info=it.exc_value
     )
     warnings.showwarning = lambda *_, **__: None  # Python's warnings are for developers
 
@@ -142,4 +142,4 @@ def _uncaught(kind: type[BaseException], error: BaseException, trail: TracebackT
     if issubclass(kind, KeyboardInterrupt):
         sys.__excepthook__(kind, error, trail)
     else:
-        _LOG.critical("an unexpected error ends the process", exc_info=error)
+        _LOG.critical("an unexpected error ended the process", exc_info=error)

@@ -60,7 +60,8 @@ class Meters:
         self.reports_accepted = counter("reports_accepted", "reports counted")
         self.last_report_timestamp = gauge(
             "last_report_timestamp_seconds",
-            "when the last report of any survey was accepted; 0 if none since the start",
+            "when the last report of any survey was accepted; 0 if none was since the collector "
+            "started",
             multiprocess_mode="max",
         )
         self.reports_duplicate = counter(
@@ -76,7 +77,8 @@ class Meters:
         self.requests = cache(
             counter(
                 "requests",
-                "requests whose head arrived, by route and status; no row for what never occurred",
+                "requests whose head arrived, by route and status; combinations that never "
+                "occurred are omitted",
                 ("route", "status"),
             ).labels
         )
@@ -97,7 +99,7 @@ class Meters:
         ]
         self.connections = gauge("connections", "open connections, even if still in a handshake")
         self.connections_refused = counter(
-            "connections_refused", "connections turned away because there were too many"
+            "connections_refused", "connections refused because there were too many"
         )
         self.connections_evicted = counter(
             "connections_evicted",

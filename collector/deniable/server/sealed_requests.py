@@ -24,7 +24,7 @@ def decode_request(encoded: bytes) -> BinaryRequest:
     """Read a binary request; ObliviousHttpError if it is invalid."""
     reader = Reader(encoded)
     if reader.integer() != REQUEST:
-        raise ObliviousHttpError("not a request of known length")
+        raise ObliviousHttpError("this is not a request of known length")
     method, scheme, authority, path = (reader.text(_CONTROL) for _ in range(4))
     if not (method and scheme and path):
         raise ObliviousHttpError("a request must have a method, a scheme and a path")
@@ -79,10 +79,12 @@ def open_request(
     header = encapsulated[:HEADER_BYTES]
     enc = encapsulated[HEADER_BYTES : HEADER_BYTES + KEY_BYTES]
     if len(encapsulated) < REQUEST_OVERHEAD_BYTES or header[1:] != ALGORITHMS:
-        raise ObliviousHttpError("not an encapsulated request with this gateway's algorithms")
+        raise ObliviousHttpError(
+            "this is not an encapsulated request with this gateway's algorithms"
+        )
     key = keys.get(header[0])
     if key is None:
-        raise ObliviousHttpError("sealed for a key that this gateway does not have")
+        raise ObliviousHttpError("the request is sealed for a key that this gateway does not have")
     receiver = Receiver(key, enc, REQUEST_LABEL + header)
     request = receiver.open(encapsulated[HEADER_BYTES + KEY_BYTES :])
     return request, ResponseSealer(receiver, enc)

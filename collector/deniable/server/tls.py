@@ -37,7 +37,7 @@ def reload_certificate(context: ServerTls, config: Config) -> None:
         tls_context(config)  # a partial change would leave the context without a certificate
         _load(context, config)
     except InvalidConfig as error:
-        _LOG.error("keeping the certificate in use: %s", error)
+        _LOG.error("the certificate in use is kept: %s", error)
     else:
         _LOG.info("the certificate was reloaded")
 
@@ -63,8 +63,8 @@ def _load(context: ServerTls, config: Config) -> None:
     except (OSError, ValueError) as error:  # from OpenSSL; from cryptography
         reason = getattr(error, "reason", None) or getattr(error, "strerror", None)
         raise InvalidConfig(
-            f"{config.place('tls_certificate')} and {config.place('tls_key')} must be PEM files of"
-            f" a certificate and its key ({reason or 'not BEGIN CERTIFICATE'})"
+            f"{config.place('tls_certificate')} and {config.place('tls_key')} must be PEM files "
+            f"with a certificate and its key ({reason or 'not BEGIN CERTIFICATE'})"
         ) from error
 
 

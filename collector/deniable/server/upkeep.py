@@ -75,7 +75,7 @@ class Upkeep:
             self._meters.clock_disagrees.inc()
             raise StoreError(
                 f"the clocks of this machine and of the store differ by {differ:.0f} s: correct "
-                "the wrong one"
+                "the clock that is wrong"
             )
 
     @contextmanager

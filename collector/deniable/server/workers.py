@@ -255,7 +255,7 @@ class _Supervisor:
             if seconds >= FROZEN_SECONDS:
                 self._heartbeats.beat(number)  # otherwise each check would kill it again
                 if worker.pid:
-                    _LOG.error("worker %d has hung for %d s and is killed", number, seconds)
+                    _LOG.error("worker %d has hung for %d s and will be killed", number, seconds)
                     os.kill(worker.pid, signal.SIGKILL)
 
     def _start(self, number: int) -> None:

@@ -86,7 +86,7 @@ def test_an_honest_collector_has_status_0_and_its_history_whole(pins: Sequence[s
     status, printed = verified({}, *pins)
     assert (status, "Nothing was found to be wrong" in printed) == (0, True), printed
     assert "NOT checked: when manifests were" in printed
-    assert "A visit with --remember FILE in" in printed
+    assert "visit with --remember FILE in" in printed
     assert "! epsilon was raised from 1 to 2: answers are easier to guess" in printed
     assert printed.count(f"“{MANIFEST.question}”") == 3
     # Without pins it says what it had to believe.
@@ -94,7 +94,7 @@ def test_an_honest_collector_has_status_0_and_its_history_whole(pins: Sequence[s
     assert status == 0
     assert "NOT checked: the log's signature, which" in printed
     for words in (
-        "Only the collector itself states this authority",
+        "Only the collector itself states which authority",
         "No key of the log",
         "No witnesses",
     ):
@@ -200,7 +200,7 @@ def test_visits_are_remembered_and_two_faces_are_kept(
     for envelopes, options, expected, words in (
         (THREE, pins, 0, f"This visit was recorded in {remember}"),
         (grown, [], 0, "all are still there, with 1 more"),  # by the keys of the last visit
-        (THREE, [], 3, "A suspicion: the log's size is 3, but was 4"),
+        (THREE, [], 3, "A suspicion: the log has 3 entries, but had 4"),
         (fork, [], 1, "Two faces"),
     ):
         status, printed = visit(envelopes, *options)
@@ -261,7 +261,7 @@ def test_wrong_options_have_a_status_of_their_own(
 def test_the_address_of_a_page_is_none_of_a_log() -> None:
     with serving({}) as server:
         result = run("log", "verify", f"{server.origin}/{NAME}")
-    assert (result.exit_code, "give the collector's own URL" in result.output) == (3, True)
+    assert (result.exit_code, "use the collector's own URL" in result.output) == (3, True)
 
 
 SHOWN = re.compile(

@@ -38,9 +38,9 @@ _UNCHECKED: Final = {
 _LEGEND: Final = "! weakens users' privacy, - another change; !! proven to be wrong, ? a suspicion"
 _LIMITS: Final = (
     "The root is the hash of all entries. A checkpoint is the signed root and size. A different "
-    "root at this size means a different log. Epsilon limits how much a response reveals about "
-    "an answer: smaller is more private. The log does not show who was asked, who answered, or "
-    "whether apps follow the rules."
+    "root for this size means a different log. Epsilon limits how much a response reveals about an "
+    "answer: smaller is more private. The log does not show who was asked, who "
+    "answered, or whether apps follow the rules."
 )
 
 
@@ -67,7 +67,9 @@ def _sentence(audit: Audit) -> str:
     if audit.worst is Level.NOTE:
         sentence += ", as far as checked." if unchecked else "."
     return (
-        f"{sentence} NOT checked: {', '.join(unchecked)} (see the end)." if unchecked else sentence
+        f"{sentence} NOT checked: {', '.join(unchecked)} (see the end of this report)."
+        if unchecked
+        else sentence
     )
 
 

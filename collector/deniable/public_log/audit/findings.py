@@ -13,8 +13,8 @@ from deniable.logs.notes import printable
 FINDINGS: Final[Mapping[str, tuple[Level, str]]] = {
     "forged-checkpoint": (
         Level.ALERT,
-        "The checkpoint is not the log's: {reason}. Either its server cannot sign for the log, "
-        "or the log's key is not the one trusted here.",
+        "The checkpoint does not belong to the log: {reason}. Either the server cannot sign for "
+        "the log, or the log's key is not the one trusted here.",
     ),
     "forged-cosignature": (
         Level.ALERT,
@@ -40,13 +40,13 @@ FINDINGS: Final[Mapping[str, tuple[Level, str]]] = {
     ),
     "authority-fork": (
         Level.ALERT,
-        "The authority's hand-overs do not form a single chain: {reason}. Either a key's holder "
-        "or a thief of it can sign such a hand-over.",
+        "The authority's hand-overs do not form a single chain: {reason}. A key's holder can sign "
+        "such a hand-over, and so can a thief of the key.",
     ),
     "other-authority": (
         Level.ALERT,
         "The collector claims that the key {signer} signs now, but the authority has not handed "
-        "over to it.",
+        "over to this key.",
     ),
     "equivocation": (
         Level.ALERT,
@@ -68,14 +68,14 @@ FINDINGS: Final[Mapping[str, tuple[Level, str]]] = {
     ),
     "another-history": (
         Level.WARNING,
-        "A suspicion: the {first} entries seen elsewhere are not the first of these {second}. "
-        "With the log's key (--log-key, --policy), this would prove two faces.",
+        "A suspicion: the {first} entries seen elsewhere are not the first {first} of these "
+        "{second}. With the log's key (--log-key, --policy), this would prove two faces.",
     ),
     "smaller": (
         Level.WARNING,
-        "A suspicion: the log's size is {size}, but was {before} at the last visit. An old copy "
-        "or a log restored from a backup looks like one that hides entries; ask for the missing "
-        "entries, then visit again.",
+        "A suspicion: the log has {size} entries, but had {before} at the last visit. An old "
+        "copy, or a log restored from a backup, looks like a log that hides entries. Ask for the "
+        "missing entries, then visit again.",
     ),
     "incomplete": (
         Level.WARNING,
@@ -84,18 +84,19 @@ FINDINGS: Final[Mapping[str, tuple[Level, str]]] = {
     ),
     "stale": (
         Level.WARNING,
-        "A suspicion: the log's size is {size}, but {whose} covers {newest}: its checkpoint is "
+        "A suspicion: the log has {size} entries, but {whose} covers {newest}: the checkpoint is "
         "old, or a newer one is hidden from you.",
     ),
     "few-witnesses": (
         Level.WARNING,
         "{what}: too few witnesses have seen it yet ({reason}). Apps that pin this policy refuse "
-        "it until the operator runs `deniable log cosign`. Possibly, only you can see it.",
+        "it until the operator runs `deniable log cosign`. It is possible that only you can see "
+        "it.",
     ),
     "gap": (
         Level.WARNING,
-        "{name}: sequence {after} follows {before} (entry {index}): one in between was not "
-        "logged, or entries are out of order.",
+        "{name}: sequence {after} follows {before} (entry {index}): an entry in between was not "
+        "logged, or the entries are out of order.",
     ),
     "crowd": (
         Level.WARNING,
@@ -116,12 +117,13 @@ FINDINGS: Final[Mapping[str, tuple[Level, str]]] = {
         Level.NOTE,
         "Only remembered visits show when manifests appeared, and no visit shows this for {count} "
         "of them: each may have been published within an epoch of the previous one. Without "
-        "visits, this is noticed only if more than {running} run now. A visit with --remember FILE "
-        "in each epoch reveals later manifests too.",
+        "visits, such manifests are noticed only if more than {running} run now. To notice later "
+        "ones too, visit with --remember FILE in each epoch.",
     ),
     "acknowledged": (
         Level.NOTE,
-        "The finding `{which}` at entry {index} was examined, according to --acknowledged.",
+        "The finding `{which}` at entry {index} was already examined, according to the file of "
+        "--acknowledged.",
     ),
     "silent-witness": (
         Level.NOTE,
@@ -129,7 +131,8 @@ FINDINGS: Final[Mapping[str, tuple[Level, str]]] = {
     ),
     "unproven": (
         Level.NOTE,
-        "There is no proof with {offered}, which is in the log: apps that pin witnesses refuse it.",
+        "The collector offers {offered} without a proof, although it is in the log: apps that pin "
+        "witnesses refuse it.",
     ),
     "unpinned-key": (
         Level.NOTE,
@@ -138,16 +141,18 @@ FINDINGS: Final[Mapping[str, tuple[Level, str]]] = {
     ),
     "unpinned-authority": (
         Level.NOTE,
-        "Only the collector itself states this authority. Compare its key with an app's bundle. "
-        "To pin it, use --authority, or --remember from the next visit on.",
+        "Only the collector itself states which authority this is. Compare the authority's key "
+        "with an app's bundle. To pin the key, use --authority, or use --remember from the next "
+        "visit on.",
     ),
     "unwitnessed": (
         Level.NOTE,
-        "No witnesses are known: without --policy, nothing shows whether others see the same log.",
+        "No witnesses are known: without --policy, this report cannot show whether others see the "
+        "same log.",
     ),
     "offline": (
         Level.NOTE,
-        "This is a copy in a directory: it was not compared with what a collector offers.",
+        "This is a copy in a directory, and was not compared with what a collector offers.",
     ),
 }
 """By code: the level of a finding, and its sentence."""

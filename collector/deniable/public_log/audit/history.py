@@ -203,7 +203,10 @@ def crowd_findings(
         if leaf in acknowledged:
             yield finding("acknowledged", which=code, index=index)
         else:
-            remedy = "Once you have examined it, list its leaf in the file for --acknowledged: "
+            remedy = (
+                "Once you have examined this finding, list its leaf in the file for "
+                "--acknowledged: "
+            )
             yield finding(code, **parts, acknowledge=f"{remedy}{leaf.hex()}.")
     if undated:
         yield finding("undated", count=undated, running=_MOST_RUNNING)
@@ -264,7 +267,8 @@ def _crowds(
     if len(crowd) > _MOST_RUNNING and not sure.issuperset(crowd):
         yield (
             crowd,
-            "run now, perhaps published within one epoch (no remembered visit separates them)",
+            "run now, and may have been published within one epoch (no remembered visit shows "
+            "otherwise)",
         )
 
 

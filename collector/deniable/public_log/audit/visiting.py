@@ -50,8 +50,8 @@ def read_checkpoint(files: Files) -> SignedCheckpoint:
         return SignedCheckpoint.parse(files(CHECKPOINT_PATH))
     except (NoSuchSurvey, NotThere) as error:
         raise NotThere(
-            "there is no log: give the collector's own URL. If you did, the collector may not have "
-            "published yet, or it lost or hides its log"
+            "there is no log: use the collector's own URL. If you did, the collector may not have "
+            "published a log yet, or has lost its log, or hides it"
         ) from error
     except TransparencyLogError as error:
         raise NotReached(f"the log's checkpoint is invalid: {error}") from error
@@ -158,7 +158,7 @@ def read_leaves(file: Path) -> frozenset[bytes]:
     try:
         return frozenset(bytes.fromhex(line.partition("#")[0]) for line in lines) - {b""}
     except ValueError as error:
-        raise ValueError(f"{file} must list only leaves, 64 hex digits each") from error
+        raise ValueError(f"{file} must list only leaves, each of 64 hex digits") from error
 
 
 class LogSite:

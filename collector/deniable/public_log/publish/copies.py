@@ -72,8 +72,8 @@ def _check_extends(log: PublicLog, file: Path) -> None:
     if there.origin != ours or not log.extends(copied):
         raise PublicLogError(
             f"{file.parent} has {there.size} entries of the log {there.origin}, which the store's "
-            f"{log.size} do not extend. It was not changed. If the store was restored, run: "
-            f"deniable log recover {file.parent}; otherwise choose another directory"
+            f"{log.size} entries do not extend. The copy was not changed. If the store was "
+            f"restored, run: deniable log recover {file.parent}; otherwise choose another directory"
         )
 
 

@@ -75,7 +75,7 @@ def find_log_key(authority_key: Path, newest: SignedCheckpoint | None) -> tuple[
                 return file, key
     record = record_file(usual, newest.checkpoint.origin).name
     raise LogKeyMissing(
-        f"the public log's signing key is not beside {authority_key}: put it there as "
+        f"the public log's signing key is not beside {authority_key}: restore the key as "
         f"{usual.name}, with its {record}. If it is lost, run: deniable log new-key"
     )
 
@@ -109,8 +109,9 @@ def read_record(key_file: Path, origin: str) -> SignedCheckpoint | None:
         return None
     except TransparencyLogError as error:
         raise PublicLogError(
-            f"{file} is not the record of the log {origin}: {error}. Restore a copy of it; or, if "
-            "you are sure that the store has everything published, move it away"
+            f"{file} is not the record of the log {origin}: {error}. Restore a copy of the "
+            "record. If you are sure that the store has everything published, you can remove this "
+            "file instead"
         ) from error
     return record
 
@@ -139,8 +140,9 @@ def write_record(
                 replace_file(file, signed.text.encode())
     except OSError as error:
         raise PublicLogError(
-            f"{file} cannot be written: {error.strerror}. Without that record, a restored store "
-            "is not noticed. Fix this first; then deniable log cosign updates it, too"
+            f"{file} cannot be written: {error.strerror}. Without this record, the restoring of "
+            "an older store would not be noticed. Fix this first; then `deniable log cosign` also "
+            "updates the record"
         ) from error
 
 
@@ -246,17 +248,18 @@ class Publisher:
         if size > ours.size:
             raise PublicLogError(
                 f"{whose} has {size} entries of the public log, but {self._held} has only "
-                f"{ours.size}, an older state. Nothing was signed, since a second history would "
-                f"deceive readers. First get the missing entries from a copy with {size}, such as "
-                "a mirror or an exported directory (the collector's URL serves only the store's "
-                "entries): deniable log recover FROM"
+                f"{ours.size}, from an earlier time. Nothing was signed, since a second history "
+                "would deceive readers. First recover the missing entries from a copy with "
+                f"{size} entries, such as a mirror or an exported directory (the collector's URL "
+                "serves only the store's entries): deniable log recover FROM"
             )
         if not self.log.extends(seen):
             raise PublicLogError(
                 "two histories of the public log were signed. Nothing was signed this time. Find "
                 "out who published with a copy of the log's key, or a restored store; see “a "
                 f"fork” in docs/public-log.md. {self._held} has {ours.size} entries with the root "
-                f"{ours.root.hex()}; {whose} has {size} with {seen.checkpoint.root.hex()}"
+                f"{ours.root.hex()}; {whose} has {size} entries with the root "
+                f"{seen.checkpoint.root.hex()}"
             )
 
     def _newest(self, log: PublicLog) -> SignedCheckpoint:
@@ -276,10 +279,11 @@ class Publisher:
         if claims and len(answers) - len(claims) < self._witnesses.quorum:
             raise PublicLogError(
                 f"{self._held} does not have the log that {len(claims)} of {len(answers)} "
-                "witnesses claim to have seen, without proof: "
+                "witnesses claim, without proof, to have seen: "
                 f"{'; '.join(str(claim.refusal) for claim in claims)}. Nothing was signed, since "
-                f"fewer than {self._witnesses.quorum} others remain. If the store was restored, "
-                "run: deniable log recover FROM; otherwise ask the witnesses, or choose others"
+                f"fewer than {self._witnesses.quorum} other witnesses remain. If the store was "
+                "restored, run: deniable log recover FROM; otherwise ask the witnesses about it, "
+                "or choose other witnesses"
             )
 
     async def _seen_by(self, answer: Answer) -> SignedCheckpoint | None:
@@ -306,14 +310,16 @@ async def replace_key(store: Store, authority_key: Path, witnesses: Witnesses) -
     """
     log = PublicLog(await store.log())
     if log.newest is None:
-        raise PublicLogError("there is no log yet: the next deniable survey publish creates a key")
+        raise PublicLogError(
+            "there is no log yet: the next `deniable survey publish` creates a key"
+        )
     checkpoint = log.newest.checkpoint
     file = log_key_file(authority_key)
     key = read_key_file(file) if file.exists() else create_key_file(file)
     if signed_by(log.newest, key):
         raise KeyFileError(
-            f"{file} is the log's key, so the key is not lost. If the key was stolen, move the "
-            "file away first"
+            f"{file} is the log's key, so the key is not lost. If the key was stolen, first move "
+            "this file to another place"
         )
     publisher = Publisher(store, log, checkpoint.origin, (file, key), witnesses)
     await publisher.check_seen()

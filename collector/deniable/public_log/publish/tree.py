@@ -138,7 +138,9 @@ def read_entry_bundle(content: bytes, width: int) -> tuple[bytes, ...]:
         at = start + int.from_bytes(content[at:start], "big")
         entries.append(content[start:at])
     if at != len(content) or len(entries) != width:
-        raise TransparencyLogError(f"a bundle must have {width} entries, each after its length")
+        raise TransparencyLogError(
+            f"a bundle must have {width} entries, each preceded by its length"
+        )
     return tuple(entries)
 
 

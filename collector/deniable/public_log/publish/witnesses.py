@@ -108,7 +108,9 @@ def _verified_line(witness: VerifierKey, signed: SignedCheckpoint, answer: bytes
         if not alone.cosigned_by([witness]):
             raise TransparencyLogError(f"there is no cosignature by {witness.name}")
     except TransparencyLogError as error:
-        raise WitnessingError(f"{witness.name} does not respond like a witness: {error}") from error
+        raise WitnessingError(
+            f"{witness.name} does not respond as a witness would: {error}"
+        ) from error
     return next(one.line for one in alone.signatures if one.is_of(witness))
 
 
@@ -130,7 +132,7 @@ async def _exchange(url: str, body: bytes | None = None) -> tuple[int, str, byte
             async for piece in given.content.iter_any():
                 answer += piece
                 if len(answer) > MAX_CHECKPOINT_BYTES:
-                    raise WitnessingError(f"{url} sends a longer response than a witness needs")
+                    raise WitnessingError(f"{url} sends a longer response than a witness would")
             return given.status, given.content_type, answer
     except TimeoutError as error:
         raise WitnessingError(f"{url} does not respond within {_SECONDS:g} s") from error
@@ -236,7 +238,9 @@ def consistency_path(leaf_hashes: Sequence[bytes], old_size: int) -> tuple[bytes
     The path is empty for an empty old tree and for a tree of the same size.
     """
     if not 0 <= old_size <= len(leaf_hashes):
-        raise TransparencyLogError(f"a log of {len(leaf_hashes)} entries never had {old_size}")
+        raise TransparencyLogError(
+            f"a log of {len(leaf_hashes)} entries cannot have had {old_size} entries"
+        )
     if old_size in {0, len(leaf_hashes)}:
         return ()
     levels = tree_levels(leaf_hashes)

@@ -134,7 +134,7 @@ def _lacking(asking: Asking, manifest: Manifest) -> str:
         text = f"{apart_text(manifest.name, other, asking.questions)}."
         if manifest.kind.numeric:
             alone = f"{manifest.name} asks only for the mean: see Figures and Compare"
-            text = f"{alone}; for the median, ask for the distribution. {text}"
+            text = f"{alone}; for the median, survey the distribution. {text}"
         reports = reports_together(manifest) if asking.questions else None
         if reports is not None:
             text += f" About {reports:,} reports then give ± 5 percentage points."
@@ -158,8 +158,8 @@ def _answered(histogram: "Histogram", asking: Asking, manifest: Manifest) -> _An
             sizes = {name: len(labels) for name, *labels in manifest.dimensions}
             if sizes.get(rows, 0) * sizes.get(columns, 0) > MOST_CELLS:
                 raise ValueError(
-                    f"more than {MOST_CELLS} cells take too long here; run deniable ask cross "
-                    f"{manifest.name} {rows},{columns}"
+                    f"more than {MOST_CELLS} cells take too long to compute here; run deniable "
+                    f"ask cross {manifest.name} {rows},{columns}"
                 )
             table = histogram.cross(rows, columns, query.get("of", "rows"))
             document = table.document()

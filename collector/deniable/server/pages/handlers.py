@@ -79,12 +79,12 @@ from deniable.terms.sentences import guess, learnt, summary
 
 WITHHELD: Final = (
     " The number so far is not shown, because it would reveal the arrival of a single report. "
-    "Check that your app asks this question, and ask your operator, who sees the number."
+    "Check that your app asks this question, or ask your operator, who can see the number."
 )
 """What an analyst is told instead of the number of reports before the first figures."""
 _TOO_MANY: Final = (
-    f"several epochs of a survey with more than {MOST_REPEATED:,} answers take too long here: read "
-    "them with deniable.presenting.connect, on your own machine"
+    f"several epochs of a survey with more than {MOST_REPEATED:,} answers take too long to "
+    "compute here: compute them on your own machine, with deniable.presenting.connect"
 )
 
 

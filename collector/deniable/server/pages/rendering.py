@@ -107,8 +107,8 @@ GLOSSARY: Final = {
     "epoch": "the time slice in which a device reports at most once per survey",
     "epsilon": "a measure of what one report reveals: it changes the odds of one answer over "
     "another by a factor of at most e^epsilon; smaller is more private",
-    "interval": "the values that fit the reports: allowing only for chance, 95 % intervals "
-    "contain the truth in at least 95 of 100 such surveys",
+    "interval": "the range of values that fit the reports; allowing only for chance, 95 % "
+    "intervals contain the truth in at least 95 of 100 such surveys",
     "noise": "the random change that a device makes to its answer before sending it",
 }
 """The terms that a page explains, in the words of docs/glossary.md."""

@@ -400,7 +400,9 @@ async def _comparing(
 
 def _largest_notes(chosen: int, matching: int, total: int) -> list[str]:
     """Return the note about answers that were chosen by their shares in all epochs together."""
-    largest = ", the largest of all these epochs together," if chosen < matching else ""
+    largest = (
+        ", those with the largest shares in all these epochs together," if chosen < matching else ""
+    )
     return [f"{chosen:,} of {total:,} answers{largest} are shown."] * (chosen < total)
 
 

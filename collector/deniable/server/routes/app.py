@@ -212,7 +212,7 @@ def _is_for_people(request: web.BaseRequest, route: Route | None) -> bool:
 def _unless_unexpected(request: web.BaseRequest) -> web.Response | None:
     """Return the answer to an unsupported feature of HTTP; None for anything else."""
     if "#" in request.raw_path:
-        raise Refusal(RefusalCode.MALFORMED, "a request's target has no fragment")
+        raise Refusal(RefusalCode.MALFORMED, "a request's target must not have a fragment")
     headers = request.headers
     if headers.get("Expect", _CONTINUE).lower() != _CONTINUE:
         return plain_problem(417, "Expectation Failed")

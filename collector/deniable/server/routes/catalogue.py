@@ -95,7 +95,7 @@ class Catalogue:
         error = None if reading.cancelled() else reading.exception()
         if error is not None and not self._away:
             reason = error if isinstance(error, StoreError) else type(error).__name__
-            _LOG.error("still serving the surveys read before: %s", reason)
+            _LOG.error("still serving the surveys that were read earlier: %s", reason)
         self._away = error is not None
 
     async def _read(self) -> None:
@@ -128,7 +128,7 @@ class Catalogue:
                 self.chain = follow_rotations(self.chain[0], map(open_rotation, rotations))
                 self.rotations = rotations
             except Refusal as refusal:
-                _LOG.error("not offering the stored rotations: %s", refusal)
+                _LOG.error("the stored rotations are not offered: %s", refusal)
 
     async def _read_log(self) -> None:
         """Read the public log's new entries, or all if it is not the same log as before."""
@@ -143,7 +143,7 @@ class Catalogue:
             except TransparencyLogError as error:
                 if not entries:
                     self._unsound = stored
-                    _LOG.error("still serving the public log read before: %s", error)
+                    _LOG.error("still serving the public log that was read earlier: %s", error)
             else:
                 return
 
@@ -199,5 +199,5 @@ class Catalogue:
             try:
                 self._opened[envelope], _ = open_manifest_of_chain(envelope, self.chain)
             except Refusal as refusal:
-                _LOG.error("not offering a stored survey: %s", refusal)
+                _LOG.error("a stored survey is not offered: %s", refusal)
         return self._opened.get(envelope)

@@ -52,7 +52,11 @@ _REFUSALS: Final = (
     (TimeoutError, RefusalCode.TIMEOUT, "the body took too long to arrive"),
     (StoreFull, RefusalCode.STORAGE_FULL, "the collector's disk is full; try again later"),
     (Overloaded, RefusalCode.OVERLOADED, "the collector is overloaded; try again later"),
-    (StoreLocked, RefusalCode.STORE_FAILED, "another program locks the store; try again later"),
+    (
+        StoreLocked,
+        RefusalCode.STORE_FAILED,
+        "another program has locked the store; try again later",
+    ),
     (Unreachable, RefusalCode.STORE_FAILED, "the store does not respond; try again later"),
     (StoreError, RefusalCode.STORE_FAILED, "the store is failing; try again later"),
     (web.RequestPayloadError, RefusalCode.MALFORMED, "the body is not valid HTTP"),

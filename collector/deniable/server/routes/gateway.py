@@ -107,7 +107,7 @@ class GatewayKeyring:
             if listed.origin != self._origin:
                 raise KeyFileError(f"the gateway's keys are for {listed.origin}")
         except (KeyFileError, OSError) as error:
-            _LOG.error("keeping the previous gateway keys: %s", error)
+            _LOG.error("the previous gateway keys remain in use: %s", error)
         else:
             self._held = HeldKeys(gateway.signed, listed, gateway.private_keys())
 
@@ -172,7 +172,9 @@ class Gateway:
             return await handler(request, name)
         except Exception as error:  # noqa: BLE001 - answer_to() logs what is unforeseen
             if isinstance(error, ObliviousHttpError):
-                error = Refusal(RefusalCode.MALFORMED, "not a binary request of a known length")
+                error = Refusal(
+                    RefusalCode.MALFORMED, "this is not a binary request of known length"
+                )
             return answer_to(error, self._meters, self._throttle)
 
     def _sealed(self, answer: web.Response, sealer: ResponseSealer) -> web.Response:

@@ -16,7 +16,7 @@ SESSION: Final = "deniable-session-"
 """The prefix of the names of token cookies; there may be one for each collector."""
 
 CALCULATE: Final = (
-    "categories, read the counts and calculate on your own machine, with "
+    "categories, calculate the figures from the counts on your own machine, with "
     "deniable.presenting.connect"
 )
 """The advice about work that takes minutes, followed by the number of categories."""

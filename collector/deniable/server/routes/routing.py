@@ -86,12 +86,12 @@ ROUTES: Final = (
     ),
     Route(
         "/v1/surveys/{name}",
-        "the newest survey of a name, or an older one",
+        "the newest survey with a name, or an older one",
         parameters=("survey",),
     ),
     Route(
         "/v1/surveys/{name}/versions",
-        "all surveys of a name, newest first, including those that are over or ended",
+        "all surveys with a name, newest first, including those that are over or were ended",
         parameters=(),
     ),
     Route(
@@ -101,7 +101,7 @@ ROUTES: Final = (
     ),
     Route(
         "/v1/surveys/{name}/manifests",
-        "all signed manifests of a name that have not ended, newest first",
+        "all signed manifests with a name that have not ended, newest first",
         parameters=(),
     ),
     _of_figures("epochs", "a survey's epochs with figures, and the seals", ("survey",)),
@@ -117,7 +117,7 @@ ROUTES: Final = (
     ),
     _of_figures(
         "series",
-        "a survey's frequencies epoch by epoch, across all surveys of the name",
+        "a survey's frequencies epoch by epoch, across all surveys with the same name",
         ("survey", "epoch", "level", "group", "format"),
     ),
     _of_figures(
@@ -150,7 +150,7 @@ ROUTES: Final = (
     ),
     Route(
         f"{LOG_PATH}{{path}}",
-        "another file of the public log, which never changes (C2SP tlog-tiles)",
+        "any other file of the public log; such files never change (C2SP tlog-tiles)",
         parameters=(),
     ),
     Route("/healthz", "the process is up"),
@@ -206,4 +206,6 @@ def check_query(request: "web.BaseRequest", allowed: tuple[str, ...] | None) -> 
     query = request.query
     if any(key not in allowed or (key != "group" and len(query.getall(key)) > 1) for key in query):
         takes = ", ".join(allowed) if allowed else "none"
-        raise Refusal(RefusalCode.BAD_QUERY, f"accepted parameters, each at most once: {takes}")
+        raise Refusal(
+            RefusalCode.BAD_QUERY, f"the accepted parameters, each at most once, are: {takes}"
+        )
