@@ -147,7 +147,7 @@ def test_the_operator_hides_texts(engine: Workplace, monkeypatch: pytest.MonkeyP
     before = {row["category"]: row for row in rows_of(engine)}
     monkeypatch.setenv("DENIABLE_HIDDEN_TEXTS", "Bing,google…")
     shown = engine.succeed("hist engine")
-    assert "Hidden by the operator: 2 texts." in flat(shown)
+    assert "The operator hides 2 texts." in flat(shown)
     after = {row["category"]: row for row in rows_of(engine)}
     for told in (shown, str(after), engine.succeed("hist engine --csv")):
         assert "bing" not in told
@@ -157,7 +157,7 @@ def test_the_operator_hides_texts(engine: Workplace, monkeypatch: pytest.MonkeyP
     assert after["�cmd"]["estimate"] == pytest.approx(before["�cmd"]["estimate"])
     rest = before["(any other text)"]["estimate"] + hidden
     assert after["(any other text)"]["estimate"] == pytest.approx(rest)
-    assert "the operator hides" in engine.fail("ask share engine BING")
+    assert "the operator has hidden" in engine.fail("ask share engine BING")
     monkeypatch.setenv("DENIABLE_HIDDEN_TEXTS", "bing,google,�cmd")
     assert "All texts that stand out are hidden" in flat(engine.succeed("hist engine"))
 
@@ -185,7 +185,7 @@ def test_a_hidden_text_is_on_no_page_and_in_no_answer(engine: Workplace) -> None
     assert all("bing" not in body.casefold() for body in bodies.values())
     assert sum("google…" in body for body in bodies.values()) > len(figures)
     assert status == 400
-    assert "the operator hides this text" in refused.decode()
+    assert "the operator has hidden this text" in refused.decode()
 
 
 def test_a_board_has_the_same_share_of_a_text_as_figures(engine: Workplace) -> None:

@@ -56,7 +56,7 @@ def test_the_largest_of_many_have_intervals_that_hold(many: tuple[Histogram, Flo
     # largest by themselves hold in about half of the cases.
     assert all(held)
     assert sum(own) < 40
-    assert note(histogram, shown).startswith("The 50 largest of 1,000: because of chance")
+    assert note(histogram, shown).startswith("The 50 largest of 1,000 are shown: by chance")
 
 
 def test_every_surface_shows_the_chosen_rows_so(many: tuple[Histogram, Floats]) -> None:
@@ -118,9 +118,11 @@ def test_answers_that_are_looked_for_by_name_are_not_chosen_by_size(
     assert found.total == K
     assert not note(many[0], found)
     several = chosen_rows(many[0], wanted="9")  # in the name of 271
-    assert note(many[0], several).startswith("The 50 largest of 271 found: because of chance")
+    assert note(many[0], several).startswith("The 50 largest of 271 found are shown: by chance")
     assert "hold for all 1,000 at once" in note(many[0], several)
-    assert note(many[0], chosen_rows(many[0], top=1)).startswith("The largest of 1,000: ")
+    assert note(many[0], chosen_rows(many[0], top=1)).startswith(
+        "Only the largest of 1,000 is shown: "
+    )
     assert not note(many[0], chosen_rows(many[0], top=K))
 
 

@@ -143,7 +143,7 @@ def test_the_stated_odds_are_exceeded_no_more_often_than_the_sentence_says(n: in
 def test_before_there_are_reports_the_worst_is_told() -> None:
     worst = revealed_at_worst(_vouched(1))
     assert worst.startswith(
-        "at worst, for one epoch, to somebody who sees nothing else: figures are at "
+        "at worst, for one epoch and a reader who sees nothing else: figures are at "
     )
     assert "one of 100 honest devices" in worst
     for survey in (_vouched(2), manifest(minimum_reports=100), _vouched(1, 0)):

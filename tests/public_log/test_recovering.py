@@ -177,7 +177,7 @@ async def test_another_collectors_log_is_not_recovered_into_ones_own(
     # Nor is it into a store that was lost, whose key lies beside.
     for file in site.directory.glob("store.sqlite*"):
         file.unlink()
-    with pytest.raises(PublicLogError, match=r"this collector's is 127.0.0.1:8377/log"):
+    with pytest.raises(PublicLogError, match=r"this collector's log is 127.0.0.1:8377/log"):
         await recovered(site, copy)
 
 

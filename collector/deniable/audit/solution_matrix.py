@@ -92,7 +92,9 @@ class SolutionMatrix:
         fractions = [[exact_number("a probability", entry) for entry in row] for row in rows]
         grid = common_denominator((e.denominator for row in fractions for e in row), _MOST_BITS)
         if grid is None:
-            raise InvalidMatrix(None, "the entries have no common denominator of reasonable size")
+            raise InvalidMatrix(
+                None, "the entries have no common denominator of an acceptable size"
+            )
         return cls(
             ([e.numerator * (grid // e.denominator) for e in row] for row in fractions), grid
         )

@@ -110,8 +110,8 @@ class _Rows:
         k = len(self.rows)
         if k**2 * len(self.rows[0]) > _MOST_COMPARED:
             raise MatrixTooLarge(
-                "with a delta, rows are compared in pairs, which is limited to "
-                f"{_MOST_COMPARED:,} entries, such as 400 categories with 400 responses"
+                f"with a delta, at most {_MOST_COMPARED:,} entries can be compared in pairs of "
+                "rows, as for 400 categories with 400 responses"
             )
         return permutations(self.rows, 2)
 

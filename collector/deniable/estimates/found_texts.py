@@ -354,7 +354,7 @@ class FoundTexts:
         """Return the same with further texts listed; ValueError for one that is hidden."""
         wanted = [self.named(name) for name in names if name != OTHER_TEXTS]
         if self.hides.intersection(wanted):
-            raise ValueError("the operator hides this text, with the setting hidden_texts")
+            raise ValueError("the operator has hidden this text, with the setting hidden_texts")
         return replace(self, texts=tuple(dict.fromkeys((*self.texts, *wanted))))
 
     def beside(self, other: "FoundTexts") -> "FoundTexts":

@@ -143,7 +143,7 @@ class _Matrix(KindWords):
 
 
 class _SeveralQuestions(KindWords):
-    keys: ClassVar = {"dimensions": "several questions: a table with the answers to each question"}
+    keys: ClassVar = {"dimensions": "for several questions: a table with the answers to each"}
 
     def described(self, parameters: Parameters) -> dict[str, str]:
         return {"questions": ", ".join(name for name, *_ in parameters["dimensions"])}

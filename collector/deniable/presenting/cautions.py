@@ -230,10 +230,11 @@ def _chosen_by_size(figures: DisplayedFigures) -> str:
     rows = figures.rows
     if rows is None or not rows.chosen or len(rows.rows) == rows.matching:
         return ""
-    largest = "The largest" if len(rows.rows) == 1 else f"The {len(rows.rows):,} largest"
+    largest = "Only the largest" if len(rows.rows) == 1 else f"The {len(rows.rows):,} largest"
+    are = "is" if len(rows.rows) == 1 else "are"
     sought = f"{rows.matching:,} found" if rows.matching < rows.total else f"{rows.total:,}"
     return (
-        f"{largest} of {sought}: because of chance, the largest estimates tend to be too high; "
+        f"{largest} of {sought} {are} shown: by chance, the largest estimates tend to be too high; "
         f"intervals hold for all {rows.total:,} at once."
     )
 

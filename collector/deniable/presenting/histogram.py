@@ -366,7 +366,7 @@ def _text_notes(texts: FoundTexts) -> Iterator[str]:
             f"With this many reports, {_rare_text(texts)}."
         )
     if texts.hidden:
-        yield f"Hidden by the operator: {(n := len(texts.hidden)):,} text{'s' * (n != 1)}."
+        yield f"The operator hides {(n := len(texts.hidden)):,} text{'s' * (n != 1)}."
     if not texts.whole:
         yield (
             f"Only the first {stage.length} characters are shown; longer texts may begin with the "
@@ -393,7 +393,10 @@ def _notes(histogram: Histogram, chosen: ShownRows) -> Iterator[str]:
     if any(row.get("impossible") for row in chosen.rows):
         yield "Rows marked as impossible have counts that honest devices would not produce."
     if histogram.crossed:
-        yield "Devices answer all questions at once; the shares for single questions are sums."
+        yield (
+            "Devices answer all questions at once; the shares for single questions are sums of "
+            "shares."
+        )
     elif histogram.margins:
         counts = ", ".join(f"{margin.question} {margin.n:,}" for margin in histogram.margins)
         yield f"Reports about each question: {counts}."

@@ -139,7 +139,7 @@ def revealed_at_worst(manifest: Manifest) -> str:
         kept=manifest.repeat.epochs is not None,
         vouched=bool(manifest.enrolment.issuer_ids),
     )
-    return f"at worst, for one epoch, to somebody who sees nothing else: {revealed_brief(figures)}"
+    return f"at worst, for one epoch and a reader who sees nothing else: {revealed_brief(figures)}"
 
 
 def _percent(share: Fraction) -> str:

@@ -59,7 +59,7 @@ def published_facts(
         yield Fact(
             "answers",
             "in each epoch, a device answers one of its app's blind surveys, chosen at random: "
-            "the surveys share the reports",
+            "the reports are divided among the surveys",
         )
     yield Fact("costs", _cost_text(manifest, now))
     if together > reserved([manifest], now):
@@ -269,7 +269,9 @@ def _successor_text(manifest: Manifest, before: Manifest, now: float) -> str:
         texts.append("apps that include the new survey ask for consent again")
     new, old = manifest.schedule, before.schedule
     if new.epoch_seconds == old.epoch_seconds and old.epoch_at(now) is not None:
-        texts.append(f"devices that answered this {unit_text(old)} answer again in the next one")
+        texts.append(
+            f"devices that answered this {unit_text(old)} will answer again in the next one"
+        )
     return "; ".join(texts)
 
 

@@ -62,7 +62,7 @@ FIELDS: Final = {
     "epsilon": 'privacy of one report, as a string such as "1"; smaller is more private',
     "delta": 'slack of the guarantee, as a string; leave it at "0"',
     "epoch": 'how often a device may report: "1 day", "1 week", "12 hours"',
-    "epochs": "how many epochs the survey lasts",
+    "epochs": "number of epochs that the survey lasts",
     "repeat": '"fresh", a new response each epoch; or "memoised", the same kept response to the '
     "same answer (at most 16 categories, unless two-round)",
     "memoised_epochs": "for a memoised survey: number of epochs for which responses are kept, 2 "

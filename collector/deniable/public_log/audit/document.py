@@ -35,7 +35,9 @@ _UNCHECKED: Final = {
 }
 """Unchecked aspects, by the codes of the findings that report them."""
 
-_LEGEND: Final = "! weakens users' privacy, - another change; !! proven to be wrong, ? a suspicion"
+_LEGEND: Final = (
+    "! weakens users' privacy; - is another change; !! is proven to be wrong; ? is a suspicion"
+)
 _LIMITS: Final = (
     "The root is the hash of all entries. A checkpoint is the signed root and size. A different "
     "root for this size means a different log. Epsilon limits how much a response reveals about an "

@@ -60,7 +60,8 @@ FINDINGS: Final[Mapping[str, tuple[Level, str]]] = {
     ),
     "unlogged": (
         Level.ALERT,
-        "The collector offers {offered} that is not in the log: its content is hidden here.",
+        "The collector offers {offered} that is not in the log: readers of the log cannot see its "
+        "content.",
     ),
     "wrong-proof": (
         Level.ALERT,

@@ -211,7 +211,7 @@ async def ask_witnesses(witnesses: Iterable[Witness], origin: str) -> Replies:
 
     async def ask(url: str) -> SignedCheckpoint | str:
         try:
-            return await newest_checkpoint(url, origin) or "it does not know this log"
+            return await newest_checkpoint(url, origin) or "the witness does not know this log"
         except WitnessingError as error:
             return str(error)
 

@@ -147,7 +147,7 @@ async def recover(
     if named not in {origin, former}:  # the key may sign for both names
         raise PublicLogError(
             f"the store has {'no log' if former is None else f'the log {former}'}, and the copy "
-            f"{named}; this collector's is {origin}"
+            f"has {named}; this collector's log is {origin}"
         )
     if stored.newest is not None:
         publisher.check_extends(stored.newest, "the store")

@@ -135,7 +135,7 @@ async def _exchange(url: str, body: bytes | None = None) -> tuple[int, str, byte
                     raise WitnessingError(f"{url} sends a longer response than a witness would")
             return given.status, given.content_type, answer
     except TimeoutError as error:
-        raise WitnessingError(f"{url} does not respond within {_SECONDS:g} s") from error
+        raise WitnessingError(f"{url} did not respond within {_SECONDS:g} s") from error
     except (ClientError, OSError) as error:
         raise WitnessingError(f"{url} cannot be reached: {error}") from error
 
