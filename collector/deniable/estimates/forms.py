@@ -164,7 +164,9 @@ class Form:
     def plus(self, other: "Form", factor: float = 1.0) -> "Form":
         """Return the sum with ``factor`` times another form."""
         if self.model is not other.model:
-            raise ValueError("one side is about a population, the other about fixed devices")
+            raise ValueError(
+                "one side estimates a population, and the other a fixed set of devices"
+            )
         terms = dict(self.terms)
         for sample, weights in other.terms.items():
             ours = next((one for one in self.terms if one.same_as(sample)), sample)

@@ -185,7 +185,7 @@ class Histogram(DebiasedCounts, Tabular):
         """Return the mean of numeric categories; ValueError if they are not numbers."""
         if self.values is None:
             raise ValueError(
-                'the answers have no stated numbers: pass them to query([…], label="mean")'
+                'the answers have no stated numbers: pass numbers to query([…], label="mean")'
             )
         return mean_of(self.sample, self.values, self.level, self.model)
 

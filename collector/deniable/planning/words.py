@@ -159,9 +159,7 @@ class _OneQuestion(_SeveralQuestions):
 
 
 class _Joint(_SeveralQuestions):
-    summary = (
-        "for several questions: each device answers all of them, so that tables can cross them"
-    )
+    summary = "for several questions: each device answers all of them, so that you can cross them"
 
     def terms(self, parameters: Parameters, categories: int) -> str:
         count = len(parameters["dimensions"])
@@ -190,7 +188,7 @@ class _Strings(KindWords):
     keys: ClassVar = {
         "alphabet": "for a strings survey, instead of categories: the characters of its texts, "
         'such as "a-z0-9-", or "text", which includes spaces and punctuation; all other '
-        "characters become a single one",
+        "characters are replaced by a single one",
         "lengths": "how many of a text's first characters a report may be about, such as "
         "[2, 4, 6, 8, 10, 12]; texts are cut after the last number; if you will have a list of "
         "texts, use a single number, such as [12]",

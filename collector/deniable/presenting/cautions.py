@@ -154,8 +154,8 @@ def _not_to_be_used(figures: DisplayedFigures) -> str:
     places = _places(fake)
     counts = f"the counts of {places}" if places else "such counts"
     return (
-        f"Do not use these figures: honest devices do not cause {counts}. At least {least:,} of "
-        f"{total:,} "
+        f"Do not use these figures: honest devices would not produce {counts}. At least {least:,} "
+        f"of {total:,} "
         "reports are fake, and unmarked figures may be just as wrong. (By chance, at most "
         f"{level_text(FALSE_ALARM)} of honest histograms show this caution.)"
     )

@@ -394,8 +394,8 @@ def _notes(histogram: Histogram, chosen: ShownRows) -> Iterator[str]:
         yield "Rows marked as impossible have counts that honest devices would not produce."
     if histogram.crossed:
         yield (
-            "Devices answer all questions at once; the shares for single questions are sums of "
-            "shares."
+            "Devices answer all questions at once; the shares for single questions are sums over "
+            "combinations."
         )
     elif histogram.margins:
         counts = ", ".join(f"{margin.question} {margin.n:,}" for margin in histogram.margins)

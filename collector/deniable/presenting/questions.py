@@ -102,7 +102,7 @@ def leaders_document(leaders: Leaders) -> Document:
         facts=[*histogram_facts(histogram)],
         tables=[Table(columns, [_ranks(leaders, row) for row in leaders.rows], key="answers")],
         notes=[
-            "Ranks hold for all answers at once, whichever you look at: in at least "
+            "Ranks hold for all answers at once: in at least "
             f"{level_text(histogram.level)} of such surveys, all ranks are right.",
             HELD[False],
             *_left_out(leaders),

@@ -76,7 +76,8 @@ FIELDS: Final = {
     'vouches; or "blind", the same, but the issuer cannot tell which report is whose',
     "issuers": "for a certificate survey: public keys, 64 hex digits each, of the current issuer "
     "and, before a replacement, of the next issuer",
-    "issuer": "for a blind survey: the issuer's host name, used in counts and for distrust",
+    "issuer": "for a blind survey: the issuer's host name, by which its reports are counted or "
+    "distrusted",
     "issuer_keys": "for a blind survey: the file of public keys that `deniable issuer keys` wrote",
 }
 """Every field of a survey file; the site's table is generated from it."""

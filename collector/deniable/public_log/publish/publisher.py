@@ -110,8 +110,8 @@ def read_record(key_file: Path, origin: str) -> SignedCheckpoint | None:
     except TransparencyLogError as error:
         raise PublicLogError(
             f"{file} is not the record of the log {origin}: {error}. Restore a copy of the "
-            "record. If you are sure that the store has everything published, you can remove this "
-            "file instead"
+            "record. If you are sure that the store contains everything published, you can remove "
+            "this file instead"
         ) from error
     return record
 
@@ -140,9 +140,9 @@ def write_record(
                 replace_file(file, signed.text.encode())
     except OSError as error:
         raise PublicLogError(
-            f"{file} cannot be written: {error.strerror}. Without this record, the restoring of "
-            "an older store would not be noticed. Fix this first; then `deniable log cosign` also "
-            "updates the record"
+            f"{file} cannot be written: {error.strerror}. Without this record, nobody would "
+            "notice that an older store was restored. Fix this first; then `deniable log cosign` "
+            "also updates the record"
         ) from error
 
 
