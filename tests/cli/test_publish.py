@@ -38,7 +38,7 @@ def test_epochs_keys_and_costs_of_a_successor_add_up() -> None:
     told = {fact.label: fact.text for fact in facts}
     assert told["epochs"].startswith("4 of 1 day")
     assert told["keys"].startswith("one per epoch, for epochs 2 to 3, none for the first 2")
-    assert told["costs"].endswith("(3 epochs of 1.000; 1 of 4 epochs are over)")
+    assert told["costs"].endswith("(3 epochs of 1.000; 1 of its 4 epochs are over)")
 
 
 def test_the_names_of_a_lost_store_are_numbered_on(place: Workplace) -> None:
@@ -57,7 +57,8 @@ def test_a_successor_says_what_changed_and_marks_what_weakens_privacy(place: Wor
     said = " ".join(printed.split())
     assert f"figures start anew; for the earlier ones, use --survey {first.hex()[:12]}" in said
     assert (
-        "ask for consent again; devices that answered this day answer again in the next one" in said
+        "ask for consent again; devices that answered this day will answer again in the next one"
+        in said
     )
     assert "consent again" not in place.publish(epsilon='"0.5"', question='"And now?"')
 
@@ -138,8 +139,8 @@ def test_show_tells_the_terms_of_the_newest_survey(place: Workplace) -> None:
 def test_a_dry_run_shows_everything_and_publishes_nothing(place: Workplace) -> None:
     shown = place.dry_run(epochs="8")
     assert "would be  tea, sequence 0" in shown
-    assert "epsilon 8.000 in all" in shown
-    assert "percentage points needs at most" in shown
+    assert "epsilon 8.000 per device in total" in shown
+    assert "± 5 percentage points needs" in shown
     assert "no survey is published" in place.succeed("survey list")
     published = place.publish(epochs="8")
     assert len(published.split()) <= 120

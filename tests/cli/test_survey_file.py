@@ -353,7 +353,7 @@ REFUSED: list[tuple[str, str, dict[str, str]]] = [
             ("matrix", "is not a decimal", '[["0.6,0.4"], ["0.4,0.6"]]'),
             ("matrix", "0 or 1", "[[0.6, 0.4, 0], [0.4, 0.6, 0]]"),
             ("matrix", "0 or 1", "[[1, 0], [0.4, 0.6]]"),
-            ("epsilon", "not private.* matrix has epsilon 1.386294", "[[0.8, 0.2], [0.2, 0.8]]"),
+            ("epsilon", "exceeds this.* matrix has epsilon 1.386294", "[[0.8, 0.2], [0.2, 0.8]]"),
             ("responses", "3 columns for 2 categ", "[[0.5, 0.25, 0.25], [0.25, 0.5, 0.25]]"),
         )
     ),

@@ -183,7 +183,9 @@ async def test_p1_another_history_is_told_from_the_record_and_from_a_witness(
             thief.witnesses = site.witnesses
         else:  # somebody copied the store, but not the record
             thief.record.write_text(site.record.read_text("utf-8"), "utf-8")
-        with pytest.raises(PublicLogError, match=r"two histories .* 3 entries .* has 2 with"):
+        with pytest.raises(
+            PublicLogError, match=r"two histories .* 3 entries .* has 2 entries with"
+        ):
             await thief.publish("more")
 
 

@@ -90,8 +90,8 @@ ALIKE: Final = 1e-9
 NOT_FOUND: Final = "No answer has this name."
 HELD: Final = {
     True: (
-        "All intervals hold at once. They are wider, since by chance some of many single "
-        "intervals miss the truth."
+        "All intervals hold at once. They are wider, since by chance some single intervals miss "
+        "the truth."
     ),
     False: "Each interval holds on its own. Intervals that hold all at once, as in Figures, are "
     "wider.",

@@ -250,7 +250,7 @@ def issuers_of(enrolment: Enrolment) -> set[str]:
 def _minimum_reports(before: Manifest, after: Manifest) -> _Sentences:
     old, new = before.minimum_reports, after.minimum_reports
     fewer = "fewer" if new < old else "more"
-    yield f"figures appear after {fewer} reports, at {new:,} instead of {old:,}", new < old
+    yield f"figures appear after {fewer} reports: {new:,} instead of {old:,}", new < old
 
 
 _ASKED: Final = frozenset({"question", "categories"})
