@@ -227,7 +227,9 @@ def test_what_already_rose_before_a_note_is_said_to_have_done_so() -> None:
     told = medians(0, 1, 2, 3, 4)
     for at, already in ((3, True), (2, False)):
         noted = replace(told, notes=((told.points[at].start, "3.0 released"),)).sentence()
-        text = ' A note marks a date, not a cause. Before "3.0 released", the mean was already rising'
+        text = (
+            ' A note marks a date, not a cause. Before "3.0 released", the mean was already rising'
+        )
         assert (text in noted) == already
         assert noted.endswith(
             " The figure may have changed suddenly at that time: compare the epochs before and after."
