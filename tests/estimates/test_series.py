@@ -232,7 +232,7 @@ def test_what_already_rose_before_a_note_is_said_to_have_done_so() -> None:
         )
         assert (text in noted) == already
         assert noted.endswith(
-            " The figure may have changed suddenly at that time: compare the epochs before and after."
+            "may have changed suddenly at that time: compare the epochs before and after."
         ) != (already)
 
 
