@@ -309,6 +309,10 @@ def test_three_lead_or_all_but_one_of_fewer(answers: int, count: int) -> None:
     # 1,010 against 1,000 reports may be chance.
     close = estimate_histogram(manifest(epsilon="4"), 0, [1_000, 1_010, 600, 50, 50]).leaders(2)
     assert "very poor; their order is not certain (95 % confidence" in close.sentence
+    first = estimate_histogram(manifest(epsilon="4"), 0, [900, 1_500, 890, 880, 50])
+    for number, ranks in ((2, "second is"), (3, "second and third are")):
+        told = first.leaders(number).sentence
+        assert f", poor leads; {ranks} among very poor, fair and good (95 %" in told
 
 
 def test_who_leads_is_one_answer_on_every_surface() -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import product
+from itertools import product, takewhile
 from typing import Any, Final
 
 from deniable.documents import Caution, Column, Document, Fact, Table, level_text, with_cautions
@@ -26,6 +26,7 @@ from deniable.presenting.rows import (
 from deniable.reading.epochs import reporters
 
 _NAMED: Final = 10
+_RANKS: Final = ("second", "third")
 _NAMES = ("the difference", "the ratio")
 _MORE = [
     Column(key) for key in ("high", "standard_error", "outside", "influence", "distinguishable")
@@ -48,7 +49,7 @@ def leaders_sentence(leaders: Leaders) -> str:
     name += f" to {place}" if place else f" of {reporters()}"
     if leaders.histogram.texts is not None:
         name += f", of the {leaders.answers:,} found,"
-    text = f"The {name}"
+    text, ahead = f"The {name}", _ahead(leaders)
     if len(others) > _NAMED:
         named = (*others[:_NAMED], f"{len(others) - _NAMED:,} others")
     else:
@@ -56,13 +57,16 @@ def leaders_sentence(leaders: Leaders) -> str:
     rest = f"among {listed(named, 'and')}"
     verb = "is" if leaders.count == 1 else "are"
     if not left:
-        ordered = ", in this order" if _ordered(leaders) else "; their order is not certain"
+        sure = len(ahead) == leaders.count
+        ordered = ", in this order" if sure else "; their order is not certain"
         text += f" {verb} {listed(certain, 'and')}" + ordered * (leaders.count > 1)
     elif not certain:
         text += f" {verb} {rest}"
+    elif ahead:
+        text = _ranks_text(leaders, ahead, place)
     else:
-        other = "other is" if left == 1 else f"other {left} are"
-        text += f" include {listed(certain, 'and')}; the {other} {rest}"
+        more = "one more is" if left == 1 else f"{left} more are"
+        text += f" include {listed(certain, 'and')}; {more} {rest}"
     text += f" ({level_text(leaders.histogram.level)} confidence that all of this holds)."
     leading = "answer leads" if leaders.count == 1 else f"{leaders.count} answers lead"
     if leaders.histogram.sample.fewest_fakes:
@@ -70,12 +74,31 @@ def leaders_sentence(leaders: Leaders) -> str:
     elif len(leaders.candidates) == leaders.answers and not certain:
         text = f"Too few reports to say which {leading}" + f" in {place}" * bool(place) + "."
     text = with_cautions(text, leaders_cautions(leaders))
-    return so_far(text, leaders.histogram.standing)
+    return so_far(text, leaders.histogram.standing, leaders.candidates)
 
 
-def _ordered(leaders: Leaders) -> bool:
-    ranks = [(row.first, row.last) for row in leaders.rows[: leaders.count]]
-    return ranks == [(at, at) for at in range(1, leaders.count + 1)]
+def _ahead(leaders: Leaders) -> tuple[str, ...]:
+    """Return the first answers whose ranks are certain, in their order."""
+    ranked = enumerate(leaders.rows[: leaders.count], 1)
+    sure = takewhile(lambda one: (one[1].first, one[1].last) == (one[0], one[0]), ranked)
+    return tuple(row.label for _, row in sure)
+
+
+def _ranks_text(leaders: Leaders, ahead: Sequence[str], place: str) -> str:
+    """Return which answers lead in certain order, and among which the next ones are."""
+    names = [name for name in leaders.candidates if name not in ahead]
+    if len(names) > _NAMED:
+        names[_NAMED:] = [f"{len(names) - _NAMED:,} others"]
+    texts = leaders.histogram.texts is not None
+    where = f"In {place}, " * bool(place) + f"of the {leaders.answers:,} found, " * texts
+    lead = f"{listed(ahead, 'and')} lead, in this order" if len(ahead) > 1 else f"{ahead[0]} leads"
+    left = leaders.count - len(ahead)
+    ranks = _RANKS[len(ahead) - 1 : leaders.count - 1]
+    rest = listed(ranks, "and")
+    if leaders.count > 1 + len(_RANKS):
+        rest = "the next one" if left == 1 else f"the next {left}"
+    text = f"{where}{lead}; {rest} {'is' if left == 1 else 'are'} among {listed(names, 'and')}"
+    return text if text.startswith(tuple(ahead)) else text[0].upper() + text[1:]
 
 
 def leaders_cautions(leaders: Leaders) -> tuple[Caution, ...]:

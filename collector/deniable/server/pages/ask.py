@@ -13,7 +13,7 @@ from deniable.documents import Document
 from deniable.documents.programs import document_json, rows_csv, table_csv
 from deniable.messages import Manifest
 from deniable.reading import EpochCounts, iso_time
-from deniable.reading.epochs import asked_text, dates_text
+from deniable.reading.epochs import asked_text, unit_text
 from deniable.reading.source import most_epochs
 from deniable.server.pages.handlers import Visit, epoch_health, message
 from deniable.server.pages.rendering import MOST_CELLS, Asking, can_be_pooled
@@ -59,16 +59,18 @@ async def ask(visit: Visit) -> web.Response:
         return {
             "document": _answered(histogram, asking, manifest).document,
             "health": [*epoch_health(manifest.schedule, counts[-1])],
-            "lead": "Intervals too wide?",
+            "lead": "" if pooled else "Intervals too wide?",
             "links": [wider] if "epoch" not in query else [],
         }
 
     known = await older_epochs(visit.site.store, manifest, None)
     span, query = known[-most_epochs(manifest) :], request.query
     wider = ("See how many reports narrower intervals need", "plan")
-    if can_be_pooled(manifest) and len(span) > 1:
+    if pooled := can_be_pooled(manifest) and len(span) > 1:
         chosen = urlencode([*query.items(), ("epoch", asked_text(manifest.schedule, span))])
-        wider = (f"All of {dates_text(manifest.schedule, span)} together", f"ask?{chosen}")
+        # Without a promise: the same devices in several epochs, or a change, may cost certainty.
+        unit, *length = unit_text(manifest.schedule).split()
+        wider = (f"All {' '.join((f'{unit}s', *length))} together", f"ask?{chosen}")
     return await visit.view(subject, await visit.estimated(subject, values, None, wider))
 
 
@@ -175,7 +177,7 @@ def _answered(histogram: "Histogram", asking: Asking, manifest: Manifest) -> _An
         case "leaders":
             first = "" if asking.affirmed else "".join(asking.questions[:1])
             question = query.get("question", first)
-            count = query.get("leaders") or None
+            count = asking.leaders or None
             if count is not None and not re.fullmatch("[0-9]{1,4}", count):
                 raise ValueError("the number of leaders must be a number such as 3")
             many = None if count is None else int(count)

@@ -153,6 +153,8 @@ def _environment() -> "Environment":
 MOST_LISTED: Final = 1024
 """Answers in a list of choices; with more, the answer is typed."""
 
+_MOST_LEADERS: Final = 50
+
 MOST_CELLS: Final = 200
 """Cells of a table of two questions; more take too long here."""
 
@@ -167,6 +169,7 @@ class Asking:
         questions: names of the survey's questions, if it has several.
         query: the choices; without any, the first two groups, or the upper half of a range.
         affirmed: the yes answers, if separate yes/no questions are to be ranked.
+        most: the largest number of leaders, one fewer than there are answers.
     """
 
     kinds: tuple[tuple[str, str], ...]
@@ -175,6 +178,15 @@ class Asking:
     questions: tuple[str, ...]
     query: Mapping[str, str]
     affirmed: tuple[str, ...] = ()
+    most: int = _MOST_LEADERS
+
+    @property
+    def leaders(self) -> str:
+        """Return the chosen number of leaders, if there are more answers; "" for none."""
+        count = self.query.get("leaders", "")
+        if re.fullmatch("[0-9]{1,4}", count, re.ASCII) is None:
+            return count
+        return str(min(int(count), self.most))
 
     @classmethod
     def of(cls, query: Mapping[str, str], manifest: Manifest) -> "Asking":
@@ -209,7 +221,12 @@ class Asking:
             from deniable.estimates.answers import affirmed
 
             yes = affirmed(manifest.dimensions)
-        return cls(tuple(kinds), kind, listed, names, given | dict(query), yes)
+        ranked = len(yes) or len(manifest.categories)
+        if manifest.dimensions and ("question" in query or not yes):
+            sizes = {name: len(labels) for name, *labels in manifest.dimensions}
+            ranked = sizes.get(query.get("question", names[0]), ranked)
+        most = _MOST_LEADERS if manifest.kind.texts else min(max(ranked - 1, 1), _MOST_LEADERS)
+        return cls(tuple(kinds), kind, listed, names, given | dict(query), yes, most)
 
 
 LEVELS: Final = tuple((text, level_text(float(text))) for text in ("0.5", "0.9", "0.95", "0.99"))
