@@ -53,7 +53,7 @@ async def test_a_survey_is_offered_the_questions_that_it_can_answer(collector: C
         ("cups/ask", 200, "answered 2 – 4 ("),  # the upper half, until both ends are chosen
         ("cups/ask", 200, '<details id="options" open data-needed>'),
         ("usage/ask?rows=plan&columns=plan", 400, "name two of the questions: plan, feature"),
-        ("tea/ask?leaders=4", 400, "with 4 answers, the number of leaders must be 1 to 3"),
+        ("tea/ask?leaders=4", 200, 'max="3" placeholder="3" value="3"'),
         ("tea/ask?leaders=x", 400, "must be a number such as 3"),
         ("tea/ask?ask=ahead&answer=never&other=coffee", 400, "there is no answer"),
         ("tea/ask?ask=ahead&answer=never&other=never", 400, "name two"),
@@ -139,6 +139,15 @@ async def test_yes_answers_of_separate_questions_are_ranked_first(collector: Col
     assert "are search: yes and friends: yes, in this order" in ranked
     assert await sentence("/ask?ask=leaders&question=") == ranked
     assert "is mail: no (" in await sentence("/ask?ask=leaders&question=mail")
+    assert await sentence("/ask?ask=leaders&leaders=9") == ranked  # there are only three to rank
+    for path, most in (("", 2), ("&question=mail", 1)):
+        answer = await collector.client.get(
+            f"/surveys/found/ask?ask=leaders{path}", headers=headers
+        )
+        assert f'max="{most}" placeholder="{most}"' in await answer.text()
+    text = await (await collector.client.get("/surveys/found", headers=headers)).text()
+    answers = re.findall('<tr data-category="[a-z]+: (yes|no)"', text)
+    assert answers == ["yes"] * 3 + ["no"] * 3
 
 
 def test_a_yes_goes_before_its_no() -> None:

@@ -27,7 +27,7 @@ from deniable.documents.programs import (
     Json,
     plain,
 )
-from deniable.estimates.answers import denies
+from deniable.estimates.answers import affirmed, denies
 from deniable.estimates.binomial import IntervalMethod
 from deniable.estimates.debiased import DebiasedCounts
 from deniable.estimates.estimate import Estimate
@@ -231,8 +231,8 @@ def chosen_rows(
     """Return the rows whose labels contain the wanted text; the largest, if there are many.
 
     By default, rows are in the histogram's ``first_view``. For several questions, the questions'
-    answers come first; in a view other than the unbiased one, rows are the categories; for numbers,
-    the groups with informative intervals.
+    answers come first, of yes/no questions each yes; in a view other than the unbiased one, rows
+    are the categories; for numbers, the groups with informative intervals.
 
     Raises:
         ValueError: for any choice in a numeric survey, whose rows are groups of values.
@@ -259,6 +259,8 @@ def chosen_rows(
             ]
         )
         del kept[MOST_ROWS if top is None else top :]
+    elif affirmed(histogram.dimensions) and not histogram.together:
+        kept.sort(key=lambda row: denies(row["category"]))  # of yes/no questions, each yes first
     if simultaneous := histogram.numeric is None:
         kept = [*map(at_once, kept)]
     return ShownRows(tuple(kept), len(rows), wanted_count, chosen, simultaneous, view, explicit)
