@@ -14,7 +14,7 @@ from deniable.estimates import Histogram, Model, Series, Unit, compare, estimate
 from deniable.estimates.decoders import decoder_of
 from deniable.estimates.series import Point
 from deniable.messages import Manifest, Repeat
-from deniable.presenting import series_of
+from deniable.presenting import headline_of, series_of
 from deniable.presenting.series import headline
 from deniable.reading import EpochCounts, EpochStanding, EpochState
 from deniable.simulation.bulk import SimulatedReports
@@ -304,6 +304,25 @@ def test_the_largest_share_is_that_of_all_epochs_with_an_interval_that_holds_for
     assert document.chart is not None
     marks = re.findall('<circle class="dot" cx="([0-9.]+)"', document.chart(280))
     assert len(marks) == 3, "two epochs and the legend: a gap stays a gap"
+
+
+def test_a_headline_is_of_the_last_epoch_that_is_over_and_has_its_trend_if_that_is_clear() -> None:
+    # With a step of 100, a day's change is not clear, but the trend over eight days is.
+    for step, news in (
+        (0, "no clear change from the day before."),
+        (100, "very poor is rising by"),
+    ):
+        firsts = [16_000 + step * epoch for epoch in range(8)]
+        counts = [
+            counted(_OLDER, epoch, (first, *[(40_000 - first) // 4] * 4))
+            for epoch, first in enumerate(firsts)
+        ]
+        still = EpochStanding(EpochState.OPEN)
+        counts.append(replace(counted(_OLDER, 8, (10, 20, 30, 40, 50)), standing=still))
+        document = headline_of(_OLDER.name, [_OLDER], counts)
+        assert " on 11 October 2024 (" in document.sentence
+        assert not document.sentence.startswith("So far")
+        assert [news in note for note in document.notes] == [True]
 
 
 @pytest.mark.parametrize("survey", WITH_SHARES, ids=lambda survey: survey.specification.kind)

@@ -706,6 +706,34 @@ async def test_the_board_has_an_order_and_folds_the_others(
     assert "Collected until the survey was ended on " in text
 
 
+async def test_every_page_shows_the_last_day_that_is_over_and_counts_the_open_one(
+    analyst: Collector,
+) -> None:
+    twin = manifest(name="twin")
+    await analyst.publish(twin)
+
+    async def shown(path: str) -> str:
+        return await text_of(await analyst.client.get(path))
+
+    assert f"twin: {twin.question}</a>" in await shown("/")
+    assert f'<option value="twin">twin: {twin.question}</option>' in await shown(f"{PAGE}/compare")
+    assert "So far, " in words(await shown(PAGE))
+    assert "so-far" not in await shown(PAGE)
+    analyst.clock.time += 86_400
+    await analyst.store.add([report(d, 4, epoch=1) for d in range(40)])
+    for view in ("", "/ask?ask=leaders", "/line", "/card"):
+        text = await shown(f"{PAGE}{view}")
+        assert "14 November 2023" in words(text)
+        assert "So far, " not in words(text)
+        if view != "/card":
+            (link, told) = re.findall('<a href="([^"]*)">(This day so far: [^<]*)</a>', text)[0]
+            assert told == "This day so far: 40 reports"
+            assert "epoch=2023-11-15" in link
+    assert "So far, " in words(await shown(f"{PAGE}?epoch=2023-11-15"))
+    (row, *_) = csv.DictReader((await shown(f"/v1{PAGE}/histogram?format=csv")).splitlines())
+    assert (row["epoch"], row["n"]) == ("0", "9")
+
+
 async def test_a_survey_that_is_over_is_summed_up(analyst: Collector) -> None:
     survey = manifest(name="over", epsilon="4", schedule=Schedule(START, 3600, 2, 3600))
     await analyst.publish(survey)
@@ -719,8 +747,8 @@ async def test_a_survey_that_is_over_is_summed_up(analyst: Collector) -> None:
 
     first, second = survey.categories[:2]
     analyst.clock.time = survey.schedule.epoch_start(1) + 1
-    for path in ("", "?epoch=1"):
-        assert f"answered {second} (" in await shown(path)
+    for path, answer in (("", first), ("?epoch=1", second)):
+        assert f"answered {answer} (" in await shown(path)
     analyst.clock.time = survey.schedule.end + 7 * 86_400
     assert "1,400 answers were sent to over" in await shown("")
     for path in ("", "/line"):

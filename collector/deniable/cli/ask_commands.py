@@ -230,7 +230,7 @@ def trend(
     help="Share of devices assumed to be honest.",
 )
 @survey_argument
-@epoch_option("newest epoch with figures")
+@epoch_option("newest epoch that is over")
 @json_option
 def reveals(survey: "SurveyFigures", epoch: str | None, honest: float, *, as_json: bool) -> None:
     """Show how much the figures reveal about one device, and under which assumptions."""

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     "[default: texts that stand out]",
 )
 @survey_argument
-@epoch_option("newest epoch with figures")
+@epoch_option("newest epoch that is over")
 @level_option
 @form_options
 def hist(

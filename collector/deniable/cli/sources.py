@@ -210,7 +210,7 @@ def figures_argument(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add NAME, and the options of its figures and form; the command gets them as ``figures``."""
 
     @survey_argument
-    @epoch_option("newest epoch with data")
+    @epoch_option("newest epoch that is over")
     @level_option
     @form_options
     @wraps(command)

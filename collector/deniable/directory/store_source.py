@@ -14,7 +14,7 @@ from deniable.directory.authority_keys import authority_chain
 from deniable.directory.collector_directory import Result, check_store, signed_surveys
 from deniable.directory.settings import Config
 from deniable.messages import MAX_EPOCHS, Manifest, Refusal, open_manifest
-from deniable.reading import EpochCounts, ListedEpoch, Source, added_up
+from deniable.reading import EpochCounts, ListedEpoch, Source, added_up, alone
 from deniable.reading.epochs import epoch_standing
 from deniable.stores import Note, Store, open_store
 from deniable.stores.values import Counts, Seal
@@ -56,6 +56,22 @@ async def older_epochs(store: Store, manifest: Manifest, first: int | None) -> r
     return range(oldest, newest + 1 if first is None else first)
 
 
+async def default_epoch(store: Store, manifest: Manifest, now: float) -> int | None:
+    """Return the newest epoch with figures that is over; if none is over, the newest with figures.
+
+    This is :func:`deniable.reading.newest_over`, but reads only as many epochs as needed.
+    """
+    survey_id, schedule = manifest.survey_id, manifest.schedule
+    oldest, newest = await store.oldest_epoch(survey_id), await store.newest_epoch(survey_id)
+    if oldest is None or newest is None:
+        return None
+    last_over = int((now - schedule.start) // schedule.epoch_seconds) - 1
+    for epoch in range(min(newest, last_over), oldest - 1, -1):
+        if await store.reports(survey_id, epoch):
+            return epoch
+    return newest
+
+
 async def shown_counts(
     store: Store,
     manifest: Manifest,
@@ -64,7 +80,7 @@ async def shown_counts(
     relayed_from: float = math.inf,
     hidden: Collection[str] = (),
 ) -> list[EpochCounts]:
-    """Return the counts of the given epochs with figures; by default, of the newest.
+    """Return the counts of the given epochs with figures; by default, of :func:`default_epoch`.
 
     Manifests of the same name are never pooled. From ``relayed_from`` on, reports are accepted only
     through relays; this is stated for epochs whose reports cannot have come before.
@@ -72,7 +88,9 @@ async def shown_counts(
     newest = await store.newest_epoch(manifest.survey_id)
     if newest is None:
         return []
-    chosen = range(newest, newest + 1) if epochs is None else (e for e in epochs if e <= newest)
+    if epochs is None:
+        epochs = alone(await default_epoch(store, manifest, now)) or range(0)
+    chosen = (epoch for epoch in epochs if epoch <= newest)
     distrusted = await store.distrusted()
     figures = []
     for epoch in chosen:

@@ -414,9 +414,10 @@ def series_csv(series: Series, *groups: Answers) -> str:
 
 
 def headline(series: Series, own: Histogram | None = None) -> Document:
-    """Return the newest mean, or largest share, in a sentence, and any change in a note.
+    """Return the mean, or largest share, in a sentence, and its trend or any change in a note.
 
-    For texts, the sentence has the share in ``own``, the newest epoch's figures by themselves.
+    The sentence is of the newest epoch that is over, or otherwise of the newest. For texts, it has
+    the share in ``own``, that epoch's figures by themselves.
 
     The chart is small and shows all epochs. The largest share is that of all epochs together, with
     intervals that hold for all answers at once: so the choice favours neither a large share nor a
@@ -427,22 +428,22 @@ def headline(series: Series, own: Histogram | None = None) -> Document:
     label = "mean"
     if not series.numeric:
         label = _largest(histograms)
-    newest = next(estimate for estimate in reversed(figures[label]) if estimate is not None)
+    pairs = zip(series.points, figures[label], strict=True)
+    known = [(point, estimate) for point, estimate in pairs if estimate is not None]
+    point, newest = ([pair for pair in known if pair[0].over] or known)[-1]
     shared = own is not None and label in own.categories
     if own is not None and shared:
         share = own.share(label).at(own.level_at_once)
         newest = replace(share, level=own.level, at_once=True)
     texts = histograms[0].texts  # found in all epochs together
     reports = texts.reports if texts else sum(histogram.n for histogram in histograms)
-    known = [point for point in series.points if point.histogram]
+    points = [point for point in series.points if point.histogram]
     since, when = (
         when_text(period_text(first.start, last.end - first.start, [0]))
-        for first, last in ((known[0], known[-1]), (known[-1], known[-1]))
+        for first, last in ((points[0], points[-1]), (point, point))
     )
-
-    newest_epoch = known[-1].histogram
-    assert newest_epoch is not None
-    standing, statement = newest_epoch.standing, estimate_statement(newest, when=when)
+    assert point.histogram is not None
+    standing, statement = point.histogram.standing, estimate_statement(newest, when=when)
 
     def drawing(width: float) -> str:
         panels = series_panels(series, figures=[(label, figures[label])])
@@ -451,7 +452,7 @@ def headline(series: Series, own: Histogram | None = None) -> Document:
     return Document(
         facts=[Fact("reports", f"{reports:,} {since}", "reports", reports)],
         sentence=histogram_sentence(own) if own and not shared else so_far(statement, standing),
-        notes=[*_news(series), *_leading(newest_epoch, label)],
+        notes=[*_news(series, label), *_leading(point.histogram, label)],
         cautions=[caution for caution in estimate_cautions(newest) if caution.brief],
         chart=drawing,
     )
@@ -463,14 +464,21 @@ def _largest(histograms: Sequence[Histogram]) -> str:
     return next((label for label in ranked if label != OTHER_TEXTS), ranked[0])
 
 
-def _leading(newest: Histogram, label: str) -> Iterator[str]:
-    """Yield why an answer is shown, unless the newest epoch shows the same one."""
-    if newest.numeric is None and _largest([newest]) != label:
+def _leading(histogram: Histogram, label: str) -> Iterator[str]:
+    """Yield why an answer is shown, unless the displayed epoch has the same one."""
+    if histogram.numeric is None and _largest([histogram]) != label:
         yield f"{label} has the largest share over all dates shown."
 
 
-def _news(series: Series) -> Iterator[str]:
-    """Yield the change between the last two epochs that are over if there are two."""
+def _news(series: Series, label: str) -> Iterator[str]:
+    """Yield the trend of the figure if it is clear, or the change of the last epoch that is over.
+
+    Both together may seem to contradict each other: a slow trend rarely shows in one epoch.
+    """
+    trend = _trend(series, *([] if series.numeric else [label]))
+    if trend is not None and trend.slope.distinguishable and not trend.slope.outside:
+        yield trend_sentence(trend)
+        return
     for line in reversed(series.lines):
         apart = {
             point.histogram.kept_range or point.epoch: point.histogram

@@ -134,7 +134,7 @@ class SurveyFigures:
         return self._source.distrusted(self.manifest)
 
     def counts(self, epochs: range | None = None) -> tuple[EpochCounts, ...]:
-        """Return the counts of randomised responses; by default, of the newest epoch with figures.
+        """Return the counts of randomised responses, by default of the newest epoch that is over.
 
         Raises:
             TooFewReports: if none of the epochs has figures.
@@ -160,10 +160,11 @@ class SurveyFigures:
         model: Model = Model.SAMPLED,
         candidates: Iterable[str] | None = None,
     ) -> Histogram:
-        """Return the debiased histogram of an epoch, by default of the newest epoch with figures.
+        """Return the debiased histogram of an epoch, by default of the newest that is over.
 
-        For several epochs it covers all their reports; those without figures are omitted. Of a
-        survey of texts it has those that are found; with ``candidates``, those among these.
+        If none with figures is over, the default is the newest with figures. For several epochs it
+        covers all their reports; those without figures are omitted. Of a survey of texts it has
+        those that are found; with ``candidates``, those among these.
 
         Raises:
             TooFewReports: if no epoch has figures.
@@ -267,7 +268,7 @@ class SurveyFigures:
         return series_of(name, surveys, counts, level, model, self._source.notes(name))
 
     def headline(self, *, level: float = 0.95) -> Document:
-        """Return in a sentence the newest mean, or the largest share of the newest epochs.
+        """Return in a sentence the mean, or the largest share, of the newest epoch that is over.
 
         The chart is small. TooFewReports if there are no figures.
         """
@@ -366,10 +367,14 @@ def series_of(
 def headline_of(
     name: str, surveys: Sequence[Manifest], counts: Sequence[EpochCounts], level: float = 0.95
 ) -> Document:
-    """Return the newest figure of the first of some surveys; a text has its share in Figures."""
+    """Return the figure of the first of some surveys; a text has its share in Figures.
+
+    The figure is of the newest epoch that is over, or otherwise of the newest.
+    """
     from deniable.presenting.series import headline
 
-    own = histogram_of(surveys[0], counts[-1:], level) if surveys[0].kind.texts else None
+    over = [one for one in counts if one.standing.state.over] or counts
+    own = histogram_of(surveys[0], over[-1:], level) if surveys[0].kind.texts else None
     return headline(series_of(name, surveys, counts, level), own)
 
 

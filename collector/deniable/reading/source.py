@@ -161,7 +161,7 @@ class Source(ABC):
     def counts(self, manifest: Manifest, epochs: range | None = None) -> tuple[EpochCounts, ...]:
         """Return the counts of the given epochs with figures, in order.
 
-        The default is the newest epoch with figures.
+        The default is the newest epoch with figures that is over; if none is over, the newest.
         """
 
     def counted(self, manifest: Manifest, epoch: int) -> int | None:  # noqa: ARG002

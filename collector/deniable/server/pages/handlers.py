@@ -24,7 +24,7 @@ from urllib.parse import urlencode
 from aiohttp import web
 
 from deniable.directory import Config
-from deniable.directory.store_source import older_epochs, shown_epochs
+from deniable.directory.store_source import default_epoch, older_epochs, shown_epochs
 from deniable.documents import Fact
 from deniable.messages import Manifest, Refusal, RefusalCode, Schedule, is_simulated
 from deniable.reading import (
@@ -149,11 +149,31 @@ class Site:
         """Return the version name of a survey, according to its publication."""
         return version_text(survey.sequence, self.catalogue.published_at(survey))
 
+    def heading(self, manifest: Manifest) -> str:
+        """Return a survey's question, with its name if another survey asks the same."""
+        name, question = manifest.name, manifest.question
+        others = (one for one in self.catalogue.newest() if one.name != name)
+        if question and any(one.question == question for one in others):
+            return f"{name}: {question}"
+        return question or name
+
+    async def so_far(self, subject: Subject) -> tuple[str, str]:
+        """Return the reports of the open epoch, and its dates, if an earlier epoch is shown."""
+        manifest, now = subject.newest, self.clock()
+        default = await default_epoch(self.store, manifest, now)
+        epoch, reports = manifest.schedule.epoch_at(now), 0
+        if epoch is not None and default not in (None, epoch):
+            reports = await self.store.reports(manifest.survey_id, epoch)
+        if epoch is None or not reports:
+            return "", ""
+        return so_far_text(manifest, reports), dates_of(manifest, [epoch])
+
     def head(self, manifest: Manifest) -> dict[str, Any]:
         """Return the values of a survey that are shown wherever it is named."""
         now, ended_at = self.clock(), self.catalogue.ended_at(manifest)
         return {
             "manifest": manifest,
+            "heading": self.heading(manifest),
             "standing": standing_text(manifest.schedule, now, ended_at),
             "epoch_end": epoch_end_text(manifest.schedule, now, ended_at),
             "over": ended_at is not None or now >= manifest.schedule.end,
@@ -319,7 +339,10 @@ class Visit:
                 else []
             ),
         }
-        state = (content, *(values[name] for name in ("answered", "collector", "downloads")))
+        plain = view.of_epochs and "against" not in view.takes and subject.epochs is None
+        values["so_far"] = await site.so_far(subject) if plain else ("", "")
+        changing = ("answered", "so_far", "collector", "downloads")
+        state = (content, *(values[name] for name in changing))
         values["shown"] = sha256(repr(state).encode()).hexdigest()[:16]
         if script and headers.get("Shown-Figures") == values["shown"]:
             return web.Response(status=204)  # nothing has changed
@@ -352,6 +375,7 @@ class Visit:
             levels=LEVELS,
             views=VIEWS,
             epochs=[*epoch_choices(manifest, epochs, together="against" not in view.takes)],
+            complete=any(epoch.n and epoch.state.over for epoch in epochs) or not epochs,
             weeks=[*weeks_of(manifest.schedule, site.clock())],
             others=[*self._others(manifest, every=values["shares"]), *self._other_side(manifest)],
             notes=note_names(await site.store.notes(manifest.name)) if across else (),
@@ -417,6 +441,11 @@ class Visit:
 def dates_of(survey: Manifest, epochs: Sequence[int]) -> str:
     """Return the text that selects epochs of a survey, whichever epoch is the newest."""
     return asked_text(survey.schedule, range(min(epochs), max(epochs) + 1))
+
+
+def so_far_text(manifest: Manifest, reports: int) -> str:
+    """Return the number of reports of the open epoch in words."""
+    return f"This {unit_text(manifest.schedule)} so far: {reports:,} report{'s' * (reports != 1)}"
 
 
 def epoch_health(schedule: Schedule, epoch: EpochCounts) -> Iterator[Fact]:

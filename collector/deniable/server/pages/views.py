@@ -20,6 +20,7 @@ from deniable.server.pages.handlers import (
     dates_of,
     epoch_health,
     reason_sentence,
+    so_far_text,
 )
 from deniable.server.pages.rendering import (
     MOST_CELLS,
@@ -153,8 +154,14 @@ async def line(visit: Visit) -> web.Response:
             brief = [caution for caution in whole.cautions if caution.brief]
             document = replace(document, sentence=whole.sentence, cautions=brief)
         assert document.chart is not None
+        survey, last = subject.newest, counts[-1]
+        ours = [("survey", survey.survey_id.hex()[:12]), ("epoch", dates_of(survey, [last.epoch]))]
+        open_too = counts[0].standing.state.over and not last.standing.state.over
         return {
             "document": document,
+            "name": visit.name,
+            "so_far": so_far_text(survey, last.reports) if open_too and not together else "",
+            "open": urlencode(ours),
             "chart": document.chart(_SMALL),
             "version_notes": version_notes,
         }

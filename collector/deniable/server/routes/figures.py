@@ -317,7 +317,7 @@ class FigureService:
         return appear_text(survey, self.clock(), self.catalogue.ended_at(survey), epochs)
 
     async def epoch_counts(self, subject: Subject) -> Sequence[EpochCounts]:
-        """Return counts of the requested epochs; of the newest by default."""
+        """Return counts of the requested epochs; by default of the newest that is over."""
         return await self.read_counts(subject.newest, subject.epochs, self._relayed_from)
 
     async def read_counts(
