@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser, Route
 
 from tests.browser_device.example import Example
-from tests.browser_device.test_page import wait
+from tests.browser_device.test_page import stop_clock, wait
 from tests.support.processes import ROOT
 
 KEY = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"
@@ -44,7 +44,7 @@ def test_a_survey_that_is_not_taken_says_why_and_an_option_that_is_none_is_named
 def test_a_collector_that_lets_no_page_ask_is_told_of(served: Example, browser: Browser) -> None:
     stranger = served.origin.replace("127.0.0.1", "localhost")
     with browser.new_page() as page:
-        page.clock.install()
+        stop_clock(page)
         page.goto(stranger)
         page.get_by_role("button", name="I agree").click()
         page.get_by_text("Thank you. Your first answer can be given at").wait_for()

@@ -177,7 +177,7 @@ def test_what_is_no_number_of_reports_is_refused() -> None:
     cost = RangeCost.of(RandomisedResponse(2, "1"))
     with pytest.raises(ValueError, match="number of reports"):
         cost.cumulative(-1)
-    with pytest.raises(ValueError, match="at least one"):
+    with pytest.raises(ValueError, match="must not be empty"):
         cost.most(3, 0)
     with pytest.raises(ValueError, match="number of epochs"):
         cost.most(-1, 2)

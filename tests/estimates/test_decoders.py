@@ -355,7 +355,7 @@ def test_a_histogram_labels_raw_counts_by_what_devices_send() -> None:
     # Too few of the honest say the one thing, and too many the other.
     poisoned = estimate_histogram(survey, 0, (5000, 3000, 2000, 10))
     assert poisoned.impossible == ("yes", "no", "yes")
-    assert "!! Do not use these figures: honest devices do not cause" in str(poisoned)
+    assert "!! Do not use these figures: honest devices would not produce" in str(poisoned)
 
 
 def test_decoders_are_shared_by_equal_mechanisms_and_so_are_checked_counts() -> None:

@@ -348,7 +348,7 @@ def test_what_is_not_to_be_used_says_so_whatever_is_made_of_it() -> None:
     halved, all_ = good.at(0.5), bad.query([1] * 5)
     for made in (good, halved, good - other, both, good / other, 2 * good, all_):
         assert (
-            "Do not use these figures: honest devices do not cause the counts of rating"
+            "Do not use these figures: honest devices would not produce the counts of"
             in made.sentence
         )
     assert "Do not use these figures" not in other.sentence
@@ -364,7 +364,7 @@ def test_what_is_not_to_be_used_says_so_whatever_is_made_of_it() -> None:
     assert fakes == {0: 0, 1: bad.poisoning.fewest_fakes}
     assert fakes[1] > 0
     assert (
-        "Do not use these figures: honest devices do not cause the counts of rating"
+        "Do not use these figures: honest devices would not produce the counts of"
         in series.plot().svg
     )
     assert bad.metadata()["fewest_fakes"] == str(fakes[1])

@@ -29,7 +29,7 @@ _FEW: Final = 20
 """With more categories, most shares are so small that ± 5 percentage points is uninformative."""
 
 _WEEK: Final = 7 * 86_400
-_WITHIN: Final = "estimated by itself to within ± 5 percentage points needs at most"
+_WITHIN: Final = "estimated by itself within ± 5 percentage points needs at most"
 
 
 def accuracy_facts(manifest: Manifest, largest_share: float | None = None) -> Iterator[Fact]:
@@ -76,7 +76,7 @@ def _distribution(manifest: Manifest) -> Iterator[Fact]:
     other = Accuracy.half_width(_POINTS).reports(estimates.cumulative_variance(design))
     yield Fact(
         "accuracy",
-        f"the share of all answers up to a chosen one, estimated by itself to within ± {points:g} "
+        f"the share of all answers up to a chosen one, estimated by itself within ± {points:g} "
         f"percentage points, needs at most {reports:,} reports; the mechanism for single shares "
         f"needs {other:,}",
     )
