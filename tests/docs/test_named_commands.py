@@ -96,6 +96,19 @@ def test_every_command_and_option_that_is_named_exists() -> None:
     assert [(name, mention) for name, mention in named if wrong(mention)] == []
 
 
+def test_an_option_that_the_product_names_without_a_command_is_some_command_s() -> None:
+    known = {option for path in COMMANDS for option in options_of(path)}
+    sources = (file for file in committed(*PACKAGES) if file.suffix == ".py")
+    named = {
+        (file.name, option)
+        for file in sources
+        for text in strings(file.read_text("utf-8"))
+        for option in re.findall(r"(?<![\w-])--[a-z][a-z-]+", text)
+    }
+    assert len(named) > 40
+    assert {(file, option) for file, option in named if option not in known} == set()
+
+
 def test_a_command_or_an_option_that_is_gone_is_found() -> None:
     assert [wrong(text) for text in ("hist tea --json", "survey seal|end X", "log …")] == [""] * 3
     assert wrong("health") == "health"

@@ -227,7 +227,7 @@ async def test_a_witness_that_shows_nothing_hinders_nothing_while_a_quorum_is_le
                 assert "w0.example" in caplog.text
                 log = await site.log()
                 assert log.witnessed == log.newest
-        with pytest.raises(PublicLogError, match=r"2 of 3 witnesses claim .*log recover FROM"):
+        with pytest.raises(PublicLogError, match=r"2 of 3 witnesses claim, .*log recover FROM"):
             await site.publish("third")
     assert await site.names() == {"first", "second"}
 

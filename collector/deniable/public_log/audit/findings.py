@@ -70,7 +70,7 @@ FINDINGS: Final[Mapping[str, tuple[Level, str]]] = {
     "another-history": (
         Level.WARNING,
         "A suspicion: the {first} entries seen elsewhere are not the first {first} of these "
-        "{second}. With the log's key (--log-key, --policy), this would prove two faces.",
+        "{second}. With the log's key, from --policy FILE, this would prove two faces.",
     ),
     "smaller": (
         Level.WARNING,
@@ -138,7 +138,7 @@ FINDINGS: Final[Mapping[str, tuple[Level, str]]] = {
     "unpinned-key": (
         Level.NOTE,
         "No key of the log is known: whether the log signed its checkpoint was not checked. The "
-        "operator's `deniable log policy` prints the key; --policy FILE or --log-key KEY pins it.",
+        "operator's `deniable log policy` prints the key; --policy FILE pins it.",
     ),
     "unpinned-authority": (
         Level.NOTE,
