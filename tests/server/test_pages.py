@@ -706,6 +706,15 @@ async def test_the_board_has_an_order_and_folds_the_others(
     assert "Collected until the survey was ended on " in text
 
 
+async def test_surveys_with_one_question_are_listed_by_name(tmp_path: Path) -> None:
+    async with running(tmp_path) as collector:
+        for name, question in (("one", "Tea?"), ("two", "Tea?"), ("three", "Coffee?")):
+            await collector.publish(manifest(name=name, question=question))
+        text = await text_of(await collector.client.get("/"))
+    listed = re.findall('<a href="surveys/[a-z]+">([^<]*)</a></h2>', text)
+    assert listed == ["one: Tea?", "Coffee?", "two: Tea?"]
+
+
 async def test_every_page_shows_the_last_day_that_is_over_and_counts_the_open_one(
     analyst: Collector,
 ) -> None:

@@ -152,8 +152,7 @@ class Site:
     def heading(self, manifest: Manifest) -> str:
         """Return a survey's question, with its name if another survey asks the same."""
         name, question = manifest.name, manifest.question
-        others = (one for one in self.catalogue.newest() if one.name != name)
-        if question and any(one.question == question for one in others):
+        if question and self.catalogue.shares_question(manifest):
             return f"{name}: {question}"
         return question or name
 

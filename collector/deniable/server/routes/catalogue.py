@@ -51,6 +51,7 @@ class Catalogue:
         self._opened: dict[bytes, Manifest] = {}
         self._by_id: dict[bytes, Manifest] = {}
         self._by_name: dict[str, list[Manifest]] = {}
+        self._names: dict[str, set[str]] = {}  # of the newest surveys with a question
         self._envelopes: dict[bytes, bytes] = {}
         self._ended: dict[bytes, int] = {}
         self._published: dict[bytes, int] = {}
@@ -118,7 +119,9 @@ class Catalogue:
                 by_name.setdefault(manifest.name, []).append(manifest)
                 self._by_id[manifest.survey_id] = manifest
                 self._envelopes[manifest.survey_id] = envelope
-        self._by_name = by_name
+        self._by_name, self._names = by_name, {}
+        for name, (newest, *_) in by_name.items():
+            self._names.setdefault(newest.question, set()).add(name)
         self.changes += 1
         self._read_last = envelopes, self.chain
 
@@ -189,6 +192,10 @@ class Catalogue:
     def newest(self) -> list[Manifest]:
         """Return the newest survey of each name, by name."""
         return [manifests[0] for _, manifests in sorted(self._by_name.items())]
+
+    def shares_question(self, manifest: Manifest) -> bool:
+        """Return whether the newest survey of another name asks the same question."""
+        return not self._names.get(manifest.question, set()) <= {manifest.name}
 
     def envelope(self, manifest: Manifest) -> bytes:
         """Return the signed bytes of a survey of this catalogue."""
