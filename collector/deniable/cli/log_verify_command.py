@@ -63,6 +63,7 @@ def verify(
     2  an invalid option
     3  a suspicion, or unknown: no log, no collector
     """  # noqa: D301 - click's mark
+    from deniable.messages import Refusal, check_public_key
     from deniable.public_log.audit.checks import Offered, Replies, Trust, audit
     from deniable.public_log.audit.document import audit_document
     from deniable.public_log.audit.findings import STATUSES, finding
@@ -86,7 +87,9 @@ def verify(
         trusted = None if authority is None else bundle.authority if bundle else pinned(authority)
         leaves = frozenset[bytes]() if acknowledged is None else read_leaves(acknowledged)
         site = None if Path(place).is_dir() else LogSite(place)
-    except ValueError as error:
+        if trusted is not None:
+            check_public_key(trusted)
+    except (ValueError, Refusal) as error:
         raise click.UsageError(str(error)) from error
     if trusted is None and visit is not None:
         trusted = visit.authority

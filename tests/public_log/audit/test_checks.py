@@ -122,7 +122,7 @@ def put(path: str, change: Callable[[bytes], bytes]) -> Callable[[Files], None]:
         (lambda files: resigned(files, size=4), {"incomplete"}),
         (
             put("checkpoint", lambda text: text.replace(b"collector.example/", b"o.example/")),
-            {"forged-checkpoint", "forged-cosignature", "few-witnesses"},
+            {"forged-checkpoint", "forged-cosignature", "few-witnesses", "other-origin"},
         ),
         (other_key, {"forged-checkpoint"}),
         (forged_cosignature, {"forged-cosignature"}),

@@ -241,6 +241,7 @@ def test_programs_read_the_history_and_the_findings(
     ("options", "error"),
     [
         (["--authority", "00"], "64 hex digits"),
+        (["--authority", "00" * 32], "the key is not canonical"),
         (["--authority", KEY, "--policy", "{}"], "quorum"),
         (["--authority", KEY, "--policy", "nosuch"], "does not exist"),
         ([], "needs --authority"),

@@ -11,6 +11,7 @@ from deniable.logs import (
     TooFewWitnesses,
     TransparencyLogError,
     VerifierKey,
+    log_origin,
 )
 from deniable.messages import LoggedEnvelope, log_entry
 from deniable.public_log.audit.findings import finding
@@ -147,11 +148,16 @@ def _signatures(result: Audit) -> Iterator[Caution]:
 
 
 def _files(result: Audit) -> Iterator[Caution]:
-    """Check whether the entries are those that were signed."""
+    """Check whether the entries are those that were signed, and of the log's own collector."""
     if reason := result.downloaded.missing:
         yield finding("incomplete", reason=reason)
     elif not result.whole:
         yield finding("wrong-root")
+    origin = result.downloaded.checkpoint.checkpoint.origin
+    versions = result.downloaded.history.versions.values()
+    surveys = [survey for named in versions for survey in named.values()]
+    if surveys and origin not in {log_origin(survey.origin) for survey in surveys}:
+        yield finding("other-origin", origin=origin)
 
 
 def _last_visit(result: Audit) -> Iterator[Caution]:

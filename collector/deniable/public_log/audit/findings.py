@@ -72,6 +72,11 @@ FINDINGS: Final[Mapping[str, tuple[Level, str]]] = {
         "A suspicion: the {first} entries seen elsewhere are not the first {first} of these "
         "{second}. With the log's key, from --policy FILE, this would prove two faces.",
     ),
+    "other-origin": (
+        Level.WARNING,
+        "The log calls itself {origin}, but has no survey for a collector of that name: it may be "
+        "another collector's log.",
+    ),
     "smaller": (
         Level.WARNING,
         "A suspicion: the log has {size} entries, but had {before} at the last visit. An old "

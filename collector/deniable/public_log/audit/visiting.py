@@ -20,6 +20,7 @@ from deniable.messages import (
     MAX_ROTATIONS_BYTES,
     LoggedEnvelope,
     Refusal,
+    check_public_key,
     split_logged,
     split_manifests,
     split_rotations,
@@ -178,9 +179,11 @@ class LogSite:
         """Return the current signing key, according to the collector."""
         _, tag = self._fetcher.tagged("/v1/authority", MAX_ROTATIONS_BYTES)
         try:
-            return pinned(tag.strip('"'))
-        except ValueError as error:
+            key = pinned(tag.strip('"'))
+            check_public_key(key)
+        except (ValueError, Refusal) as error:
             raise unreadable() from error
+        return key
 
     def offered(self, authority: bytes, names: Collection[str]) -> Offered:
         """Return the offer to devices: keys, and surveys that are listed or have these names."""
