@@ -98,6 +98,9 @@ documents/test_document test_a_number_without_an_interval presenting.histogram:_
 estimates/test_contrasts
     test_what_was_asked_apart_takes_as_many_reports_together_as_a_plan_says
     server.pages.ask:_lacking
+estimates/test_contrasts
+    test_two_surveys_have_a_ratio_with_an_interval_that_holds_as_often_as_said
+    presenting.comparison:_ratio
 estimates/test_curves test_it_is_the_triangular_average_and_bounds_what_it_averages
     presenting.cautions:_smoothed
   test_no_population_varies_more_than_is_planned_for planning.accuracy:_distribution
@@ -112,6 +115,8 @@ estimates/test_fakes_of_figures
     test_no_fakes_move_a_figure_further_than_its_influence_and_some_population_as_far
     presenting.cautions:_fakes presenting.cautions:bias_text
     presenting.comparison:comparison_cautions
+  test_a_ratio_whose_divisor_fakes_can_take_away_may_be_anything
+    presenting.comparison:comparison_document
 estimates/test_first_view test_the_largest_of_many_have_intervals_that_hold
     presenting.cautions:_chosen_by_size
   test_the_rows_of_every_kind_have_intervals_that_hold_at_once presenting.histogram:_notes
@@ -146,6 +151,11 @@ estimates/test_revealed test_epochs_compose presenting.revealed:revealed_notes
   test_the_stated_odds_are_exceeded_no_more_often_than_the_sentence_says
     presenting.revealed:_unlinked presenting.revealed:revealed_at_worst
     presenting.revealed:revealed_brief presenting.revealed:revealed_sentence
+estimates/test_series
+    test_a_median_that_stays_is_said_to_move_by_chance_alone_as_often_as_said
+    presenting.series:_medians
+  test_a_version_too_young_for_a_trend_has_its_change_beside_the_trend_of_the_one_before
+    presenting.series:series_sentence
 estimates/test_texts test_a_group_of_few_people_is_not_shown
     planning.words:_Strings.terms presenting.histogram:_text_notes
   test_frequent_texts_are_found_and_no_others presenting.histogram:_text_notes
@@ -193,7 +203,7 @@ statistics/test_coverage test_intervals_of_every_kind_hold_as_often_as_they_say
     planning.accuracy:_beside_mean presenting.estimate:quantile_sentence
 statistics/test_groups test_all_ranks_hold_at_once presenting.questions:_left_out
     presenting.histogram:lead_sentence presenting.questions:leaders_document
-    presenting.questions:leaders_sentence
+    presenting.questions:leaders_sentence presenting.questions:_ranks_text
   test_questions_that_have_nothing_to_do_with_each_other_seldom_seem_to
     presenting.questions:cross_table_sentence
 stores/test_model test_the_store_does_what_the_rules_say
