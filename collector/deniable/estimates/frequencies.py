@@ -82,8 +82,11 @@ def covariance_of(decoder: Decoder, tally: Tally, model: Model) -> Floats:
         own = part.tally(tally)
         f = part.decoder.frequencies(own)
 
+        shifts = part.decoder.shifts(own, np.eye(part.decoder.categories))
+
         def variance(model: Model) -> Floats:
-            return report_covariance(part.decoder, f, own.shares, model) / own.degrees(model)
+            noise = report_covariance(part.decoder, f, own.shares, model) / own.degrees(model)
+            return np.asarray(noise + shifts @ shifts.T)
 
         if model is Model.FIXED or own.epochs == 1:
             return variance(model)

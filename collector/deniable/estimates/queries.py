@@ -6,6 +6,7 @@ from functools import partial
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
+from numpy import linalg
 
 from deniable.estimates.decoders import (
     Decoder,
@@ -178,13 +179,16 @@ def _values(
     n, shares = tally.n, tally.shares
     g = decoder.kernels(weights)
     value = np.asarray(g @ shares)
+    shifted = linalg.norm(decoder.shifts(tally, weights), axis=-1)
 
     def errors(model: Model, *, least: bool = False) -> Floats:
         if model is Model.SAMPLED:
             # Reports are independent and identically distributed: the sample variance of g over n.
             spread = np.asarray((g - value[..., None]) ** 2 @ shares)
-            return np.sqrt(spread / (n - 1)) if n > 1 else np.full(value.shape, np.nan)
-        return np.sqrt(np.maximum(decoder.noise(weights, shares, least=least), 0.0) / n)
+            noise = np.sqrt(spread / (n - 1)) if n > 1 else np.full(value.shape, np.nan)
+        else:
+            noise = np.sqrt(np.maximum(decoder.noise(weights, shares, least=least), 0.0) / n)
+        return np.asarray(np.hypot(noise, shifted))
 
     chosen = chosen_errors(errors, model, n / reports)
     if recurring and model is Model.SAMPLED and tally.epochs > 1:
@@ -221,7 +225,8 @@ class Queries:
         """
         values = np.asarray(self.kernels @ tally.shares)
         least = least_variances(self.moments, self.weights, values)
-        errors = cautious_errors(tally, self.kernels, least)
+        shifted = linalg.norm(self.decoder.shifts(tally, self.weights), axis=-1)
+        errors = np.hypot(cautious_errors(tally, self.kernels, least), shifted)
         if unseen:
             rare = _unseen_variance(tally, self.kernels, values, unseen)
             errors = np.sqrt(errors**2 + rare)

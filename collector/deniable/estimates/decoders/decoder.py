@@ -196,6 +196,14 @@ class Decoder(ABC):
         squares = self.kernels(weights) ** 2 @ shares
         return np.asarray(squares - self.kernels(weights**2) @ shares)
 
+    def shifts(self, tally: Tally, weights: Floats) -> Floats:
+        """Return the standard deviations of independent shifts of linear queries, (…, shifts).
+
+        Answers without a row shift them, beside the noise of responses; usually there are none.
+        """
+        del tally
+        return np.zeros((*weights.shape[:-1], 1))
+
     @abstractmethod
     def sums(self, values: Floats) -> Floats:
         """Return sum_y v_y G_jy for each category j: (…, responses) to (…, categories).

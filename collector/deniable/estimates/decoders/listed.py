@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Final
 
 import numpy as np
+from numpy import linalg
 from numpy.typing import NDArray
 
 from deniable.estimates.binomial import IntervalMethod, binomial_intervals, normal_quantile
@@ -150,7 +151,7 @@ class TextsDecoder(DenseDecoder):
         # B P^T is M: a support is the sum of a row's weights on its responses.
         inverse = np.empty_like(matrix)
         supporting = matrix[:-1] @ supported.T - q
-        inverse[:-1] = np.linalg.solve(supporting.T, supported - q)
+        inverse[:-1] = linalg.solve(supporting.T, supported - q)
         inverse[-1] = 1 - inverse[:-1].sum(axis=0)
         self._whole, self._matrix, self._inverse = (matrix, inverse), matrix, inverse
         if mechanism.hidden:  # the others' share is all that the rows leave
@@ -174,17 +175,25 @@ class TextsDecoder(DenseDecoder):
         supports = [int(tally.counts[row].sum()) for row in self._supported]
         return np.array([*supports, tally.n])
 
-    def standard_errors(self, tally: Tally, model: Model) -> Floats:
-        """Return the errors, with what collisions with texts that are not listed add."""
+    def shifts(self, tally: Tally, weights: Floats) -> Floats:
+        """Return the shifts by collisions with texts that are not listed, (…, texts)."""
         # They shift each count by some b, beyond its noise. The squared residuals exceed the counts
         # by the sum of b^2, on average. A support has one count in m, of each hash function: over
-        # random hash functions, it is shifted by a sum with the variance sum b^2/m.
+        # random hash functions, it is shifted by a sum with the variance sum b^2/m. Two supports
+        # are shifted independently, since hash functions are pairwise independent; and a text's
+        # share is shifted as much as that of all others together, the other way.
         matrix, inverse = self._whole
         left = tally.counts - matrix.T @ (inverse @ tally.counts)
         moved = (self._truth - self._kappa) * max(0.0, float(left @ left) - tally.n)
-        texts = self.categories - 1
-        times = np.append(np.ones(texts), texts) / (tally.n * self._kappa) ** 2
-        return np.sqrt(super().standard_errors(tally, model) ** 2 + moved * times)
+        apart = weights[..., :-1] - weights[..., -1:]
+        return np.asarray(apart * (np.sqrt(moved) / (tally.n * self._kappa)))
+
+    def standard_errors(self, tally: Tally, model: Model) -> Floats:
+        """Return the errors, with the shifts."""
+        noise = super().standard_errors(tally, model)
+        return np.asarray(
+            np.hypot(noise, linalg.norm(self.shifts(tally, np.eye(self.categories)), axis=-1))
+        )
 
     def intervals(
         self, tally: Tally, level: float, *, possible: bool = False
