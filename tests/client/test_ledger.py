@@ -1,40 +1,25 @@
-"""One decision per name and epoch (D3), whatever clock, collector and app do; D4; and events."""
+"""One decision per name and epoch (D3), whatever clock, collector and app do; and D4."""
 
-import hashlib
 import tempfile
-from collections import Counter
 from pathlib import Path
-from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable.client import (
-    Client,
     EpochUndecidable,
     ManifestRefused,
-    NotChosen,
     NotReady,
     NotRunning,
-    Outcome,
     OutcomeStatus,
 )
-from deniable.client.ledger.ledger import chosen_slot
 from deniable.counterparts.signing import sign_manifest
 from deniable.messages import Schedule
-from tests.support.devices import NAME, Bench, took
+from tests.support.devices import NAME, Bench
 from tests.support.effort import THOROUGH
 from tests.support.surveys import AUTHORITY, DAY, MANIFEST, START, manifest
 
 RECORDED, REPEATED = OutcomeStatus.RECORDED, OutcomeStatus.REPEATED
-HOUR = 3600
-
-
-def at(bench: Bench, client: Client, day: float) -> Outcome:
-    """Report on some day of the survey."""
-    bench.clock.time = START + day * DAY
-    return client.report(NAME, "good")
 
 
 _moments = st.one_of(
@@ -113,73 +98,3 @@ def test_d6_a_report_asks_nothing_and_without_a_manifest_stores_nothing(bench: B
     asked = len(bench.transport.requests)
     bench.report_daily(client, range(8))
     assert len(bench.transport.requests) == asked
-
-
-@pytest.mark.parametrize(("slots", "critical"), [(7, 38.26), (168, 268.68)])
-def test_every_slot_is_drawn_as_often_over_devices_and_epochs(slots: int, critical: float) -> None:
-    # Chi-squared, slots - 1 degrees of freedom: false alarm below 1e-6, and the seeds are fixed.
-    draws = 20_000
-    secrets = [hashlib.sha256(number.to_bytes(4)).digest() for number in range(draws)]
-    over_devices = Counter(chosen_slot(each, NAME, 3, slots) for each in secrets)
-    over_epochs = Counter(chosen_slot(secrets[0], NAME, epoch, slots) for epoch in range(draws))
-    for found in (over_devices, over_epochs):
-        assert set(found) == set(range(slots))
-        expected = draws / slots
-        assert sum((count - expected) ** 2 / expected for count in found.values()) < critical
-
-
-def slot_of(bench: Bench, epoch: int, slots: int = 24) -> int:
-    """Return the slot that this device draws for an epoch."""
-    ((secret,),) = bench.rows("SELECT secret FROM device")
-    return chosen_slot(secret, NAME, epoch, slots)
-
-
-def hours_reported(bench: Bench, client: Client, seconds: int = HOUR) -> list[int]:
-    """Report an event an hour, from a client that is made anew at times; return what counted."""
-    hours = []
-    for hour in range(8 * 24):
-        bench.clock.time = START + hour * HOUR + 59 * 60
-        outcome = client.report(NAME, "good", slot_seconds=seconds)
-        if outcome.status is RECORDED:
-            hours.append(hour)
-        elif outcome.status is not REPEATED:
-            assert isinstance(outcome.error, NotChosen)
-        if hour % 25 == 0:
-            client.close()
-            client = bench.client()
-    return hours
-
-
-def test_of_each_epoch_the_event_of_the_slot_drawn_is_reported_and_no_other(bench: Bench) -> None:
-    hours = hours_reported(bench, bench.ready())
-    assert hours == [24 * epoch + slot_of(bench, epoch) for epoch in range(8)]
-    assert len({hour % 24 for hour in hours}) > 1
-    assert bench.draw.count == 8  # what is not chosen draws nothing
-
-
-def test_slots_that_do_not_divide_the_epoch_leave_a_shorter_one_at_its_end(bench: Bench) -> None:
-    hours = hours_reported(bench, bench.ready(), 7 * HOUR)
-    assert hours == [24 * epoch + 7 * slot_of(bench, epoch, 4) for epoch in range(8)]
-
-
-def test_publishing_another_manifest_within_the_epoch_draws_no_other_slot(bench: Bench) -> None:
-    client = bench.ready()
-    for hour in range(24):
-        bench.clock.time = START + hour * HOUR
-        if hour % 4 == 0:
-            bench.transport.publish(manifest(sequence=hour + 1))
-            assert took(client.refresh(force=True))
-        if client.report(NAME, "good", slot_seconds=HOUR).status is RECORDED:
-            break
-    assert hour == slot_of(bench, 0)
-
-
-def test_slots_are_whole_seconds_and_one_may_be_the_whole_epoch(bench: Bench) -> None:
-    client = bench.ready()
-    wrong: list[Any] = [0, -1, 3600.0, True, "3600"]
-    for slot_seconds in wrong:
-        with pytest.raises(ValueError, match="slot_seconds"):
-            client.report(NAME, "good", slot_seconds=slot_seconds)
-    for day, whole in enumerate((DAY, 2 * DAY, None)):
-        bench.clock.time = START + day * DAY
-        assert client.report(NAME, "good", slot_seconds=whole).status is RECORDED

@@ -90,7 +90,6 @@ class Client:
         answer: Answer,
         *,
         strict: bool = False,
-        slot_seconds: int | None = None,
     ) -> Outcome:
         """Record a response to the answer, once per survey and epoch; never the answer.
 
@@ -104,19 +103,14 @@ class Client:
             answer: one of the survey's categories, as text, Enum member or number; for several
                 questions, a mapping with the answer to each.
             strict: raise the error that the outcome would contain.
-            slot_seconds: for events that can happen several times in an epoch: divide the epoch
-                into slots of this length, and report the first event in one of them, drawn in
-                advance for each epoch; other events are ``NotChosen``. By default the epoch's first
-                event is reported.
 
         Raises:
-            ValueError: if ``slot_seconds`` is not a whole number.
             UndeclaredSurvey, UndeclaredAnswer: the app's own bugs, always raised.
             NotRecorded: with ``strict``.
         """
         engine = acting_for(self._engine)
         try:
-            outcome = engine.decide(survey, answer, slot_seconds)
+            outcome = engine.decide(survey, answer)
         except BaseException as error:
             del survey, answer  # crash reporters collect the frames of raised errors
             forget_locals(error)

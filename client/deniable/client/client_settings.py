@@ -120,12 +120,6 @@ def authority_key(authority: bytes | str) -> bytes:
     return key
 
 
-def check_slot_seconds(seconds: int) -> None:
-    """Check the length of an epoch's slots."""
-    if type(seconds) is not int or seconds < 1:
-        raise ValueError("slot_seconds must be a whole number of seconds, at least 1")
-
-
 def checked_enrol(enrol: "Enrol") -> "Enrol":
     """Return a callback that can be called on a thread."""
     given: object = enrol

@@ -13,7 +13,7 @@ from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from deniable.client.client_settings import Arguments, check_slot_seconds, checked_consent
+from deniable.client.client_settings import Arguments, checked_consent
 from deniable.client.clock import SystemClock
 from deniable.client.consent import Consent, ConsentRecord
 from deniable.client.errors import (
@@ -133,15 +133,13 @@ class Engine:
         )
         self.issuer.attach(self.ledger, self.jitter, delay, self.uploader.wake, self.launch.hold)
 
-    def decide(self, survey: Survey | str, answer: Answer, slot_seconds: int | None) -> Outcome:
+    def decide(self, survey: Survey | str, answer: Answer) -> Outcome:
         """Record a response to the answer: the half of ``report`` that sees the answer."""
         declared = self.arguments.declared(survey)
         index = declared.index_of(answer)
-        if slot_seconds is not None:
-            check_slot_seconds(slot_seconds)
         try:
             with self.state.patience(REPORT_PATIENCE):
-                return self._decide(declared, index, slot_seconds)
+                return self._decide(declared, index)
         except NotRecorded as error:
             return Outcome(declared.name, OutcomeStatus.NOT_RECORDED, error=drop_frames(error))
 
@@ -345,25 +343,23 @@ class Engine:
         declined = {name: refused[name] for name in ready if name in refused}
         return Refresh(tuple(ready), errors, declined, later)
 
-    def _decide(self, survey: Survey, index: int, slot_seconds: int | None) -> Outcome:
+    def _decide(self, survey: Survey, index: int) -> Outcome:
         now = self._clock.now()
         if self.state.forbids_unread():
             raise self.state.missing_consent(Consent.UNSET)
         try:
-            decision = self.ledger.decide(survey, index, now, slot_seconds)
+            decision = self.ledger.decide(survey, index, now)
         except (NotReady, NotRunning, ManifestRefused):
-            decision = self._decide_by_bundle(survey, index, now, slot_seconds)
+            decision = self._decide_by_bundle(survey, index, now)
         return Outcome(survey.name, decision.status, decision.epoch)
 
-    def _decide_by_bundle(
-        self, survey: Survey, index: int, now: float, slot_seconds: int | None
-    ) -> Decision:
+    def _decide_by_bundle(self, survey: Survey, index: int, now: float) -> Decision:
         # A copy: a raised error collects frames, and those contain the answer.
         refused = self.manifests.offer_bundled(survey) or copy(
             self.manifests.errors.get(survey.name)
         )
         try:
-            return self.ledger.decide(survey, index, now, slot_seconds)
+            return self.ledger.decide(survey, index, now)
         except NotReady as error:
             raise (refused if type(error) is NotReady and refused else error) from None
 

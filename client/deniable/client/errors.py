@@ -53,7 +53,7 @@ class NotRunning(NotRecorded):
 
 
 class NotChosen(NotRecorded):
-    """In this epoch a different slot of events is reported, or a different blind survey."""
+    """In this epoch this device answers a different blind survey."""
 
 
 class EpochUndecidable(NotRecorded):

@@ -38,7 +38,6 @@ from deniable.client import (
     Survey,
     TransportError,
 )
-from deniable.client.client_settings import check_slot_seconds
 from deniable.client.clock import SystemClock
 from deniable.client.engine import Engine, substitutes
 from deniable.client.sending.http_transport import barriers
@@ -191,9 +190,7 @@ class _CapturedEngine(Engine):
         self._capture = capture
         self._decided: dict[str, int] = {}
 
-    def decide(self, survey: Survey | str, answer: Answer, slot_seconds: int | None) -> Outcome:
-        if slot_seconds is not None:
-            check_slot_seconds(slot_seconds)  # each event is selected here
+    def decide(self, survey: Survey | str, answer: Answer) -> Outcome:
         declared = self.arguments.declared(survey)
         return self._capture._outcome(declared, text_of(declared, answer), self._decided)
 

@@ -6,25 +6,17 @@
 3. The module ``following`` has the followed manifests, ``allowance`` the remaining budget, and
    ``parts`` the optional features.
 4. No operation here depends on the answer's value, except for the response inside the signed bytes.
-5. An epoch may contain several events. Reporting the first would overrepresent Mondays. A fair
-   choice among all of them would need the time of the last one, or a true answer kept until then.
-   So an epoch is divided into slots of equal length, and one slot is derived from the device's
-   secret. The first event in it is reported. The slot is the same for every manifest of the name,
-   so publishing another manifest within the epoch does not draw again.
 """
 
-import hashlib
-import hmac
 import sqlite3
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from deniable.budget import RangeCost
 from deniable.client.consent import Consent
 from deniable.client.errors import (
     BudgetExhausted,
     EpochUndecidable,
-    NotChosen,
     NotReady,
     NotRecorded,
     NotRunning,
@@ -39,8 +31,6 @@ from deniable.client.state.transactions import kept
 from deniable.client.survey import Survey
 from deniable.mechanisms import Draw
 from deniable.messages import Manifest, Report, day_text, sign_report
-
-_SLOT_CONTEXT: Final = b"deniable/event-slot/v1\0"
 
 
 class Decision(NamedTuple):
@@ -121,14 +111,12 @@ class Ledger:
         with self.state.transaction(now) as connection:
             self.state.check_covered(connection, survey.name)
             connection.execute("SAVEPOINT looking")
-            terms = self._terms(connection, survey, now, None)
+            terms = self._terms(connection, survey, now)
             connection.execute("ROLLBACK TO looking")
         return terms
 
     @kept
-    def decide(
-        self, survey: Survey, answer: int, now: float, slot_seconds: int | None = None
-    ) -> Decision:
+    def decide(self, survey: Survey, answer: int, now: float) -> Decision:
         """Draw, sign and store the one report of this name's current epoch.
 
         The answer is the index of the true category; it is passed only to the mechanism.
@@ -139,7 +127,7 @@ class Ledger:
                 self.state.check_not_refused(connection, survey.name)
                 raise self.state.missing_consent(consent)
             self.state.check_covered(connection, survey.name)
-            decision = terms = self._terms(connection, survey, now, slot_seconds)
+            decision = terms = self._terms(connection, survey, now)
             if isinstance(terms, _Terms):
                 self._record(connection, terms, answer, now)
                 decision = Decision(terms.open.epoch, OutcomeStatus.RECORDED)
@@ -152,7 +140,7 @@ class Ledger:
         return decision
 
     def _terms(
-        self, connection: sqlite3.Connection, survey: Survey, now: float, slot_seconds: int | None
+        self, connection: sqlite3.Connection, survey: Survey, now: float
     ) -> Decision | BudgetExhausted | _Terms:
         """Return the terms on which an epoch may be decided now, or the existing decision.
 
@@ -162,8 +150,6 @@ class Ledger:
         if isinstance(current, Decision):
             return current
         manifest, epoch, fresh_from = current
-        if slot_seconds is not None:
-            _check_slot(connection, manifest, epoch, slot_seconds, now)
         credential = self.following.issuer.credential(connection, manifest, epoch, now)
         noise = self._noise.opened(connection, manifest, epoch, fresh_from, now)
         cost = self._cost_of(manifest, noise.reports)
@@ -298,27 +284,3 @@ def device_secret(connection: sqlite3.Connection) -> bytes:
     secret: bytes
     (secret,) = connection.execute("SELECT secret FROM device").fetchone()
     return secret
-
-
-def _check_slot(
-    connection: sqlite3.Connection,
-    manifest: Manifest,
-    epoch: int,
-    slot_seconds: int,
-    now: float,
-) -> None:
-    """Check that an event now is in the slot that is reported for this epoch."""
-    schedule = manifest.schedule
-    slots = -(-schedule.epoch_seconds // slot_seconds)
-    slot = int(now - schedule.epoch_start(epoch)) // slot_seconds
-    if slot != chosen_slot(device_secret(connection), manifest.name, epoch, slots):
-        raise NotChosen(
-            f"this device reports epoch {epoch} in another of its {slots} slots of {slot_seconds} "
-            "s: nothing needs to be done"
-        )
-
-
-def chosen_slot(secret: bytes, name: str, epoch: int, slots: int) -> int:
-    """Return a number below ``slots``, uniform up to 1 in 2^200."""
-    message = _SLOT_CONTEXT + name.encode() + epoch.to_bytes(8)
-    return int.from_bytes(hmac.digest(secret, message, hashlib.sha256)) % slots
