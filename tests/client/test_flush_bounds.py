@@ -1,4 +1,4 @@
-"""A flush: how long it may last, what it leaves, why, and the last look before a byte leaves."""
+"""A flush: how long it may last, what it leaves, and the last look before a byte leaves."""
 
 import sqlite3
 import time
@@ -23,24 +23,21 @@ from deniable.client.client import engine_of
 from deniable.client.clock import SystemClock
 from deniable.client.state import state_file
 from deniable.client.threads import Taken, Turn
-from deniable.fakes import FakeIssuer
 from deniable.messages import RefusalCode
 from tests.client.test_http_transport import no_handshake, nothing, slow_body, slow_handshake
 from tests.support.certificates import certificate
 from tests.support.devices import (
     ACCEPTED,
     NAME,
-    OFFLINE,
     PORTAL,
     UNREACHABLE,
     Bench,
     FakeTransport,
-    problem,
     refused,
 )
 from tests.support.effort import some
 from tests.support.raw_server import RawServer, Script, answer
-from tests.support.surveys import DAY, START, manifest
+from tests.support.surveys import DAY, START
 from tests.support.transports import Call
 from tests.support.watched import until
 
@@ -115,7 +112,7 @@ def test_a_flush_ends_in_time_if_the_server_hangs(bench: Bench, script: Script) 
         with ThreadPoolExecutor(1) as pool:
             delivery = pool.submit(client.flush, 0.25).result(SECONDS)
         assert delivery == Delivery(pending=3)
-        assert delivery.waiting == {"unreachable: TimeoutError": 1, "no-time": 2}
+        assert bench.rows("SELECT sum(attempts) FROM decisions") == [(1,)]
 
 
 def test_a_flush_has_only_the_time_that_the_thread_leaves_it(bench: Bench) -> None:
@@ -137,56 +134,16 @@ def test_due_only_sends_what_is_due_by_its_random_time_and_waits_for_nothing(ben
     client = bench.several(3)
     bench.rows(f"UPDATE decisions SET due = {START + 2000.0}")
     bench.rows(f"UPDATE decisions SET due = {START + 60.0} WHERE name = 'survey-0'")
-    delivery = client.flush(5000, due_only=True)
-    assert (delivery, delivery.waiting) == (Delivery(pending=3), {"not-due": 3})
+    assert client.flush(5000, due_only=True) == Delivery(pending=3)
+    assert bench.transport.uploads == []
     bench.clock.time = START + 60.0
     bench.transport.answer = UNREACHABLE
-    delivery = client.flush(5000, due_only=True)
-    assert delivery.waiting == {"unreachable: ConnectionRefusedError": 1, "not-due": 2}
+    assert client.flush(5000, due_only=True) == Delivery(pending=3)
+    assert bench.rows("SELECT name FROM decisions WHERE attempts = 1") == [("survey-0",)]
     assert bench.clock.time == START + 60.0
     bench.transport.answer = ACCEPTED
     bench.clock.time = START + 2000.0
     assert client.flush(5000, due_only=True) == Delivery(delivered=3)
-
-
-@pytest.mark.parametrize(
-    ("came", "reason", "later"),
-    [
-        (OFFLINE, "unreachable: gaierror", "unreachable: gaierror"),
-        (UNREACHABLE, "unreachable: ConnectionRefusedError", "unreachable: ConnectionRefusedError"),
-        (PORTAL, "unrecognised-answer", "unrecognised-answer"),
-        (problem(RefusalCode.OVERLOADED), "overloaded", "held"),
-        (refused(RefusalCode.UNKNOWN_SURVEY), "unknown-survey", "held"),
-    ],
-)
-def test_a_delivery_says_why_reports_wait(
-    bench: Bench, came: HttpAnswer | Exception, reason: str, later: str
-) -> None:
-    client = bench.reported()
-    assert client.flush(0).waiting == {"no-time": 1}
-    assert bench.transport.uploads == []
-    bench.transport.answer = came
-    for expected in (reason, later):
-        delivery = client.flush(1)
-        assert (delivery, delivery.waiting) == (Delivery(pending=1), {expected: 1})
-    bench.rows("UPDATE decisions SET held = 0")
-    bench.transport.answer = UNREACHABLE
-    client.flush(1)
-    if came is not OFFLINE:
-        assert client.flush(1).waiting == {"next-day": 1}
-    assert sum(client.flush(1).waiting.values()) == 1
-
-
-def test_a_delivery_says_what_waits_for_consent_or_a_certificate(bench: Bench) -> None:
-    assert bench.client(consent="unset").flush().waiting == {}
-    issuer, environment = FakeIssuer(), dict[str, str]()
-    bench.transport.publish(manifest(enrolment=issuer.enrolment))
-    client = bench.reported(enrol=issuer, environment=environment)
-    bench.transport.answer = refused(RefusalCode.NOT_ENROLLED)
-    assert client.flush(1).waiting == {"certificate": 1}
-    environment["DO_NOT_TRACK"] = "1"
-    delivery = client.flush(1)
-    assert (delivery, delivery.waiting) == (Delivery(), {"no-consent": 1})
 
 
 @pytest.mark.parametrize("seconds", [1, 5])  # a flush with time left, and one without

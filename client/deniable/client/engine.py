@@ -181,16 +181,14 @@ class Engine:
     def flush(self, timeout: float, due_only: bool) -> Delivery:
         """Send waiting reports now."""
         try:
-            delivery = self._aside(partial(self.uploader.flush, timeout, due_only), timeout)
+            return self._aside(partial(self.uploader.flush, timeout, due_only), timeout)
         except StateUnavailable as error:
-            delivery = Delivery(pending=None, error=drop_frames(error))
+            return Delivery(pending=None, error=drop_frames(error))
         except BaseException:
             self.uploader.interrupt()
             raise
-        say_held()
-        if delivery.waiting:
-            _LOG.info("reports are waiting: %s", dict(delivery.waiting))
-        return delivery
+        finally:
+            say_held()
 
     def _aside(self, work: Callable[[], _T], seconds: float) -> _T:
         """Run a function on a different thread, unless that would wait for this one."""

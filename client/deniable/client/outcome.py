@@ -62,22 +62,9 @@ class Delivery:
         dropped: reports that the collector refused for good.
         pending: reports that still wait and may be sent; None if the state could not be read.
         error: why the state could not be used; the counts until then are valid.
-        reasons: how many reports this device ever dropped, not only now, by reason: the collector's
-            code, ``too-old``, ``epoch-over`` (for a blind survey: it could not be sent in its own
-            epoch), or the user's action. A total count, not compared.
-        waiting: how many pending reports still wait, by reason; also not compared. After a try to
-            send: ``unreachable: …`` with the kind of error, ``unrecognised-answer`` (from a captive
-            portal, for example), or the collector's code, such as ``overloaded``, or ``forbidden``
-            (reports must come through a relay). Without a try: ``no-time`` (the timeout was over),
-            ``not-due`` (with ``due_only``), ``held`` (the collector asked to wait), ``next-day``
-            (it was sent twice, and now only once a day), ``drawn-time`` (for a blind survey: its
-            sending time was drawn beforehand), ``certificate`` (a new one is requested). Or
-            ``no-consent``, with the number of reports that wait for it, which are not pending.
     """
 
     delivered: int = 0
     dropped: int = 0
     pending: int | None = 0
     error: NotRecorded | None = None
-    reasons: Mapping[str, int] = field(default_factory=dict, compare=False)
-    waiting: Mapping[str, int] = field(default_factory=dict, compare=False)

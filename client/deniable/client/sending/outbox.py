@@ -216,27 +216,15 @@ class Outbox:
         _postpone(connection, report, report.attempts + 1, due, step.held)
 
     @kept
-    def end_flush(self, now: float) -> tuple[list[PendingReport], dict[str, int], int]:
-        """Erase settled reports; return the reports that may be sent, and two counts.
-
-        These count the reports dropped so far, by reason, and the reports that wait for consent.
-        Decisions remain.
-        """
+    def end_flush(self, now: float) -> list[PendingReport]:
+        """Erase settled reports, but no decisions; return the reports that may be sent."""
         with self.state.existing(now) as connection:
             if connection is None:
-                return [], {}, 0
+                return []
             erase_ended(connection, now)
             pending, _ = self._pending(connection, now)
-            counts = connection.execute(
-                "SELECT status, verdict, count(*) FROM decisions WHERE origin = ?"
-                " AND status != 'delivered' GROUP BY status, verdict ORDER BY verdict",
-                (self._collector,),
-            ).fetchall()
-            consented = self.state.effective_consent(connection) is Consent.ON
         self.state.erase_remains()
-        dropped = {verdict: count for status, verdict, count in counts if status == "dropped"}
-        waiting = sum(count for status, _, count in counts if status == "pending")
-        return pending, dropped, 0 if consented else waiting
+        return pending
 
     def _lived(self, connection: sqlite3.Connection, now: float) -> int:
         lived, looked_at = connection.execute("SELECT lived, looked_at FROM device").fetchone()

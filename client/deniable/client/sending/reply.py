@@ -4,8 +4,7 @@ The device acts only on an answer that it recognises (D8). After everything else
 portal's page to a cut connection, the report's fate is unknown, and the same bytes are sent again.
 """
 
-from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Final
@@ -129,17 +128,6 @@ def is_due(report: PendingReport, now: float) -> bool:
     return in_time and not report.renewing and report.attempts < MOST_SENDS
 
 
-def why_waits(report: PendingReport, now: float, *, due_only: bool) -> str:
-    """Return why a flush did not try to send a report, for ``Delivery.waiting``."""
-    if report.renewing:
-        return "certificate"
-    if report.opens > now or (report.held > now and not report.attempts):
-        return "drawn-time"
-    if report.held > now:
-        return "next-day" if earliest_after(report.attempts, now) else "held"
-    return "not-due" if due_only and report.due > now else "no-time"
-
-
 def next_step(
     report: PendingReport,
     answer: HttpAnswer | None,
@@ -219,40 +207,22 @@ def _retry_after(value: str) -> int | None:
     return next((coarse for coarse in _COARSE_SECONDS if seconds <= coarse), _COARSE_SECONDS[-1])
 
 
-@dataclass(frozen=True, slots=True)
-class Sent:
-    """The result of one request; empty if the user, or another process, intervened."""
-
-    step: Step | None = None  # the next step of the report; None if nothing left the device
-    reason: str = ""  # why the report still waits; empty if it does not
-
-
 @dataclass(slots=True)
 class Progress:
-    """The progress of a flush: the reports sent so far, and why the rest wait."""
+    """The progress of a flush: the reports sent so far."""
 
     due_only: bool
     delivered: int = 0
     dropped: int = 0
     _tried: set[tuple[str, int]] = field(default_factory=set)
-    _reasons: dict[tuple[str, int], str] = field(default_factory=dict)
 
     def may_send(self, report: PendingReport, now: float) -> bool:
         """Return whether a report may go now, even if it waits only to spread sends; but once."""
         due = report if self.due_only else replace(report, due=now)
         return report.key not in self._tried and is_due(due, now)
 
-    def note(self, report: PendingReport, sent: Sent) -> None:
-        """Note the result of sending a report."""
-        if sent.step or sent.reason:  # otherwise the send was cancelled
-            self._reasons[report.key] = sent.reason
+    def note(self, report: PendingReport, step: Step | None) -> None:
+        """Note the next step of a report that was sent; None if nothing left the device."""
         self._tried.add(report.key)
-        self.delivered += isinstance(sent.step, Delivered)
-        self.dropped += isinstance(sent.step, Drop)
-
-    def why_waiting(self, pending: Iterable[PendingReport], now: float) -> Counter[str]:
-        """Return why these reports wait, as counts by reason."""
-        return Counter(
-            self._reasons.get(report.key) or why_waits(report, now, due_only=self.due_only)
-            for report in pending
-        )
+        self.delivered += isinstance(step, Delivered)
+        self.dropped += isinstance(step, Drop)

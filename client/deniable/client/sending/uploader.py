@@ -24,13 +24,11 @@ from deniable.client.sending.outbox import Others, Outbox, SendCancelled
 from deniable.client.sending.reply import (
     BACKOFF,
     OFFLINE,
-    Delivered,
     Drop,
     Enrol,
     PendingReport,
     Progress,
     Resend,
-    Sent,
     Step,
     is_due,
     next_step,
@@ -139,16 +137,11 @@ class Uploader(Forkable):
             try:
                 if alone:
                     self._flush(end, interrupts, progress)
-                now = self._clock.now()
-                pending, dropped, unconsented = self._outbox.end_flush(now)
+                pending = self._outbox.end_flush(self._clock.now())
             except NotRecorded as error:
                 _LOG.info("nothing could be sent: %s", error)  # the state has warned of its outage
                 return Delivery(progress.delivered, progress.dropped, None, drop_frames(error))
-        waiting = dict(progress.why_waiting(pending, now))
-        if unconsented:
-            waiting["no-consent"] = unconsented
-        counts = progress.delivered, progress.dropped, len(pending)
-        return Delivery(*counts, reasons=dropped, waiting=waiting)
+        return Delivery(progress.delivered, progress.dropped, len(pending))
 
     def _flush(self, end: float, interrupts: int, progress: Progress) -> None:
         while (left := end - self._clock.monotonic()) > 0 and self._interrupts == interrupts:
@@ -163,11 +156,11 @@ class Uploader(Forkable):
                 if len(waiting) == 1 or self._rest() or self.silence():
                     break
 
-    def _send(self, report: PendingReport, seconds: float, others: Others = ()) -> Sent:
-        """Send this report, and give the other due reports new times."""
+    def _send(self, report: PendingReport, seconds: float, others: Others = ()) -> Step | None:
+        """Send this report, and give the other due reports new times; return its next step."""
         started = self._clock.monotonic()
         if not self._outbox.begin(report, self._clock.now(), others):
-            return Sent()
+            return None
         try:
             answer = self._transport.request(
                 "POST",
@@ -181,40 +174,43 @@ class Uploader(Forkable):
         except (SendCancelled, TransportError) as error:
             return self._without_answer(report, error, started)
         self._warned, self._silent_until = False, -inf
-        return self._follow(report, answer, "unrecognised-answer")
+        return self._follow(report, answer)
 
     def _without_answer(
         self, report: PendingReport, error: SendCancelled | TransportError, started: float
-    ) -> Sent:
+    ) -> Step | None:
+        if isinstance(error, TransportError) and not self._warned:  # one line per outage
+            _LOG.warning("reports are waiting: the collector cannot be reached (%s)", error)
+            self._warned = True
         if isinstance(error, TransportError) and not error.unsent:
             self._silent_until = self._clock.monotonic() + _SILENCE_SECONDS
-            return self._follow(report, None, self._warn_once(error))
+            return self._follow(report, None)
         self._outbox.undo_send(report, self._clock.now())
-        return self._not_sent(error, started) if isinstance(error, TransportError) else Sent()
+        if isinstance(error, TransportError):
+            # From the start of one try to the next, since resolvers may take long to fail.
+            self._rests_until = started + OFFLINE.seconds(self._unsent, self._jitter())
+            self._unsent += 1
+        return None
 
-    def _follow(self, report: PendingReport, answer: HttpAnswer | None, why: str) -> Sent:
-        """Record the step after an answer, or after none; ``why`` explains a missing answer."""
+    def _follow(self, report: PendingReport, answer: HttpAnswer | None) -> Step:
+        """Record and return the step after an answer, or after none."""
         self._unsent = 0
         now = self._clock.now()
         step = next_step(report, answer, now, BACKOFF, self._jitter)
         self._outbox.follow(report, step, now)
-        if isinstance(step, Delivered):
-            return Sent(step)
         if isinstance(step, Enrol):
             self._wake.set()  # requesting another certificate is a maintenance task
-        return Sent(step, _refusal(report, step, why))
-
-    def _not_sent(self, error: TransportError, started: float) -> Sent:
-        # From the start of one try to the next, since resolvers may take long to fail.
-        self._rests_until = started + OFFLINE.seconds(self._unsent, self._jitter())
-        self._unsent += 1
-        return Sent(reason=self._warn_once(error))
-
-    def _warn_once(self, error: TransportError) -> str:
-        if not self._warned:  # one line per outage, not per report or attempt
-            _LOG.warning("reports are waiting: the collector cannot be reached (%s)", error)
-        self._warned = True
-        return f"unreachable: {error}"
+        if isinstance(step, Drop):
+            _LOG.warning("survey %s: a report was dropped: %s", report.name, step.verdict)
+        if isinstance(step, Resend):
+            why = step.code or "no recognised answer"
+            _LOG.info("survey %s: a report waits: %s", report.name, why)
+        if isinstance(step, Resend) and step.code is RefusalCode.FORBIDDEN:
+            _LOG.warning(
+                "reports are waiting: the collector refuses reports sent this way (forbidden), but "
+                "may accept reports from a relay"
+            )
+        return step
 
     def silence(self) -> float:
         """Return the seconds without requests after an unanswered one."""
@@ -286,20 +282,6 @@ class Uploader(Forkable):
                 waiting = self._outbox.pending(now)
         dues = [report.earliest - now for report in waiting if not report.renewing]
         return max(0.0, self._rest(), min(dues, default=_LONGEST_NAP))
-
-
-def _refusal(report: PendingReport, step: Step, why: str) -> str:
-    """Log a report's refusal; return why it waits, or an empty text."""
-    if isinstance(step, Drop):
-        _LOG.warning("survey %s: a report was dropped: %s", report.name, step.verdict)
-    if not isinstance(step, Resend):
-        return ""
-    if step.code is RefusalCode.FORBIDDEN:
-        _LOG.warning(
-            "reports are waiting: the collector refuses reports sent this way (forbidden), but "
-            "may accept reports from a relay"
-        )
-    return why if step.code is None else step.code.value
 
 
 @contextmanager
