@@ -10,7 +10,6 @@ from typing import TypeAlias
 import pytest
 
 from deniable.sqlite_files import (
-    NewerFile,
     UnknownFile,
     connect,
     create_private,
@@ -80,7 +79,7 @@ def test_a_second_schema_is_reached_as_a_whole_and_there_is_no_way_back(path: Pa
         assert migrate(connection, [SCRIPT, SECOND], OURS) == 1
         assert migrate(connection, [SCRIPT, SECOND], OURS) == 2
         assert connection.execute("SELECT * FROM numbers").fetchall() == [(1, None)]
-        with pytest.raises(NewerFile, match="newer version of deniable; upgrade"):
+        with pytest.raises(UnknownFile, match="newer version of deniable; upgrade"):
             migrate(connection, [SCRIPT], OURS)
 
 

@@ -212,8 +212,7 @@ class Client:
         states who asked and where, for the user's own record: "settings page", for example.
 
         Even if it could not be stored, a refusal applies in this client until a later decision is
-        stored: nothing is drawn or sent. If a newer version of the SDK wrote the state, OFF for all
-        is kept beside it, and that version erases the bytes when it next uses the state.
+        stored: nothing is drawn or sent.
 
         Raises:
             ValueError: if ``surveys`` are given for a decision other than ON or OFF.

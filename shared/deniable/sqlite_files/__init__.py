@@ -34,10 +34,6 @@ class UnknownFile(Exception):
     """A file that this version of deniable may not change; the text continues the file's name."""
 
 
-class NewerFile(UnknownFile):
-    """A file whose schema is from a newer version of deniable."""
-
-
 def create_private(path: Path) -> None:
     """Create the file, empty and private, if it does not exist.
 
@@ -105,8 +101,7 @@ def schema_version(connection: sqlite3.Connection, newest: int, application_id: 
     The application id identifies deniable's files of this kind.
 
     Raises:
-        UnknownFile: if another program, or deniable before 0.1.0, wrote the file.
-        NewerFile: if a newer version of deniable wrote the file.
+        UnknownFile: if another program, a newer version of deniable, or one before 0.1.0 wrote it.
     """
     within = connection.in_transaction
     if not within:
@@ -124,7 +119,7 @@ def schema_version(connection: sqlite3.Connection, newest: int, application_id: 
             "migrated; remove it, or give a different path"
         )
     if version > newest:
-        raise NewerFile("was written by a newer version of deniable; upgrade")
+        raise UnknownFile("was written by a newer version of deniable; upgrade")
     return int(version)
 
 

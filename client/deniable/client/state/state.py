@@ -3,10 +3,8 @@
 1. A change that cannot be made durable did not happen: every failure of the disk is
    ``StateUnavailable``.
 2. The exception is a user's refusal. It always takes effect in the process that receives it.
-3. If a newer version wrote the state, a refusal is kept beside it, and that version obeys it.
 """
 
-import os
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
@@ -31,11 +29,10 @@ from deniable.client.consent import (
     refusals,
     refuse,
 )
-from deniable.client.errors import ConsentMissing, NotCovered, StateUnavailable
+from deniable.client.errors import ConsentMissing, NotCovered
 from deniable.client.state.erasing import erase_remains, erase_reports, record_event
 from deniable.client.state.mark import Mark, lived_by, look_at_clock
 from deniable.client.state.transactions import Transactions, kept
-from deniable.sqlite_files import NewerFile, create_private, writing
 
 _MISSING: Final = {
     Consent.UNSET: "nobody has consented on this device: ask the user, then call set_consent()",
@@ -221,15 +218,8 @@ class State(Transactions):
         heard: object,
         refuses: Collection[str],
     ) -> None:
-        try:
-            with self.transaction(now) as connection:
-                self._decide(connection, consent, origin, now, names, refuses)
-        except StateUnavailable as error:
-            refuses_all = names is None and consent is Consent.OFF
-            if refuses_all and isinstance(error.__cause__, NewerFile):
-                self._keep_refusal(error)
-                return
-            raise
+        with self.transaction(now) as connection:
+            self._decide(connection, consent, origin, now, names, refuses)
         if self._heard is heard:  # otherwise a later refusal waits to be stored
             self._refusal = Consent.ON
         self.erase_remains()
@@ -240,8 +230,8 @@ class State(Transactions):
         consent: Consent,
         origin: str,
         now: float,
-        names: Collection[str] | None = None,
-        refuses: Collection[str] = (),
+        names: Collection[str] | None,
+        refuses: Collection[str],
     ) -> None:
         # In the order of the declaration.
         chosen = [name for name in self._declared() if names is None or name in names]
@@ -264,27 +254,6 @@ class State(Transactions):
         self.advance(connection, now, erases=of_all)
         for name in withdrawn:
             erase_reports(connection, "consent-withdrawn", now, name)
-
-    def _keep_refusal(self, error: StateUnavailable) -> None:
-        """Keep a refusal beside a state of a newer version, which this version cannot write.
-
-        The file must outlive the process: every version obeys it before anything in the state.
-        """
-        try:
-            if self._path is not None:
-                create_private(_refusal(self._path))
-                with _refusal(self._path).open("r+b") as file:
-                    os.fsync(file.fileno())
-        except OSError:
-            raise error from None
-
-    def _open(self, now: float) -> sqlite3.Connection:
-        connection = super()._open(now)
-        if self._path is not None and (waiting := _refusal(self._path)).exists():
-            with writing(connection):
-                self._decide(connection, Consent.OFF, "an older version of the app", now)
-            waiting.unlink(missing_ok=True)
-        return connection
 
     @kept
     def purge(self, now: float) -> None:
@@ -364,8 +333,3 @@ class State(Transactions):
                     (int(max(now, date)),),
                 )
                 self.advance(connection, now, decided_for=date)
-
-
-def _refusal(state: Path) -> Path:
-    """Return the file that records a refusal until it is obeyed."""
-    return state.with_name(f"{state.name}.refused")
