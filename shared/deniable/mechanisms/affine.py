@@ -20,7 +20,6 @@ from math import gcd, lcm
 from typing import Final
 
 from deniable.mechanisms.block_design import MAX_RESPONSES, Design, DesignKind
-from deniable.mechanisms.kind import Parameters, at_fault
 
 MAX_ORDER: Final = 1 << 17
 """The upper limit of q: the least primes above 2^16 suit the most categories."""
@@ -33,8 +32,6 @@ class Affine(Design):
     first digit, then by its exponent, then by the number formed by the following digits.
     """
 
-    __slots__ = ("_starts", "dimension", "order")
-
     def __init__(self, categories: int, order: int, dimension: int, size: int) -> None:
         check_affine(order, dimension, size)
         points = order**dimension
@@ -43,7 +40,7 @@ class Affine(Design):
         self.order, self.dimension = order, dimension
         responses, replication, together = incidences(order, dimension, size)
         super().__init__(
-            categories,
+            (categories, order, dimension, size),
             responses=responses,
             replication=replication,
             together=together,
@@ -53,11 +50,6 @@ class Affine(Design):
         )
         firsts = (order - 1) // class_size(order, size)
         self._starts = [firsts * (order**j - 1) // (order - 1) for j in range(dimension)]
-
-    @property
-    def parameters(self) -> tuple[int, ...]:
-        """Return k, q, m and s."""
-        return (self.categories, self.order, self.dimension, self.size)
 
     @property
     def residues(self) -> Sequence[int]:
@@ -180,13 +172,8 @@ def is_prime(number: int) -> bool:
 class _Kind(DesignKind):
     name = "affine"
     fields = ("q", "m", "s")
-
-    def check(self, parameters: Parameters) -> None:
-        with at_fault("mechanism", (ValueError, TypeError)):
-            check_affine(*(parameters[name] for name in self.fields))
-
-    def design(self, parameters: Parameters, categories: int) -> Affine:
-        return Affine(categories, *(parameters[name] for name in self.fields))
+    form = Affine
+    check_form = staticmethod(check_affine)
 
 
 KIND: Final = _Kind()

@@ -22,7 +22,7 @@ from copy import copy
 from fractions import Fraction
 from itertools import islice
 from math import ceil
-from typing import Final
+from typing import ClassVar, Final
 
 from deniable.mechanisms.exact import (
     GridTooCoarse,
@@ -34,7 +34,7 @@ from deniable.mechanisms.exact import (
     odds_floor,
 )
 from deniable.mechanisms.kind import Kind, Parameters, at_fault
-from deniable.mechanisms.mechanism import Draw, Rounds, category_index, os_random_word
+from deniable.mechanisms.mechanism import Compared, Draw, Rounds, category_index, os_random_word
 from deniable.mechanisms.privacy import TwoValuedPrivacy
 from deniable.mechanisms.randomised_response import check_size
 
@@ -46,10 +46,11 @@ _GRID: Final = 1 << _WORD
 _SHOWN: Final = 5
 
 
-class Design(ABC):
+class Design(Compared, ABC):
     """A 2-design that is turned: the categories that each response supports.
 
     Attributes:
+        identity: the number of categories, and the parameters that identify the design.
         categories: how many of the design's points are used.
         responses: K, the number of blocks, at most 2^20.
         replication: r, the number of blocks that support a category.
@@ -59,19 +60,9 @@ class Design(ABC):
         points: v; the categories are the first of them. A block has s v / positions points.
     """
 
-    __slots__ = (
-        "categories",
-        "points",
-        "positions",
-        "replication",
-        "responses",
-        "size",
-        "together",
-    )
-
     def __init__(
         self,
-        categories: int,
+        identity: tuple[int, ...],
         *,
         responses: int,
         replication: int,
@@ -80,17 +71,12 @@ class Design(ABC):
         size: int,
         points: int,
     ) -> None:
-        check_size(categories, _WORD)
+        check_size(identity[0], _WORD)
         if responses > MAX_RESPONSES:
             raise ValueError(f"a design must have at most {MAX_RESPONSES:,} responses")
-        self.categories, self.responses = categories, responses
-        self.replication, self.together = replication, together
+        self.identity, self.categories = identity, identity[0]
+        self.responses, self.replication, self.together = responses, replication, together
         self.positions, self.size, self.points = positions, size, points
-
-    @property
-    @abstractmethod
-    def parameters(self) -> tuple[int, ...]:
-        """Return the number of categories, and the parameters that identify the design."""
 
     @abstractmethod
     def supports(self, response: int, category: int) -> bool:
@@ -115,7 +101,7 @@ class Design(ABC):
     def complete(self) -> "Design":
         """Return the design of all points."""
         design = copy(self)
-        design.categories = self.points
+        design.identity, design.categories = (self.points, *self.identity[1:]), self.points
         return design
 
     def check_bounded(self, delta: Fraction) -> None:
@@ -133,29 +119,22 @@ class Design(ABC):
         Positions below s are those that the block supports.
         """
 
-    def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and other.parameters == self.parameters
-
-    def __hash__(self) -> int:
-        return hash(self.parameters)
-
     def __repr__(self) -> str:
-        return f"{type(self).__name__}{self.parameters}"
+        return f"{type(self).__name__}{self.identity}"
 
 
-class BlockMechanism(ABC):
+class BlockMechanism(Compared, ABC):
     """Send all responses that support the answer equally often, and all others less often.
 
     ``supporting`` is the weight, over the grid, of a response that supports the answer; ``other``
     is that of any other response.
     """
 
-    __slots__ = ("categories", "design", "grid", "other", "responses", "supporting")
-
     def __init__(self, design: Design, grid: int, *, supporting: int, other: int) -> None:
         self.design, self.grid = design, grid
         self.categories, self.responses = design.categories, design.responses
         self.supporting, self.other = supporting, other
+        self.identity = design, other
 
     @property
     def rounds(self) -> Rounds | None:
@@ -204,14 +183,6 @@ class BlockMechanism(ABC):
     def _index(self, value: int) -> int:
         return category_index(value, self.categories)
 
-    def __eq__(self, other: object) -> bool:
-        if type(other) is not type(self):
-            return NotImplemented
-        return (self.design, self.other) == (other.design, other.other)
-
-    def __hash__(self) -> int:
-        return hash((self.design, self.other))
-
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.design})"
 
@@ -227,8 +198,6 @@ class TurnedDesign(BlockMechanism):
 
     Raises GridTooCoarse if 2^64 cannot separate the weights.
     """
-
-    __slots__ = ("_blank", "inside", "outside")
 
     def __init__(self, design: Design, outside: int) -> None:
         n, s = design.positions, design.size
@@ -267,8 +236,6 @@ class DesignMechanism(TurnedDesign):
     Source: docs/mathematics.md, section 17.
     """
 
-    __slots__ = ()
-
     def __init__(self, design: Design, epsilon: Number, delta: Number = "0") -> None:
         level, slack = exact_epsilon(epsilon), exact_delta(delta)
         design.check_bounded(slack)
@@ -300,11 +267,22 @@ class BlockLabels(Sequence[str]):
 
 
 class DesignKind(Kind):
-    """The base class of kinds that are designs; subclasses have the parameters."""
+    """The base class of kinds that are designs; subclasses have the parameters.
 
-    @abstractmethod
+    ``form`` is the class of the design, and ``check_form`` checks the parameters, in their order.
+    """
+
+    form: ClassVar[Callable[..., Design]]
+    check_form: ClassVar[Callable[..., None]]
+
+    def check(self, parameters: Parameters) -> None:
+        """Check the types and domains of the parameters."""
+        with at_fault("mechanism", (ValueError, TypeError)):
+            self.check_form(*(parameters[name] for name in self.fields))
+
     def design(self, parameters: Parameters, categories: int) -> Design:
         """Return the design for this many categories; ValueError if no design exists."""
+        return self.form(categories, *(parameters[name] for name in self.fields))
 
     def mechanism(
         self, parameters: Parameters, categories: int, epsilon: str, delta: str

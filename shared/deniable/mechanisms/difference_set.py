@@ -13,7 +13,6 @@ Affine designs include those with 7 and 11 points.
 from typing import Final
 
 from deniable.mechanisms.block_design import Design, DesignKind
-from deniable.mechanisms.kind import Parameters, at_fault
 
 SETS: Final = {13: (0, 1, 3, 9), 15: (0, 1, 2, 4, 5, 8, 10), 16: (3, 7, 11, 12, 13, 14)}
 """The set D for each number of points."""
@@ -24,15 +23,13 @@ _POSITIONS: Final = {v: (*d, *sorted(set(range(v)) - {*d})) for v, d in SETS.ite
 class DifferenceSet(Design):
     """The translates of a difference set."""
 
-    __slots__ = ()
-
     def __init__(self, categories: int, points: int) -> None:
         check_points(points)
         if categories > points:
             raise ValueError(f"v = {points} allows at most {points} categories")
         size = len(SETS[points])
         super().__init__(
-            categories,
+            (categories, points),
             responses=points,
             replication=size,
             together=size * (size - 1) // (points - 1),
@@ -40,11 +37,6 @@ class DifferenceSet(Design):
             size=size,
             points=points,
         )
-
-    @property
-    def parameters(self) -> tuple[int, ...]:
-        """Return k and v."""
-        return (self.categories, self.responses)
 
     def supports(self, response: int, category: int) -> bool:
         """Return whether the response supports the category."""
@@ -69,13 +61,8 @@ def check_points(points: object) -> None:
 class _Kind(DesignKind):
     name = "difference-set"
     fields = ("v",)
-
-    def check(self, parameters: Parameters) -> None:
-        with at_fault("mechanism", (ValueError, TypeError)):
-            check_points(parameters["v"])
-
-    def design(self, parameters: Parameters, categories: int) -> DifferenceSet:
-        return DifferenceSet(categories, parameters["v"])
+    form = DifferenceSet
+    check_form = staticmethod(check_points)
 
 
 KIND: Final = _Kind()

@@ -42,21 +42,16 @@ class Levels(OneQuestion):
     docs/mathematics.md, section 20.
     """
 
-    __slots__ = ("widths",)
-
     def __init__(self, categories: int, widths: Iterable[int], parts: Iterable[Answered]) -> None:
         super().__init__(parts)
         self.widths, self.categories = tuple(widths), categories
+        self.identity = categories, self.widths, self.parts
         if [part.categories for part in self.parts] != node_counts(self.widths, categories):
             raise ValueError("a level's mechanism must have that level's nodes as its answers")
 
     def _answers(self, category: int) -> list[int]:
         answer = category_index(category, self.categories)
         return [answer // width for width in self.widths]
-
-    @property
-    def _identity(self) -> tuple[object, ...]:
-        return self.categories, self.widths, self.parts
 
     def __repr__(self) -> str:
         return f"Levels({self.categories}, {self.widths}, {list(self.parts)})"

@@ -10,7 +10,7 @@ from itertools import accumulate
 from typing import Final
 
 from deniable.mechanisms.kind import InvalidManifest, Kind, Parameters, at_fault
-from deniable.mechanisms.mechanism import Draw, category_index, os_random_word
+from deniable.mechanisms.mechanism import Compared, Draw, category_index, os_random_word
 from deniable.mechanisms.privacy import MatrixPrivacy
 
 MAX_MATRIX: Final = 64
@@ -19,7 +19,7 @@ MAX_MATRIX: Final = 64
 _GRID: Final = 1 << 64
 
 
-class SurveyMatrix:
+class SurveyMatrix(Compared):
     """A solution matrix on the 2^64 grid, as in a survey's manifest: one row per category.
 
     The rows have equal lengths, and each sums to 2^64; otherwise ValueError. ``truthful`` is
@@ -28,7 +28,6 @@ class SurveyMatrix:
     Source: Holohan, Leith and Mason, section 2; docs/mathematics.md, sections 8 and 9.
     """
 
-    __slots__ = ("_rows", "categories", "responses", "truth")
     grid: Final = _GRID
     rounds: Final = None
     hit: Final = None
@@ -46,6 +45,7 @@ class SurveyMatrix:
         self.truth: Final = (
             Fraction(min(row[x] for x, row in enumerate(weights)), _GRID) if truthful else None
         )
+        self.identity = weights, truthful
 
     @property
     def privacy(self) -> MatrixPrivacy:
@@ -61,14 +61,6 @@ class SurveyMatrix:
         row, word = self.row(answer), draw()
         # Every boundary is compared, so the running time is independent of answer and response.
         return sum(word >= boundary for boundary in accumulate(row[:-1]))
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, SurveyMatrix):
-            return NotImplemented
-        return (self._rows, self.truth) == (other._rows, other.truth)
-
-    def __hash__(self) -> int:
-        return hash(self._rows)
 
     def __repr__(self) -> str:
         return f"SurveyMatrix({self.categories} x {self.responses})"

@@ -26,6 +26,7 @@ from deniable.mechanisms.kind import InvalidManifest, Kind, Parameters, at_fault
 from deniable.mechanisms.matrix import SurveyMatrix
 from deniable.mechanisms.mechanism import (
     MAX_DENSE,
+    Compared,
     Draw,
     category_index,
     os_random_word,
@@ -40,7 +41,7 @@ MAX_RESPONSES: Final = 32
 """The most responses."""
 
 
-class MeanMatrix:
+class MeanMatrix(Compared):
     """Answer with one of a few numbers, whose mean is the answer.
 
     ``rows`` is the matrix that is sampled, with as many rows as there are categories, or fewer.
@@ -62,6 +63,7 @@ class MeanMatrix:
         if self.step <= 0 or any(self.step != above - below for below, above in pairwise(sums)):
             raise ValueError("the mean responses of the rows must rise in equal steps")
         self.categories: Final = categories
+        self.identity = categories, self.rows
         self.responses: Final = self.rows.responses
         # With as many rows as categories, no category is between two rows.
         self._between: Final = 1 if categories == self.rows.categories else categories - 1
@@ -100,14 +102,6 @@ class MeanMatrix:
         """Return the position among the categories (from 0) that a response adds to the mean."""
         place = Fraction(response * self.rows.grid - self.first, self.step)
         return place * (self.categories - 1) / (self.rows.categories - 1)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, MeanMatrix):
-            return NotImplemented
-        return (self.categories, self.rows) == (other.categories, other.rows)
-
-    def __hash__(self) -> int:
-        return hash((self.categories, self.rows))
 
     def __repr__(self) -> str:
         return f"MeanMatrix({self.categories}, {self.rows.categories} x {self.responses})"

@@ -47,6 +47,18 @@ def category_index(value: int, size: int) -> int:
     return index
 
 
+class Compared:
+    """An object that equals others of its class with the same ``identity``."""
+
+    identity: tuple[object, ...]
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and other.identity == self.identity
+
+    def __hash__(self) -> int:
+        return hash(self.identity)
+
+
 class Rounds(Protocol):
     """Two rounds, one after the other; the first can be kept."""
 

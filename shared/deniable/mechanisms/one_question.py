@@ -32,7 +32,13 @@ from deniable.mechanisms.answering import (
 )
 from deniable.mechanisms.block_design import MAX_RESPONSES
 from deniable.mechanisms.kind import InvalidManifest, Parameters, at_fault
-from deniable.mechanisms.mechanism import Draw, category_index, os_random_word, uniform_below
+from deniable.mechanisms.mechanism import (
+    Compared,
+    Draw,
+    category_index,
+    os_random_word,
+    uniform_below,
+)
 from deniable.mechanisms.privacy import Privacy, TwoValuedPrivacy
 
 
@@ -58,7 +64,7 @@ class MeanPrivacy(Privacy):
         return sum(deltas, Fraction(0)) / len(self.parts)
 
 
-class OneQuestion:
+class OneQuestion(Compared):
     """Draw one of the questions, and answer it with its own mechanism.
 
     The categories are the combinations of answers, of which there may be more than can be listed;
@@ -67,13 +73,12 @@ class OneQuestion:
     Source: docs/mathematics.md, section 18.
     """
 
-    __slots__ = ("_ends", "_sizes", "categories", "grid", "parts", "responses")
     rounds: Final = None
     truth: Final = None
     miss: Final = None
 
     def __init__(self, parts: Iterable[Answered]) -> None:
-        self.parts = tuple(parts)
+        self.identity = self.parts = tuple(parts)
         self._sizes = [part.categories for part in self.parts]
         self._ends = list(accumulate(part.responses for part in self.parts))
         self.categories, self.responses = prod(self._sizes), self._ends[-1]
@@ -108,16 +113,6 @@ class OneQuestion:
 
     def _answers(self, category: int) -> list[int]:
         return separated(category_index(category, self.categories), self._sizes)
-
-    @property
-    def _identity(self) -> tuple[object, ...]:
-        return self.parts
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and other._identity == self._identity
-
-    def __hash__(self) -> int:
-        return hash(self._identity)
 
     def __repr__(self) -> str:
         return f"OneQuestion({', '.join(map(repr, self.parts))})"

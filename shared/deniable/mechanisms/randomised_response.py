@@ -24,14 +24,14 @@ from deniable.mechanisms.exact import (
     exp_enclosure,
 )
 from deniable.mechanisms.kind import Kind, Parameters, at_fault
-from deniable.mechanisms.mechanism import Draw, Rounds, category_index, os_random_word
+from deniable.mechanisms.mechanism import Compared, Draw, Rounds, category_index, os_random_word
 from deniable.mechanisms.privacy import TwoValuedPrivacy
 
 MAX_CATEGORIES: Final = 65_536
 """The most categories of one survey."""
 
 
-class TwoValuedMechanism:
+class TwoValuedMechanism(Compared):
     """Tell the truth with probability d, or name each other category with probability q.
 
     Args:
@@ -44,8 +44,6 @@ class TwoValuedMechanism:
     Source: docs/mathematics.md, sections 1 and 2.
     """
 
-    __slots__ = ("categories", "grid", "lies", "responses")
-
     hit: Final = None
     miss: Final = None
     most: ClassVar[int] = MAX_CATEGORIES
@@ -56,9 +54,7 @@ class TwoValuedMechanism:
             raise TypeError("lies must be an int")
         if lies < 1:
             raise ValueError("a lie's weight must be above 0, or the true answer is always sent")
-        self._place(categories, 1 << bits, lies)
-
-    def _place(self, categories: int, grid: int, lies: int) -> None:
+        grid = 1 << bits
         # d > q strictly, otherwise the matrix could not be inverted.
         if categories * lies >= grid:
             raise GridTooCoarse(
@@ -67,6 +63,7 @@ class TwoValuedMechanism:
             )
         self.categories = self.responses = categories
         self.grid, self.lies = grid, lies
+        self.identity = categories, grid, lies
 
     @property
     def truth(self) -> Fraction:
@@ -110,14 +107,6 @@ class TwoValuedMechanism:
         named = (draw() & (self.grid - 1)) // self.lies
         return (answer, named)[named < self.categories]
 
-    def __eq__(self, other: object) -> bool:
-        if type(other) is not type(self):
-            return NotImplemented
-        return (self.categories, self.grid, self.lies) == (other.categories, other.grid, other.lies)
-
-    def __hash__(self) -> int:
-        return hash((self.categories, self.grid, self.lies))
-
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.categories}, lies={self.lies})"
 
@@ -146,8 +135,6 @@ class RandomisedResponse(TwoValuedMechanism):
 
     Source: Theorems 8 and 10 of the paper; docs/mathematics.md, sections 1 and 2.
     """
-
-    __slots__ = ("delta", "epsilon")
 
     def __init__(
         self, categories: int, epsilon: Number, delta: Number = "0", *, bits: int = 64

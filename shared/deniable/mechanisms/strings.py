@@ -25,7 +25,13 @@ from deniable.mechanisms.kind import (
     Parameters,
     at_fault,
 )
-from deniable.mechanisms.mechanism import Draw, category_index, os_random_word, uniform_below
+from deniable.mechanisms.mechanism import (
+    Compared,
+    Draw,
+    category_index,
+    os_random_word,
+    uniform_below,
+)
 from deniable.mechanisms.privacy import TwoValuedPrivacy
 from deniable.mechanisms.randomised_response import RandomisedResponse
 
@@ -34,7 +40,7 @@ LEAST_HASHES: Final = 1024
 _MASK: Final = (1 << 64) - 1
 
 
-class Strings:
+class Strings(Compared):
     """Hash the text's prefix of a length that is drawn, and answer with the hash's value.
 
     The categories are the texts of at most ``lengths[-1]`` characters, the shorter ones first.
@@ -42,7 +48,6 @@ class Strings:
     Source: Bassily, Nissim, Stemmer and Thakurta 2017; docs/mathematics.md, section 22.
     """
 
-    __slots__ = ("_drawn", "categories", "grid", "hashes", "lengths", "responses", "signs", "value")
     rounds: Final = None
     truth: Final = None
     miss: Final = None
@@ -51,6 +56,7 @@ class Strings:
         self, signs: int, lengths: tuple[int, ...], hashes: int, value: RandomisedResponse
     ) -> None:
         self.signs, self.lengths, self.hashes, self.value = signs, lengths, hashes, value
+        self.identity = signs, lengths, hashes, value
         self._drawn = len(lengths) * hashes
         self.categories = _texts_of(signs, lengths[-1])
         self.responses, self.grid = self._drawn * value.categories, self._drawn * value.grid
@@ -99,16 +105,6 @@ class Strings:
             index, sign = divmod(index - 1, self.signs + 1)
             text.append(sign)
         return bytes(text[::-1])
-
-    @property
-    def _identity(self) -> tuple[object, ...]:
-        return self.signs, self.lengths, self.hashes, self.value
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Strings) and other._identity == self._identity
-
-    def __hash__(self) -> int:
-        return hash(self._identity)
 
     def __repr__(self) -> str:
         return f"Strings({self.signs}, {self.lengths}, {self.hashes}, {self.value})"

@@ -10,7 +10,6 @@ from math import comb
 from typing import Final
 
 from deniable.mechanisms.block_design import Design, DesignKind
-from deniable.mechanisms.kind import Parameters, at_fault
 
 MAX_MEMBERS: Final = 1 << 23
 """The most categories that all responses support together, K d."""
@@ -23,8 +22,6 @@ class Subset(Design):
     their second largest, and so on.
     """
 
-    __slots__ = ()
-
     def __init__(self, categories: int, size: int) -> None:
         check_subset(size)
         if size >= categories:
@@ -34,7 +31,7 @@ class Subset(Design):
         if many or (blocks := comb(categories, size)) * size > MAX_MEMBERS:
             raise ValueError("there are too many sets of this size; use an affine design")
         super().__init__(
-            categories,
+            (categories, size),
             responses=blocks,
             replication=comb(categories - 1, size - 1),
             together=comb(categories - 2, size - 2) if size > 1 else 0,
@@ -42,11 +39,6 @@ class Subset(Design):
             size=size,
             points=categories,
         )
-
-    @property
-    def parameters(self) -> tuple[int, ...]:
-        """Return k and d."""
-        return (self.categories, self.size)
 
     def supports(self, response: int, category: int) -> bool:
         """Return whether the response supports the category."""
@@ -97,13 +89,8 @@ def check_subset(size: object) -> None:
 class _Kind(DesignKind):
     name = "subset"
     fields = ("d",)
-
-    def check(self, parameters: Parameters) -> None:
-        with at_fault("mechanism", (ValueError, TypeError)):
-            check_subset(parameters["d"])
-
-    def design(self, parameters: Parameters, categories: int) -> Subset:
-        return Subset(categories, parameters["d"])
+    form = Subset
+    check_form = staticmethod(check_subset)
 
 
 KIND: Final = _Kind()

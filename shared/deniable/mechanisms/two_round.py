@@ -56,7 +56,6 @@ SINGLE: Final[Answering] = ("subset", 1)
 class KeptRound(RandomisedResponse):
     """The kept round: randomised response on the points of a design, some of which are answers."""
 
-    __slots__ = ("answers",)
     most = MAX_POINTS
 
     def __init__(self, design: Design, epsilon: Number) -> None:
@@ -85,8 +84,6 @@ class TwoRound(BlockMechanism):
         ValueError: if the design has more than 2^17 points.
     """
 
-    __slots__ = ("epsilon", "fresh", "kept")
-
     def __init__(self, design: Design, epsilon: Number, kept_epsilon: Number) -> None:
         self.epsilon: Final = exact_epsilon(epsilon)
         if not 0 < self.epsilon < exact_epsilon(kept_epsilon):
@@ -103,6 +100,7 @@ class TwoRound(BlockMechanism):
             supporting=self._true * self.fresh.supporting + even * n,
             other=self._true * self.fresh.other + even * n,
         )
+        self.identity = design, self.kept, self.fresh
         # A bug above must stop here, before it affects an answer.
         if self.privacy.odds > odds_floor(self.epsilon):
             raise AssertionError("the privacy certificate failed; please report this as a bug")
@@ -180,14 +178,6 @@ class TwoRound(BlockMechanism):
         A device that keeps the first round's response calls ``kept`` once and ``fresh`` each time.
         """
         return self.fresh.randomise(self.kept.randomise(answer, draw), draw)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, TwoRound):
-            return NotImplemented
-        return (self.design, self.kept, self.fresh) == (other.design, other.kept, other.fresh)
-
-    def __hash__(self) -> int:
-        return hash((self.design, self.kept, self.fresh))
 
     def __repr__(self) -> str:
         levels = f"epsilon={self.epsilon}, kept_epsilon={self.kept.epsilon}"
