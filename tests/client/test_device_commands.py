@@ -71,14 +71,14 @@ def test_explain_tells_from_the_state_what_is_asked(stored: Run, capsys: Screen)
     assert "is ever set aside" not in text
     assert stored("explain", "--json") == 0
     page = json.loads(capsys.readouterr().out)
-    assert page["budget"]["lifetime_nano_epsilon"] is None
+    assert page["budget"]["lifetime"] is None
     assert (page["surveys"][0]["limits"], page["surveys"][0]["reports"]) == ([], 1)
 
 
 def test_journal_shows_the_report_that_was_sent(stored: Run, bench: Bench, capsys: Screen) -> None:
     assert stored("journal", "--json") == 0
     entries = json.loads(capsys.readouterr().out)["entries"]
-    (report,) = [entry for entry in entries if entry["kind"] == "report"]
+    (report,) = [entry["facts"] for entry in entries if entry["kind"] == "report"]
     (body,) = bench.transport.uploads
     assert body.hex().endswith(report["content"])
     assert (report["status"], report["verdict"]) == ("delivered", "accepted")

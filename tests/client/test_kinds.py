@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from deniable.client import OutcomeStatus, Survey, UndeclaredAnswer
+from deniable.client.console import as_json
 from deniable.mechanisms.block_design import DesignMechanism
 from deniable.messages import InvalidManifest, Manifest, Specification
 from tests.support.devices import Bench, FakeTransport, entries_of, read_upload
@@ -159,7 +160,7 @@ def test_a_device_never_lists_a_row_of_a_million_responses(bench: Bench) -> None
     # What is charged is the pure level.
     assert cost - 1 <= LARGEST.mechanism.privacy.epsilon * 10**9 <= cost
     page = client.explain()
-    assert page.to_dict()
+    assert as_json(page)
     (entry,) = entries_of(client.journal(), "report")
     assert entry.response is not None
     head, _, members = entry.response.partition(" answers: ")

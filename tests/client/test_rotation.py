@@ -15,6 +15,7 @@ from deniable.client import (
     TransportError,
 )
 from deniable.client.client import Client, engine_of
+from deniable.client.console import as_json
 from deniable.counterparts.bodies import pack_rotations
 from deniable.counterparts.signing import sign_manifest
 from deniable.messages import Manifest, SigningKey
@@ -127,8 +128,8 @@ def test_what_was_followed_is_listed_with_the_time_at_which_it_was_seen(bench: B
     assert keys[2] in shown
     assert "sequence 2: followed" in shown
     assert "fork" not in shown
-    listed = json.loads(json.dumps(journal.to_dict()))["entries"]
-    contents = [e["content"] for e in listed if e["kind"] == "rotation"]
+    listed = json.loads(as_json(journal))["entries"]
+    contents = [e["facts"]["content"] for e in listed if e["kind"] == "rotation"]
     assert contents == [FIRST.hex(), SECOND.hex()]
     signers = {entry.authority for entry in entries_of(journal, "manifest")}
     assert signers == set(keys[1:])  # of those without reports the one replaced last is kept

@@ -1,6 +1,5 @@
 """States that are lost, rot, are copied or put back (D5): no epoch is decided again."""
 
-import json
 import os
 import shutil
 import sqlite3
@@ -25,6 +24,7 @@ from deniable.client import (
     StateUnavailable,
 )
 from deniable.client.client import engine_of
+from deniable.client.console import as_json
 from deniable.client.explaining.explain import explain_stored
 from deniable.client.state import mark as mark_module
 from deniable.client.state.state import State
@@ -405,10 +405,10 @@ def test_whatever_rots_nothing_is_raised(bench: Bench, table: str) -> None:
         looking.refresh(force=True)
         assert isinstance(looking.flush(), Delivery)
         page = looking.explain()
-        assert "\x1b" not in str(page) + json.dumps(page.to_dict())
+        assert "\x1b" not in str(page) + as_json(page)
         with suppress(StateUnavailable):
             journal = looking.journal()
-            assert "\x1b" not in str(journal) + json.dumps(journal.to_dict())
+            assert "\x1b" not in str(journal) + as_json(journal)
         looking.close()
 
 

@@ -1,14 +1,9 @@
-"""Plain text and figures for people: 80 columns, without terminal control characters.
-
-A disclosure is one table of fields, from which text, a dict and JSON follow.
-"""
+"""Plain text for people: 80 columns, without terminal control characters."""
 
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
-from enum import Enum
+from collections.abc import Iterable, Sequence
 from textwrap import TextWrapper, wrap
-from typing import Any, ClassVar, Final
+from typing import Final
 
 _WIDTH: Final = 80
 _LABEL: Final = 16
@@ -71,24 +66,6 @@ Row = tuple[str, str | bytes | Iterable[str] | None]
 """A label and its content: a text, paragraphs, bytes in hex; an empty one is omitted."""
 
 
-@dataclass(frozen=True, slots=True)
-class Disclosure:
-    """An object whose fields are its form for JSON, and whose rows are its text for people."""
-
-    _costs: ClassVar[tuple[str, ...]] = ()
-    """The fields in units of 1e-9 epsilon, as their keys show."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields for JSON; costs are in units of 1e-9 epsilon."""
-        return {
-            f"{attribute.name}_nano_epsilon"
-            if attribute.name in self._costs
-            else attribute.name: _plain(getattr(self, attribute.name))
-            for attribute in fields(self)
-            if attribute.compare  # not the fields for wording only
-        }
-
-
 def text_of(rows: Iterable[Row], indent: int = 2) -> list[str]:
     """Return the lines of a table's rows, at 80 columns."""
     lines: list[str] = []
@@ -99,17 +76,3 @@ def text_of(rows: Iterable[Row], indent: int = 2) -> list[str]:
         for number, paragraph in enumerate(paragraphs):
             lines += labelled("" if number else label, paragraph, indent)
     return lines
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Disclosure):
-        return value.to_dict()
-    if is_dataclass(value):
-        return {
-            attribute.name: _plain(getattr(value, attribute.name)) for attribute in fields(value)
-        }
-    if isinstance(value, tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, Mapping):
-        return dict(value)
-    return value.value if isinstance(value, Enum) else value

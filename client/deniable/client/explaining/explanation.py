@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 from deniable.budget import format_nano
 from deniable.client.consent import DOUBTED, Consent, ConsentRecord
@@ -11,7 +11,7 @@ from deniable.mechanisms import is_vast, odds_text
 from deniable.messages import instant_text
 from deniable.terms import odds_of
 from deniable.terms.sentences import Translate, duration
-from deniable.terms.text import Disclosure, Row, listed, printable, text_of, wrapped
+from deniable.terms.text import Row, listed, printable, text_of, wrapped
 
 MEANING = {
     Consent.UNSET: "nobody has decided yet; nothing is drawn, stored or sent",
@@ -21,10 +21,8 @@ MEANING = {
 
 
 @dataclass(frozen=True, slots=True)
-class BudgetExplanation(Disclosure):
+class BudgetExplanation:
     """The privacy budget, and what has been spent of it, in units of 1e-9 epsilon."""
-
-    _costs: ClassVar = ("spent", "carried", "reserved", "lifetime", "recent", "recent_most")
 
     spent: int = 0  # on all surveys, by every decided report, sent or not
     carried: int = 0  # the part spent by states of this device that are gone
@@ -65,13 +63,11 @@ class BudgetExplanation(Disclosure):
 
 
 @dataclass(frozen=True, slots=True)
-class SurveyExplanation(Disclosure):
+class SurveyExplanation:
     """A survey, as the user should see it: figures, and sentences in the language of the app.
 
     Costs are in units of 1e-9 epsilon; they and ``reports`` are None if the state cannot be read.
     """
-
-    _costs: ClassVar = ("spent", "reserved")
 
     name: str
     question: str
@@ -155,7 +151,7 @@ class SurveyExplanation(Disclosure):
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation(Disclosure):
+class Explanation:
     """The explanation of what this app may ask, on what terms, and the cost so far.
 
     ``str()`` gives plain text for a settings page, at 80 columns; ``brief()`` for a consent prompt.

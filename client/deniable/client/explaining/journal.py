@@ -18,7 +18,7 @@ from deniable.client.explaining.explanation import consent_lines
 from deniable.client.state.state import State
 from deniable.client.survey import DAY
 from deniable.messages import Manifest, Refusal, SignedReport, day_text, instant_text, open_manifest
-from deniable.terms.text import Disclosure, Row, labelled, text_of, wrapped
+from deniable.terms.text import Row, labelled, text_of, wrapped
 
 _ERASED: Final = "erased"
 _DRAWN: Final = (
@@ -49,7 +49,7 @@ _SEEN_BLINDLY: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class JournalEntry(Disclosure):
+class JournalEntry:
     """A report, event, signed survey, rotation of the authority's key, credential, or memo key.
 
     The facts depend on the kind:
@@ -77,14 +77,6 @@ class JournalEntry(Disclosure):
     at: int  # Unix seconds by this device's clock
     facts: Mapping[str, Any]
     lines: tuple[str, ...] = field(repr=False, compare=False)  # the text, at 80 columns
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the entry for JSON; bytes are in hex."""
-        facts = {
-            name: fact.hex() if isinstance(fact, bytes) else fact
-            for name, fact in self.facts.items()
-        }
-        return {"kind": self.kind, "at": self.at, **facts}
 
 
 _Text = tuple[str, list[Row]]
@@ -205,7 +197,7 @@ _KINDS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Journal(Disclosure):
+class Journal:
     """The record of what was stored and sent; ``str()`` is text for a terminal, at 80 columns."""
 
     consent: ConsentRecord
