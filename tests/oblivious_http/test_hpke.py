@@ -3,7 +3,7 @@
 import pytest
 
 from deniable.oblivious_http import ObliviousHttpError, PrivateKey
-from deniable.oblivious_http.hpke import Sender
+from deniable.oblivious_http.encapsulation import Sender
 from deniable.server.sealed_requests import Receiver
 
 h = bytes.fromhex

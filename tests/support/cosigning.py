@@ -1,8 +1,7 @@
 """What a witness signs."""
 
 from deniable.logs import Checkpoint
-from deniable.logs.checkpoints import TIME_BYTES, cosigned_message
-from deniable.logs.notes import COSIGNER, NoteSignature, VerifierKey
+from deniable.logs.notes import COSIGNER, TIME_BYTES, NoteSignature, VerifierKey, cosigned_message
 from deniable.messages import SigningKey
 
 

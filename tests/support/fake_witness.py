@@ -5,7 +5,7 @@ from hashlib import sha256
 from os import urandom
 
 from deniable.logs import COSIGNER, SignedCheckpoint, TransparencyLogError, VerifierKey
-from deniable.logs.checkpoints import read_hash, read_size
+from deniable.logs.notes import read_hash, read_size
 from deniable.messages import SigningKey
 from deniable.public_log.publish.tree import EMPTY_ROOT
 from tests.support.cosigning import cosign

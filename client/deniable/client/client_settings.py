@@ -22,8 +22,7 @@ from deniable.client.ledger.admission import SignedManifest, logged_envelope
 from deniable.client.ledger.allowance import Allowance, SlidingCeiling
 from deniable.client.parts import FreshNoise, NoIssuer, NoPin
 from deniable.client.sending.delays import DELIVERY_SECONDS
-from deniable.client.sending.http_transport import HttpTransport
-from deniable.client.sending.transport import Direct, Transport
+from deniable.client.sending.transport import Direct, HttpTransport, Transport
 from deniable.client.survey import Survey
 from deniable.mechanisms import Draw, os_random_word
 from deniable.messages import (

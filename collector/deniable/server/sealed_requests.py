@@ -10,12 +10,15 @@ from deniable.oblivious_http.binary_http import REQUEST, Reader
 from deniable.oblivious_http.encapsulation import (
     ALGORITHMS,
     HEADER_BYTES,
+    KEY_BYTES,
     REQUEST_LABEL,
     REQUEST_OVERHEAD_BYTES,
     RESPONSE_NONCE_BYTES,
+    Context,
     Exchange,
+    derive_shared_secret,
+    open_sealed,
 )
-from deniable.oblivious_http.hpke import KEY_BYTES, Context, derive_shared_secret, open_sealed
 
 _CONTROL: Final = re.compile(rb"[!-~]*")
 

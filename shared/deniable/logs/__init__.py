@@ -5,19 +5,17 @@ tlog-policy, as far as devices, publishers and auditors need them: only Ed25519,
 without nested groups. It knows nothing about surveys: an entry is bytes.
 """
 
-from deniable.logs.checkpoints import (
-    HASH_BYTES as HASH_BYTES,
-    MAX_CHECKPOINT_BYTES as MAX_CHECKPOINT_BYTES,
-    Checkpoint as Checkpoint,
-    SignedCheckpoint as SignedCheckpoint,
-    log_origin as log_origin,
-)
 from deniable.logs.notes import (
     COSIGNER as COSIGNER,
+    HASH_BYTES as HASH_BYTES,
     LOG as LOG,
+    MAX_CHECKPOINT_BYTES as MAX_CHECKPOINT_BYTES,
+    Checkpoint as Checkpoint,
     NoteSignature as NoteSignature,
+    SignedCheckpoint as SignedCheckpoint,
     TransparencyLogError as TransparencyLogError,
     VerifierKey as VerifierKey,
+    log_origin as log_origin,
 )
 from deniable.logs.policies import (
     MAX_POLICY_BYTES as MAX_POLICY_BYTES,

@@ -9,13 +9,15 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final
 
-from deniable.logs.checkpoints import (
+from deniable.logs.notes import (
     MAX_CHECKPOINT_BYTES,
     SignedCheckpoint,
+    TransparencyLogError,
+    decode_base64,
+    note_text,
     read_hash,
     read_size,
 )
-from deniable.logs.notes import TransparencyLogError, decode_base64, note_text
 
 MAX_PATH: Final = 63
 """The most hashes of a path, since a tree has fewer than 2^63 leaves."""

@@ -17,7 +17,7 @@ from deniable.oblivious_http.encapsulation import (
     RESPONSE_OVERHEAD_BYTES as RESPONSE_OVERHEAD_BYTES,
     RESPONSE_TYPE as RESPONSE_TYPE,
     KeyConfiguration as KeyConfiguration,
+    PrivateKey as PrivateKey,
     ResponseOpener as ResponseOpener,
     seal_request as seal_request,
 )
-from deniable.oblivious_http.hpke import PrivateKey as PrivateKey

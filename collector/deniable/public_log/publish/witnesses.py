@@ -19,8 +19,7 @@ from deniable.logs import (
     VerifierKey,
     Witness,
 )
-from deniable.logs.checkpoints import read_size
-from deniable.logs.notes import note_text
+from deniable.logs.notes import note_text, read_size
 from deniable.public_log.publish.public_log import PublicLog, WitnessingError
 from deniable.public_log.publish.tree import siblings, tree_levels
 from deniable.stores import Store
