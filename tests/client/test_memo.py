@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from deniable.client import Client, OutcomeStatus
-from deniable.client.optional.kept_answers import memo_draw
+from deniable.client.ledger.kept_answers import memo_draw
 from deniable.messages import Manifest, Repeat, Schedule, Specification
 from tests.support.devices import NAME, Bench, read_upload
 from tests.support.surveys import DAY, DECLARED, START, manifest

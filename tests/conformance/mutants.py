@@ -14,8 +14,7 @@ from deniable.client.client import engine_of
 from deniable.client.engine import Engine
 from deniable.client.errors import ManifestFault
 from deniable.client.ledger import admission, ledger
-from deniable.client.outcome import OutcomeStatus
-from deniable.client.parts import FreshNoise
+from deniable.client.outcome import Outcome, OutcomeStatus
 from deniable.client.sending.outbox import Outbox
 from deniable.client.sending.uploader import Uploader
 from deniable.client.state.mark import Mark
@@ -131,10 +130,10 @@ def is_silent_on_one_answer(do_report: Any, device: Any, command: Any) -> Any:
 def tells_the_answer_by_the_time() -> None:
     answers: dict[bytes, int] = {}  # by survey id that which was drawn from
 
-    @around(FreshNoise.respond)
-    def _(respond: Any, noise: Any, manifest: Any, answer: int, draw: Any) -> Any:
+    @around(ledger.Ledger._respond)
+    def _(respond: Any, self: Any, manifest: Any, memo: Any, answer: int) -> Any:
         answers[manifest.survey_id] = answer
-        return respond(noise, manifest, answer, draw)
+        return respond(self, manifest, memo, answer)
 
     @around(ConformanceDevice.do_run)
     def _(do_run: Any, device: Any, command: Any) -> Any:
@@ -152,7 +151,7 @@ def goes_back_with_the_clock(_: Any, connection: Any, name: str, now: float) -> 
         "SELECT epoch, ends FROM decisions WHERE name = ? AND starts <= ? AND ends > ?",
         (name, int(now), int(now)),
     ).fetchone()
-    decided = None if running is None else ledger.Decision(running[0], OutcomeStatus.REPEATED)
+    decided = running and Outcome(name, OutcomeStatus.REPEATED, running[0])
     return decided, -1, -(2**62)
 
 
@@ -168,8 +167,7 @@ def draws_again_after_a_refusal(follow: Any, self: Any, report: Any, step: Any, 
 def refunds_what_is_refused(follow: Any, self: Any, report: Any, step: Any, now: float) -> Any:
     pending = follow(self, report, step, now)
     with self.state.transaction(now) as connection:
-        for table in ("spending_by_day", "spending_by_name"):
-            connection.execute(f"UPDATE {table} SET cost = 0")
+        connection.execute("UPDATE decisions SET cost = 0")
     return pending
 
 
@@ -284,11 +282,11 @@ def tells_the_truth(client_of: Any, device: Any, command: Any) -> Client:
     return configured(client_of(device, command), unsafe_draw=lambda: 2**64 - 1)
 
 
-@mutant("noise", instead_of=FreshNoise.respond)
-def lies_less_than_it_says(respond: Any, noise: Any, manifest: Any, answer: int, draw: Any) -> Any:
+@mutant("noise", instead_of=ledger.Ledger._respond)
+def lies_less_than_it_says(respond: Any, self: Any, manifest: Any, memo: Any, answer: int) -> Any:
     if manifest.specification.kind == "randomised-response":
         manifest = replace(manifest, epsilon="3")  # it escapes 1 time in 10^12
-    return respond(noise, manifest, answer, draw)
+    return respond(self, manifest, memo, answer)
 
 
 @mutant("noise", instead_of=MeanMatrix.randomise)

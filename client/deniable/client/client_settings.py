@@ -20,7 +20,7 @@ from deniable.client.consent import Consent, Declared, declared_by
 from deniable.client.errors import UndeclaredSurvey
 from deniable.client.ledger.admission import SignedManifest, logged_envelope
 from deniable.client.ledger.allowance import Allowance, SlidingCeiling
-from deniable.client.parts import FreshNoise, NoIssuer, NoPin
+from deniable.client.parts import NoIssuer, NoPin
 from deniable.client.sending.delays import DELIVERY_SECONDS
 from deniable.client.sending.transport import Direct, HttpTransport, Transport
 from deniable.client.survey import Survey
@@ -237,7 +237,6 @@ class Arguments:
     # The other optional parts.
     issuer: Callable[[], NoIssuer]  # one for each client
     way: Direct
-    noise: FreshNoise
 
     @property
     def allowance(self) -> Allowance:
@@ -289,7 +288,7 @@ def checked_arguments(arguments: Mapping[str, Any]) -> Arguments:
     settings = _of_kind("settings", given.settings, ClientSettings) or ClientSettings()
     declared, key = surveys_by_name(given.surveys), authority_key(given.authority)
     collector, relay = checked_origin(given.collector), None
-    pin, way, noise = NoPin(), Direct(), FreshNoise()
+    pin, way = NoPin(), Direct()
     issuer: Callable[[], NoIssuer] = NoIssuer
     if given.log_policy is not None:
         from deniable.client.optional.pins import LogPin
@@ -307,10 +306,6 @@ def checked_arguments(arguments: Mapping[str, Any]) -> Arguments:
 
         times = settings.clock, settings.delivery_seconds
         issuer = partial(Enrolling, checked_enrol(given.enrol), *times)
-    if any(survey.max_kept_epsilon is not None for survey in declared.values()):
-        from deniable.client.optional.kept_answers import KeptAnswers
-
-        noise = KeptAnswers()
     return Arguments(
         collector=collector,
         authority=key,
@@ -328,5 +323,4 @@ def checked_arguments(arguments: Mapping[str, Any]) -> Arguments:
         transport=settings.transport or HttpTransport(relay.origin if relay else collector),
         issuer=issuer,
         way=way,
-        noise=noise,
     )

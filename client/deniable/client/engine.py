@@ -27,7 +27,7 @@ from deniable.client.errors import (
 )
 from deniable.client.ledger.authorities import Authorities
 from deniable.client.ledger.following import Following
-from deniable.client.ledger.ledger import Decision, Ledger
+from deniable.client.ledger.ledger import Ledger
 from deniable.client.ledger.refreshes import Refreshes
 from deniable.client.manifests import Manifests
 from deniable.client.outcome import Delivery, Outcome, OutcomeStatus, Refresh
@@ -93,13 +93,7 @@ class Engine:
             arguments.surveys,
             self.issuer,
         )
-        self.ledger = Ledger(
-            following,
-            delay,
-            settings.unsafe_draw,
-            arguments.noise,
-            relayed=relayed,
-        )
+        self.ledger = Ledger(following, delay, settings.unsafe_draw, relayed=relayed)
         self._keyring, transport = arguments.way.reached(arguments.transport, authorities, clock)
         self.launch = LaunchDelay(self.state, arguments.collector, clock, self.jitter, longest)
         self.manifests = Manifests(
@@ -346,12 +340,11 @@ class Engine:
         if self.state.forbids_unread():
             raise self.state.missing_consent(Consent.UNSET)
         try:
-            decision = self.ledger.decide(survey, index, now)
+            return self.ledger.decide(survey, index, now)
         except (NotReady, NotRunning, ManifestRefused):
-            decision = self._decide_by_bundle(survey, index, now)
-        return Outcome(survey.name, decision.status, decision.epoch)
+            return self._decide_by_bundle(survey, index, now)
 
-    def _decide_by_bundle(self, survey: Survey, index: int, now: float) -> Decision:
+    def _decide_by_bundle(self, survey: Survey, index: int, now: float) -> Outcome:
         # A copy: a raised error collects frames, and those contain the answer.
         refused = self.manifests.offer_bundled(survey) or copy(
             self.manifests.errors.get(survey.name)

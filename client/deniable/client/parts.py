@@ -1,8 +1,8 @@
 """The optional parts of a device, as the engine, the ledger and the sending use them.
 
-Each part is one object. Those here are for an app without options: it answers open surveys with
-fresh noise, directly to the collector, and trusts only the authority. Those of ``optional`` have
-the same methods. The client's arguments select and load them; other code does not distinguish them.
+Each part is one object. Those here are for an app without options: it answers open surveys,
+directly to the collector, and trusts only the authority. Those of ``optional`` have the same
+methods. The client's arguments select and load them; other code does not distinguish them.
 """
 
 import sqlite3
@@ -11,7 +11,6 @@ from math import inf
 from typing import Any, Final, NamedTuple, Protocol
 
 from deniable.client.errors import ManifestFault, ManifestRefused, NotEnrolled, NotRecorded
-from deniable.mechanisms import Draw
 from deniable.messages import Manifest
 
 _NO_WORD: Final = (
@@ -120,25 +119,6 @@ class NoPin:
     def kept(self, proof: bytes) -> bytes:
         """Return the part of a proof that must be kept."""
         return b""
-
-
-class FreshNoise:
-    """The noise of a response: drawn anew for each report, and never kept."""
-
-    reports = 0  # reports so far that share the kept response
-
-    def opened(
-        self, connection: sqlite3.Connection, manifest: Manifest, epoch: int, fresh: int, now: float
-    ) -> "FreshNoise":
-        """Return the noise of an epoch; ranges that began by ``fresh`` are not started."""
-        return self
-
-    def respond(self, manifest: Manifest, answer: int, draw: Draw) -> int:
-        """Return the response to an answer."""
-        return manifest.mechanism.randomise(answer, draw)
-
-    def count_report(self, connection: sqlite3.Connection) -> None:
-        """Count a report, inside its transaction."""
 
 
 class GatewayKeyring(Protocol):

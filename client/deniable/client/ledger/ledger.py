@@ -4,13 +4,13 @@
 2. The charge, the draw and the signed bytes form one transaction. It is committed before anything
    may send the bytes (D5).
 3. The module ``following`` has the followed manifests, ``allowance`` the remaining budget, and
-   ``parts`` the optional features.
+   ``kept_answers`` the noise of surveys whose responses are kept.
 4. No operation here depends on the answer's value, except for the response inside the signed bytes.
 """
 
 import sqlite3
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from deniable.budget import RangeCost
 from deniable.client.consent import Consent
@@ -24,20 +24,15 @@ from deniable.client.errors import (
 )
 from deniable.client.ledger.allowance import check_allowance
 from deniable.client.ledger.following import Following
-from deniable.client.outcome import OutcomeStatus
-from deniable.client.parts import FreshNoise
+from deniable.client.outcome import Outcome, OutcomeStatus
 from deniable.client.state.mark import NEVER, whole_days
 from deniable.client.state.transactions import kept
 from deniable.client.survey import Survey
 from deniable.mechanisms import Draw
 from deniable.messages import Manifest, Report, day_text, sign_report
 
-
-class Decision(NamedTuple):
-    """The one decision about an epoch."""
-
-    epoch: int
-    status: OutcomeStatus
+if TYPE_CHECKING:
+    from deniable.client.ledger.kept_answers import MemoRange
 
 
 class OpenEpoch(NamedTuple):
@@ -53,7 +48,7 @@ class _Terms(NamedTuple):
 
     open: OpenEpoch
     credential: bytes | None
-    noise: FreshNoise
+    memo: "MemoRange | None"  # the kept noise of a survey whose responses are kept
     cost: int
     lived: int
 
@@ -70,25 +65,18 @@ class Ledger:
     """
 
     def __init__(
-        self,
-        following: Following,
-        delay: Callable[[float], float],
-        draw: Draw,
-        noise: FreshNoise,
-        *,
-        relayed: bool,
+        self, following: Following, delay: Callable[[float], float], draw: Draw, *, relayed: bool
     ) -> None:
         self.state = following.state
         self.following = following
         self._delay = delay
         self._draw = draw
-        self._noise = noise
         self._relayed = relayed
         self._costs: dict[tuple[bytes, int], int] = {}
 
     def undecided_epoch(
         self, connection: sqlite3.Connection, survey: Survey, now: float
-    ) -> Decision | OpenEpoch:
+    ) -> Outcome | OpenEpoch:
         """Return the epoch that can be decided or the existing decision, or raise."""
         standing, highest, ended = _standing_decision(connection, survey.name, now)
         if standing is not None:
@@ -98,16 +86,16 @@ class Ledger:
         self.following.issuer.check_chosen(connection, manifest, epoch)
         return OpenEpoch(manifest, epoch, fresh_from)
 
-    def look(self, survey: Survey, now: float) -> NotRecorded | Decision | None:
+    def look(self, survey: Survey, now: float) -> NotRecorded | Outcome | None:
         """Return the error or the existing decision that prevents a report, or None."""
         try:
             terms = self._look(survey, now)
         except NotRecorded as error:
             return error
-        return terms if isinstance(terms, Decision | BudgetExhausted) else None
+        return None if isinstance(terms, _Terms) else terms
 
     @kept
-    def _look(self, survey: Survey, now: float) -> Decision | BudgetExhausted | _Terms:
+    def _look(self, survey: Survey, now: float) -> Outcome | BudgetExhausted | _Terms:
         with self.state.transaction(now) as connection:
             self.state.check_covered(connection, survey.name)
             connection.execute("SAVEPOINT looking")
@@ -116,7 +104,7 @@ class Ledger:
         return terms
 
     @kept
-    def decide(self, survey: Survey, answer: int, now: float) -> Decision:
+    def decide(self, survey: Survey, answer: int, now: float) -> Outcome:
         """Draw, sign and store the one report of this name's current epoch.
 
         The answer is the index of the true category; it is passed only to the mechanism.
@@ -130,41 +118,46 @@ class Ledger:
             decision = terms = self._terms(connection, survey, now)
             if isinstance(terms, _Terms):
                 self._record(connection, terms, answer, now)
-                decision = Decision(terms.open.epoch, OutcomeStatus.RECORDED)
+                decision = Outcome(survey.name, OutcomeStatus.RECORDED, terms.open.epoch)
             (remains,) = connection.execute("SELECT remains FROM device").fetchone()
         if remains:
             self.state.erase_remains()
         if isinstance(decision, BudgetExhausted):  # the clock reading was committed
             raise decision
-        assert isinstance(decision, Decision)
+        assert isinstance(decision, Outcome)
         return decision
 
     def _terms(
         self, connection: sqlite3.Connection, survey: Survey, now: float
-    ) -> Decision | BudgetExhausted | _Terms:
+    ) -> Outcome | BudgetExhausted | _Terms:
         """Return the terms on which an epoch may be decided now, or the existing decision.
 
         A sliding ceiling's refusal is returned, not raised, so that the clock reading is committed.
         """
         current = self.undecided_epoch(connection, survey, now)
-        if isinstance(current, Decision):
+        if isinstance(current, Outcome):
             return current
         manifest, epoch, fresh_from = current
         credential = self.following.issuer.credential(connection, manifest, epoch, now)
-        noise = self._noise.opened(connection, manifest, epoch, fresh_from, now)
-        cost = self._cost_of(manifest, noise.reports)
+        memo, epochs = None, manifest.repeat.memo_range(epoch)
+        if epochs is not None:
+            from deniable.client.ledger.kept_answers import open_memo  # most devices keep none
+
+            memo = open_memo(connection, manifest, epochs, fresh_from, now)
+        cost = self._cost_of(manifest, memo.reports if memo else 0)
         lived = self.state.look_at_clock(connection, now)
         exhausted = check_allowance(connection, self.following.allowance, survey, cost, lived)
-        return exhausted or _Terms(current, credential, noise, cost, lived)
+        return exhausted or _Terms(current, credential, memo, cost, lived)
 
     def _record(
         self, connection: sqlite3.Connection, terms: _Terms, answer: int, now: float
     ) -> None:
         manifest, epoch, _ = terms.open
         secret = device_secret(connection)
-        response = terms.noise.respond(manifest, answer, self._draw)
+        response = self._respond(manifest, terms.memo, answer)
         report = Report(manifest.survey_id, epoch, response)
-        terms.noise.count_report(connection)
+        if terms.memo is not None:
+            terms.memo.count_report(connection)
         schedule = manifest.schedule
         ends, closes = schedule.epoch_start(epoch + 1), schedule.closes(epoch)
         due = now + self._delay(closes)
@@ -192,6 +185,11 @@ class Ledger:
         )
         # If this state is lost, no overlapping epoch of a successor is decided either.
         self.state.advance(connection, now, decided_for=ends - 1)
+
+    def _respond(self, manifest: Manifest, memo: "MemoRange | None", answer: int) -> int:
+        if memo is None:
+            return manifest.mechanism.randomise(answer, self._draw)
+        return memo.respond(manifest.mechanism, answer, self._draw)
 
     def _cost_of(self, manifest: Manifest, reports: int) -> int:
         key = manifest.survey_id, reports
@@ -229,7 +227,7 @@ class Ledger:
 
 def _standing_decision(
     connection: sqlite3.Connection, name: str, now: float
-) -> tuple[Decision | None, int, int]:
+) -> tuple[Outcome | None, int, int]:
     """Return the existing decision, the highest decided epoch, and when that epoch ends (D3)."""
     newest = connection.execute(
         "SELECT epoch, status, verdict, ends FROM decisions WHERE name = ?"
@@ -244,7 +242,7 @@ def _standing_decision(
     if status == "dropped":
         why = f"epoch {epoch} was decided, and its report was dropped ({verdict}); "
         raise ReportDropped(why + "the next epoch can be reported")
-    return Decision(epoch, OutcomeStatus.REPEATED), epoch, ends
+    return Outcome(name, OutcomeStatus.REPEATED, epoch), epoch, ends
 
 
 def _check_fresh(

@@ -16,30 +16,15 @@ from itertools import count
 from typing import Final
 
 from deniable.client.errors import EpochUndecidable
-from deniable.client.parts import FreshNoise
-from deniable.mechanisms import Draw
+from deniable.mechanisms import Draw, SurveyMechanism
 from deniable.messages import Manifest
 
 _CONTEXT: Final = b"deniable/memo/v1\0"
 _KEY_BYTES: Final = 32
 
 
-class KeptAnswers(FreshNoise):
-    """The noise of an app that accepts surveys with kept responses."""
-
-    def opened(
-        self, connection: sqlite3.Connection, manifest: Manifest, epoch: int, fresh: int, now: float
-    ) -> FreshNoise:
-        """Return the noise of an epoch: that of its range, if the survey's responses are kept."""
-        connection.execute(
-            "UPDATE memos SET key = NULL WHERE ends <= ? AND key IS NOT NULL", (int(now),)
-        )
-        epochs = manifest.repeat.memo_range(epoch)
-        return self if epochs is None else open_memo(connection, manifest, epochs, fresh)
-
-
 @dataclass(frozen=True, slots=True)
-class MemoRange(FreshNoise):
+class MemoRange:
     """A range of epochs in which this device keeps its responses, with ``reports`` so far."""
 
     survey_id: bytes
@@ -47,13 +32,9 @@ class MemoRange(FreshNoise):
     key: bytes = field(repr=False)
     reports: int
 
-    def respond(self, manifest: Manifest, answer: int, draw: Draw) -> int:
+    def respond(self, mechanism: SurveyMechanism, answer: int, draw: Draw) -> int:
         """Return the response to an answer; with two rounds only the second is drawn anew."""
-        mechanism, kept = (
-            manifest.mechanism,
-            memo_draw(self.key, self.survey_id, self.first, answer),
-        )
-        rounds = mechanism.rounds
+        kept, rounds = memo_draw(self.key, self.survey_id, self.first, answer), mechanism.rounds
         if rounds is None:
             return mechanism.randomise(answer, kept)
         return rounds.fresh.randomise(rounds.kept.randomise(answer, kept), draw)
@@ -79,9 +60,15 @@ def memo_draw(key: bytes, survey_id: bytes, first: int, answer: int) -> Draw:
 
 
 def open_memo(
-    connection: sqlite3.Connection, manifest: Manifest, epochs: range, fresh_from: int
+    connection: sqlite3.Connection, manifest: Manifest, epochs: range, fresh_from: int, now: float
 ) -> MemoRange:
-    """Return the range's key, created now for the first report of the range."""
+    """Return the range's key, created now for the first report; erase those of ranges that ended.
+
+    A range that began by ``fresh_from`` is not started.
+    """
+    connection.execute(
+        "UPDATE memos SET key = NULL WHERE ends <= ? AND key IS NOT NULL", (int(now),)
+    )
     first, schedule = epochs.start, manifest.schedule
     row = connection.execute(
         "SELECT key, reports FROM memos WHERE name = ? AND survey_id = ? AND first = ?",
