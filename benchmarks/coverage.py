@@ -25,7 +25,8 @@ from deniable.estimates.estimate import Estimate, estimate_of, query_of
 from deniable.estimates.forms import Form, Sample, Unit
 from deniable.estimates.frequencies import intervals_of
 from deniable.estimates.means import mean_of
-from deniable.mechanisms import KINDS, GridTooCoarse, Mechanism
+from deniable.mechanisms import KINDS, Mechanism
+from deniable.mechanisms.exact import GridTooCoarse
 from deniable.messages import InvalidManifest
 from deniable.planning import Candidate, best, candidates
 from deniable.planning.calibration import CALIBRATIONS

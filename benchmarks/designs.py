@@ -16,9 +16,9 @@ from deniable.estimates import Model
 from deniable.estimates.decoders import SupportDecoder
 from deniable.estimates.decoders.decoder import Tally
 from deniable.estimates.decoders.designs import block_decoder
-from deniable.mechanisms import os_random_word
 from deniable.mechanisms.affine import Affine
 from deniable.mechanisms.block_design import DesignMechanism
+from deniable.mechanisms.mechanism import os_random_word
 from deniable.planning import best
 from deniable.planning.candidates import candidates, lower_bound
 from deniable.simulation import SimulatedReports

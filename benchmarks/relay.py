@@ -18,21 +18,14 @@ from benchmarks.surveys import ORIGIN
 from benchmarks.table import Row, show
 from benchmarks.uploads import SURVEY_NAME, make_collector
 from deniable.directory.gateway_file import read_gateway_file
-from deniable.messages import (
-    ENCAPSULATED_REQUEST_BYTES,
-    GATEWAY_PATH,
-    Report,
-    pack_upload,
-    sign_report,
-)
-from deniable.oblivious_http import (
+from deniable.messages import Report, pack_upload, sign_report
+from deniable.messages.gateway import ENCAPSULATED_REQUEST_BYTES, GATEWAY_PATH
+from deniable.oblivious_http import BinaryRequest, KeyConfiguration, PrivateKey
+from deniable.oblivious_http.binary_http import BinaryResponse
+from deniable.oblivious_http.encapsulation import (
     REQUEST_OVERHEAD_BYTES,
     REQUEST_TYPE,
     RESPONSE_OVERHEAD_BYTES,
-    BinaryRequest,
-    BinaryResponse,
-    KeyConfiguration,
-    PrivateKey,
     seal_request,
 )
 from deniable.server.sealed_requests import decode_request, open_request

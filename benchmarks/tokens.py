@@ -17,14 +17,12 @@ from deniable.messages import (
     Manifest,
     Schedule,
     SigningKey,
-    blind_request,
-    blind_token_input,
-    check_credential,
-    check_token,
     derive_report_key,
     enrolment_statement,
 )
+from deniable.messages.blind import blind_request, blind_token_input, check_token
 from deniable.messages.ed25519 import CONTEXT_ENROL
+from deniable.messages.enrolment import check_credential
 from deniable.privacy_pass import EXPONENT, MODULUS_BYTES, check_moduli
 from deniable.server.routes.uploads import verify_by_libsodium as by_libsodium
 

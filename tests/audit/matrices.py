@@ -7,7 +7,7 @@ from itertools import combinations, permutations
 from hypothesis import strategies as st
 
 from deniable.audit import SolutionMatrix
-from deniable.mechanisms import Rows
+from deniable.mechanisms.privacy import Rows
 from tests.mechanisms.laws import entries as entries
 
 G = SolutionMatrix.exact([["0.6", "0.3", "0.1"], ["0.2", "0.5", "0.3"], ["0.25", "0.25", "0.5"]])

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from deniable.audit import SolutionMatrix, tight_delta, tight_epsilon
 from deniable.audit.solution_matrix import certified_rows, largest_remainder
-from deniable.mechanisms import GridTooCoarse, InvalidPrivacyParameter
+from deniable.mechanisms import InvalidPrivacyParameter
+from deniable.mechanisms.exact import GridTooCoarse
 from tests.audit.matrices import of_weights
 from tests.mechanisms.laws import matrices
 from tests.mechanisms.taylor import exp_bounds

@@ -15,15 +15,8 @@ from typing import Final
 from deniable.client import HttpTransport
 from deniable.directory import Config, create_collector, new_token, token_digest, with_store
 from deniable.estimates import decoder_of
-from deniable.messages import (
-    MAX_ANSWER_BYTES,
-    Manifest,
-    Report,
-    SigningKey,
-    UploadAnswer,
-    pack_upload,
-    sign_report,
-)
+from deniable.messages import Manifest, Report, SigningKey, UploadAnswer, pack_upload, sign_report
+from deniable.messages.refusals import MAX_ANSWER_BYTES
 from deniable.publishing.survey_file import EXAMPLE
 from deniable.simulation import SimulatedReports, read_truth
 from deniable.stores import Role, Store, Token, Verdict

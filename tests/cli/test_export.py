@@ -10,9 +10,9 @@ from deniable.client import IN_MEMORY, Client, ClientSettings, Survey
 from deniable.directory import Config
 from deniable.directory.gateway_file import first_gateway, read_gateway_file, rotated_gateway
 from deniable.key_files import KeyFileError, create_key_file
-from deniable.messages import GatewayKeys, open_gateway_keys, open_manifest
+from deniable.messages import open_manifest
 from deniable.messages.bundle import read_bundle
-from deniable.messages.gateway import MAX_GATEWAY_KEYS
+from deniable.messages.gateway import MAX_GATEWAY_KEYS, GatewayKeys, open_gateway_keys
 from tests.cli.commands import Workplace
 from tests.cli.test_kinds import MEMOISED, NUMERIC, TWO_ROUND
 from tests.cli.test_successors import TENTH

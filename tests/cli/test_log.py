@@ -9,7 +9,8 @@ from socket import SHUT_WR, socket
 import pytest
 
 from deniable.key_files import read_key_file
-from deniable.logs import COSIGNER, LogPolicy, LogProof, SignedCheckpoint, VerifierKey
+from deniable.logs import LogPolicy, LogProof, SignedCheckpoint, VerifierKey
+from deniable.logs.notes import COSIGNER
 from deniable.messages import SigningKey, log_entry, open_manifest, split_manifests
 from deniable.messages.bundle import read_bundle
 from deniable.public_log.publish import log_key_file, record_file, verifier_key

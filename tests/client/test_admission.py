@@ -18,15 +18,8 @@ from deniable.client.ledger.admission import (
     open_trusted,
 )
 from deniable.counterparts.signing import sign_manifest
-from deniable.messages import (
-    Enrolment,
-    Manifest,
-    Repeat,
-    Schedule,
-    SigningKey,
-    Specification,
-    simulated_name,
-)
+from deniable.messages import Enrolment, Manifest, Repeat, Schedule, SigningKey, Specification
+from deniable.messages.texts import simulated_name
 from tests.support.kinds import KINDS
 from tests.support.surveys import (
     AUTHORITY,

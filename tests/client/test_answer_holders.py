@@ -19,11 +19,11 @@ CATEGORIES: Final = tuple(f"answer-{number:04}" for number in range(1000))
 NUMBER: Final = 737
 ANSWER: Final = CATEGORIES[NUMBER]
 MOST: Final = 11
-# Where else they hand it: to what other answers, texts and a bundle take, to
+# Where else they hand it: to what other answers, texts, a bundle and kept answers take, to
 # Python's own, and to the thread of the state's keeper.
 BESIDES: Final = {
     *("_combination", "_signs", "text_index", "value_text", "_decide_by_bundle"),
-    *("isinstance", "index", "partial", "do"),
+    *("respond", "isinstance", "index", "partial", "do"),
 }
 
 Holders = dict[CodeType, set[str]]

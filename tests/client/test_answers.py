@@ -20,7 +20,8 @@ from deniable.client.sending.reply import (
     next_step,
 )
 from deniable.counterparts.bodies import pack_answer_to_upload
-from deniable.messages import ERROR_TYPE_PREFIX, PROBLEM_JSON, RefusalCode, UploadAnswer
+from deniable.messages import PROBLEM_JSON, RefusalCode, UploadAnswer
+from deniable.messages.refusals import ERROR_TYPE_PREFIX
 from tests.support.devices import ACCEPTED, DUPLICATE, PORTAL, judged, problem, refused
 from tests.support.refusal_table import DROPPED, RESENT, TOO_LATE
 from tests.support.surveys import DAY, START

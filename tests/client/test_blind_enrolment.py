@@ -26,14 +26,8 @@ from deniable.client import (
 from deniable.client.client import engine_of
 from deniable.client.optional.credentials import asked_at, chosen_survey, leaves_at, middle
 from deniable.fakes import FakeIssuer
-from deniable.messages import (
-    Enrolment,
-    InvalidManifest,
-    Refusal,
-    RefusalCode,
-    Schedule,
-    blind_request,
-)
+from deniable.messages import Enrolment, InvalidManifest, Refusal, RefusalCode, Schedule
+from deniable.messages.blind import blind_request
 from deniable.messages.bundle import declaration_of
 from tests.support.devices import (
     ACCEPTED,

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from deniable.mechanisms import percent_text
+from deniable.mechanisms.exact import percent_text
 from deniable.presenting.revealed import times_as_likely
 from deniable.terms.sentences import duration
 from deniable.terms.text import counted, printable, wrapped

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from deniable.directory import CONFIG_FILE, SETTINGS, Config, InvalidConfig
-from deniable.logs import COSIGNER, VerifierKey, Witness
-from deniable.messages import EARLY_SECONDS
+from deniable.logs import VerifierKey, Witness
+from deniable.logs.notes import COSIGNER
+from deniable.messages.schedule import EARLY_SECONDS
 from tests.support.surveys import AUTHORITY
 
 WITNESS = VerifierKey("w.example", COSIGNER, AUTHORITY.public_key)

@@ -14,15 +14,8 @@ from cryptography.hazmat.primitives.serialization import (
 from deniable.counterparts.signing import sign_manifest
 from deniable.enrolment import BlindIssuer, EpochKeys, IssuanceRecord, PublicKeys
 from deniable.enrolment.epoch_keys import PUBLIC_FILE
-from deniable.messages import (
-    BlindRequest,
-    Enrolment,
-    Manifest,
-    Schedule,
-    blind_request,
-    check_token,
-    derive_report_key,
-)
+from deniable.messages import Enrolment, Manifest, Schedule, derive_report_key
+from deniable.messages.blind import BlindRequest, blind_request, check_token
 from tests.enrolment.issuers import RECORD_KEY
 from tests.support.rsa_keys import RSA_KEYS, RsaKey
 from tests.support.surveys import AUTHORITY, DAY, MANIFEST, START

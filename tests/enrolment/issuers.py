@@ -6,13 +6,8 @@ from typing import Any
 
 from deniable.counterparts.signing import sign_manifest
 from deniable.enrolment import IssuanceRecord, Issuer, SqliteIssuanceRecord
-from deniable.messages import (
-    Enrolment,
-    SigningKey,
-    check_credential,
-    derive_report_key,
-    enrolment_statement,
-)
+from deniable.messages import Enrolment, SigningKey, derive_report_key, enrolment_statement
+from deniable.messages.enrolment import check_credential
 from tests.support.surveys import AUTHORITY, MANIFEST, START
 
 ISSUER_KEY = SigningKey(b"issuer's seed of the tests 00001")

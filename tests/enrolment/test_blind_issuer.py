@@ -17,7 +17,8 @@ from deniable.counterparts.signing import sign_manifest
 from deniable.enrolment import AnotherKey, BlindIssuer, IssuerError, NotListed, SqliteIssuanceRecord
 from deniable.enrolment.epoch_keys import FaultyResult, PrivateKey
 from deniable.key_files import KeyFileError
-from deniable.messages import EARLY_SECONDS, Enrolment, Manifest, Refusal, RefusalCode, Schedule
+from deniable.messages import Enrolment, Manifest, Refusal, RefusalCode, Schedule
+from deniable.messages.schedule import EARLY_SECONDS
 from deniable.privacy_pass import MODULUS_BYTES, pack_token_request, token_key_id
 from tests.enrolment.blind_issuers import (
     BLIND,

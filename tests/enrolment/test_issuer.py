@@ -10,7 +10,8 @@ import pytest
 
 from deniable.counterparts.signing import sign_manifest, sign_rotation
 from deniable.enrolment import AnotherKey, Issuer, NotListed, SqliteIssuanceRecord, WrongRecordKey
-from deniable.messages import EARLY_SECONDS, Enrolment, Refusal, RefusalCode, Rotation, SigningKey
+from deniable.messages import Enrolment, Refusal, RefusalCode, Rotation, SigningKey
+from deniable.messages.schedule import EARLY_SECONDS
 from tests.enrolment.issuers import (
     CERTIFIED,
     ISSUER_KEY,

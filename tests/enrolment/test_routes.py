@@ -11,12 +11,8 @@ from aiohttp.test_utils import TestClient, TestServer, make_mocked_request
 
 from deniable.enrolment import Issuer, RecordError, SqliteIssuanceRecord, routes
 from deniable.enrolment.routes import enrolment_route
-from deniable.messages import (
-    MAX_ENROLMENT_BYTES,
-    PROBLEM_JSON,
-    enrolment_statement,
-    read_credential,
-)
+from deniable.messages import PROBLEM_JSON, enrolment_statement
+from deniable.messages.enrolment import MAX_ENROLMENT_BYTES, read_credential
 from tests.enrolment.issuers import NOW, SURVEY_ID, device_key, issuer, vouches
 from tests.support.clock import FakeClock
 

@@ -13,7 +13,7 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from deniable.enrolment import BlindIssuer, SqliteIssuanceRecord, answer_token_request
 from deniable.enrolment.routes import token_route
-from deniable.messages import ERROR_TYPE_PREFIX
+from deniable.messages.refusals import ERROR_TYPE_PREFIX
 from tests.enrolment.blind_issuers import MODULI, blind_issuer, is_token, key_directory, request
 from tests.enrolment.issuers import NOW
 from tests.support.clock import FakeClock

@@ -8,7 +8,9 @@ import pytest
 
 from deniable.enrolment import Issuer, SqliteIssuanceRecord, answer_enrolment
 from deniable.enrolment.issuer import read_enrolment_statement
-from deniable.messages import ERROR_TYPE_PREFIX, SigningKey, read_credential
+from deniable.messages import SigningKey
+from deniable.messages.enrolment import read_credential
+from deniable.messages.refusals import ERROR_TYPE_PREFIX
 from tests.enrolment.issuers import RECORD_KEY
 from tests.enrolment.issuers import record as open_record
 from tests.vectors.stored import AUTHORITY, ENVELOPES, name_of, vectors_of

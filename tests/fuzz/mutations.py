@@ -12,7 +12,8 @@ from typing import Final
 
 import msgpack
 
-from deniable.messages import Enrolment, blind_request, pack_upload
+from deniable.messages import Enrolment, pack_upload
+from deniable.messages.blind import blind_request
 from tests.support.reports import envelope, secret
 from tests.support.rsa_keys import RSA_KEYS
 from tests.support.surveys import MANIFEST, manifest

@@ -3,14 +3,9 @@
 from pathlib import Path
 
 from deniable.directory.gateway_file import first_gateway, write_gateway_file
-from deniable.messages import (
-    ENCAPSULATED_REQUEST_BYTES,
-    GATEWAY_PATH,
-    UploadAnswer,
-    pack_upload,
-    split_manifests,
-)
-from deniable.oblivious_http import KEYS_TYPE, REQUEST_TYPE, RESPONSE_TYPE
+from deniable.messages import UploadAnswer, pack_upload, split_manifests
+from deniable.messages.gateway import ENCAPSULATED_REQUEST_BYTES, GATEWAY_PATH
+from deniable.oblivious_http.encapsulation import KEYS_TYPE, REQUEST_TYPE, RESPONSE_TYPE
 from tests.server.collector import running
 from tests.support.other_languages import node
 from tests.support.reports import envelope

@@ -11,8 +11,8 @@ from aiohttp.test_utils import TestServer
 
 from deniable.enrolment import SqliteIssuanceRecord
 from deniable.enrolment.routes import token_route
-from deniable.messages import Manifest, blind_request, blind_token_input
-from deniable.messages.blind import CONTEXT_BLIND
+from deniable.messages import Manifest
+from deniable.messages.blind import CONTEXT_BLIND, blind_request, blind_token_input
 from deniable.privacy_pass import (
     MODULUS_BYTES,
     public_key_info,

@@ -7,15 +7,13 @@ import pytest
 
 from deniable.counterparts.cosigning import sign_checkpoint
 from deniable.logs import (
-    COSIGNER,
-    LOG,
     Checkpoint,
-    NoteSignature,
     SignedCheckpoint,
     TransparencyLogError,
     VerifierKey,
     log_origin,
 )
+from deniable.logs.notes import COSIGNER, LOG, NoteSignature
 from deniable.messages import SigningKey, verify
 from tests.support.cosigning import cosign
 

@@ -11,10 +11,7 @@ from hypothesis import strategies as st
 
 from deniable.counterparts.cosigning import policy_file_text, sign_checkpoint
 from deniable.logs import (
-    COSIGNER,
-    LOG,
     Checkpoint,
-    Log,
     LogPolicy,
     LogProof,
     SignedCheckpoint,
@@ -23,6 +20,8 @@ from deniable.logs import (
     Witness,
     leaf_hash,
 )
+from deniable.logs.notes import COSIGNER, LOG
+from deniable.logs.policies import Log
 from deniable.messages import SigningKey
 from deniable.public_log.publish.tree import (
     inclusion_path,

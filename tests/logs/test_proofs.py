@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable.logs import TransparencyLogError, check_inclusion, leaf_hash
+from deniable.logs import TransparencyLogError, leaf_hash
+from deniable.logs.proofs import check_inclusion
 from deniable.public_log.publish.tree import (
     EMPTY_ROOT,
     inclusion_path,

@@ -5,8 +5,9 @@ from fractions import Fraction
 import pytest
 
 from deniable.audit import SolutionMatrix, tight_epsilon
-from deniable.mechanisms import KINDS, InvalidManifest, Levels, MatrixPrivacy
+from deniable.mechanisms import KINDS, Levels, MatrixPrivacy
 from deniable.mechanisms.answering import Answering
+from deniable.mechanisms.kind import InvalidManifest
 from deniable.mechanisms.levels import node_labels
 from deniable.planning.calibration import CALIBRATIONS
 from tests.support.entries import probability

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable.mechanisms import KINDS, InvalidManifest, MatrixPrivacy, MeanMatrix
+from deniable.mechanisms import KINDS, MatrixPrivacy, MeanMatrix
+from deniable.mechanisms.kind import InvalidManifest
 from tests.mechanisms.laws import assert_sound_rows, undrawable, worst_ratio
 from tests.support.effort import effort
 from tests.support.entries import probability

@@ -6,8 +6,9 @@ from itertools import product
 import pytest
 
 from deniable.audit import SolutionMatrix, tight_epsilon
-from deniable.mechanisms import KINDS, InvalidManifest, MatrixPrivacy
+from deniable.mechanisms import KINDS, MatrixPrivacy
 from deniable.mechanisms.answering import Answering, Dimensions, combined, separated
+from deniable.mechanisms.kind import InvalidManifest
 from deniable.mechanisms.one_question import OneQuestion
 from deniable.planning.calibration import CALIBRATIONS
 from tests.support.entries import probability

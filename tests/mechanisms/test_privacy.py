@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable.audit import tight_epsilon
-from deniable.mechanisms import GridTooCoarse, RandomisedResponse, TwoValuedPrivacy, odds_floor
+from deniable.mechanisms import RandomisedResponse, TwoValuedPrivacy, odds_floor
+from deniable.mechanisms.exact import GridTooCoarse
 from tests.mechanisms.taylor import exp_bounds
 from tests.support.effort import effort
 

@@ -7,7 +7,9 @@ from fractions import Fraction
 
 import pytest
 
-from deniable.mechanisms import GridTooCoarse, RandomisedResponse, os_random_word
+from deniable.mechanisms import RandomisedResponse
+from deniable.mechanisms.exact import GridTooCoarse
+from deniable.mechanisms.mechanism import os_random_word
 from tests.mechanisms.laws import assert_sound_rows, word, worst_ratio
 from tests.mechanisms.taylor import exp_bounds
 from tests.support.effort import some

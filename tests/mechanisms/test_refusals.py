@@ -9,7 +9,6 @@ import pytest
 
 from deniable.mechanisms import (
     MAX_CATEGORIES,
-    GridTooCoarse,
     InvalidPrivacyParameter,
     Number,
     RandomisedResponse,
@@ -17,6 +16,7 @@ from deniable.mechanisms import (
     exact_delta,
     exact_epsilon,
 )
+from deniable.mechanisms.exact import GridTooCoarse
 from tests.mechanisms.laws import assert_keeps_answers_to_itself, undrawable
 
 # Strings outside the protocol's pattern. Some would be numbers to int(), float() or Fraction().

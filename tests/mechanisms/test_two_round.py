@@ -6,9 +6,10 @@ from math import ceil, log, prod
 
 import pytest
 
-from deniable.mechanisms import GridTooCoarse, InvalidPrivacyParameter, TwoRound, TwoValuedMechanism
+from deniable.mechanisms import InvalidPrivacyParameter, TwoRound, TwoValuedMechanism
 from deniable.mechanisms.affine import Affine
 from deniable.mechanisms.block_design import Design, TurnedDesign
+from deniable.mechanisms.exact import GridTooCoarse
 from deniable.mechanisms.subset import Subset
 from deniable.planning.candidates import greatest_cost
 from tests.mechanisms.laws import FOREIGN, assert_sound_rows, undrawable, worst_ratio

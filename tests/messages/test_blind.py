@@ -14,9 +14,9 @@ from deniable.messages import (
     Report,
     Schedule,
     SignedReport,
-    blind_request,
     sign_report,
 )
+from deniable.messages.blind import blind_request
 from deniable.privacy_pass import MODULUS_BYTES
 from tests.support.rsa_keys import RSA_KEYS, small_primes
 

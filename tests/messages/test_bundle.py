@@ -8,16 +8,9 @@ import pytest
 
 from deniable.client import Survey
 from deniable.counterparts.signing import sign_gateway_keys, sign_manifest
-from deniable.messages import (
-    Enrolment,
-    GatewayKeys,
-    Manifest,
-    Repeat,
-    Schedule,
-    SigningKey,
-    Specification,
-)
+from deniable.messages import Enrolment, Manifest, Repeat, Schedule, SigningKey, Specification
 from deniable.messages.bundle import InvalidBundle, declaration_of, make_bundle, read_bundle
+from deniable.messages.gateway import GatewayKeys
 from deniable.oblivious_http import KeyConfiguration
 from deniable.planning.calibration import calibrated
 from tests.support.kinds import MATRIX

@@ -7,20 +7,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable.counterparts.signing import sign_gateway_keys
-from deniable.messages import (
+from deniable.messages import MAX_MANIFESTS_BYTES, Refusal, RefusalCode, SigningKey
+from deniable.messages.codec import encode
+from deniable.messages.ed25519 import CONTEXT_GATEWAY
+from deniable.messages.gateway import (
     ENCAPSULATED_REQUEST_BYTES,
-    MAX_MANIFESTS_BYTES,
+    MAX_GATEWAY_KEYS,
+    MAX_GATEWAY_KEYS_BYTES,
     GatewayKeys,
-    Refusal,
-    RefusalCode,
-    SigningKey,
     encapsulated_answer_bytes,
     open_gateway_keys,
 )
-from deniable.messages.codec import encode
-from deniable.messages.ed25519 import CONTEXT_GATEWAY
-from deniable.messages.gateway import MAX_GATEWAY_KEYS, MAX_GATEWAY_KEYS_BYTES
-from deniable.oblivious_http import RESPONSE_OVERHEAD_BYTES, KeyConfiguration
+from deniable.oblivious_http import KeyConfiguration
+from deniable.oblivious_http.encapsulation import RESPONSE_OVERHEAD_BYTES
 from tests.support.effort import effort
 from tests.support.surveys import AUTHORITY, ORIGIN
 

@@ -7,13 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable.messages import (
-    MAX_MANIFEST_BYTES,
-    InvalidManifest,
-    Manifest,
-    RefusalCode,
-    open_manifest,
-)
+from deniable.messages import InvalidManifest, Manifest, RefusalCode, open_manifest
+from deniable.messages.manifest import MAX_MANIFEST_BYTES
 from tests.support.effort import effort
 from tests.support.refusals import code_of
 from tests.vectors.scene import OPEN_PAYLOAD, OPEN_SURVEY, manifest_envelope, manifest_fields, pack

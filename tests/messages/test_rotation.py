@@ -7,10 +7,7 @@ import pytest
 from deniable.counterparts.bodies import pack_rotations
 from deniable.counterparts.signing import sign_rotation
 from deniable.messages import (
-    MAX_PROOF_BYTES,
-    MAX_ROTATIONS,
     MAX_ROTATIONS_BYTES,
-    AuthorityFork,
     Refusal,
     RefusalCode,
     Rotation,
@@ -18,6 +15,8 @@ from deniable.messages import (
     follow_rotations,
     split_rotations,
 )
+from deniable.messages.logged import MAX_PROOF_BYTES
+from deniable.messages.rotation import MAX_ROTATIONS, AuthorityFork
 
 KEYS = [SigningKey(bytes([number]) * 32) for number in range(MAX_ROTATIONS + 2)]
 PUBLIC = [key.public_key for key in KEYS]

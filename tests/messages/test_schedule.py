@@ -4,14 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable.messages import (
-    EARLY_SECONDS,
-    MAX_EPOCHS,
-    InvalidManifest,
-    Schedule,
-    day_text,
-    instant_text,
-)
+from deniable.messages import InvalidManifest, Schedule, day_text, instant_text
+from deniable.messages.schedule import EARLY_SECONDS, MAX_EPOCHS
 from tests.support.effort import effort
 
 PROPERTY = settings(max_examples=effort(200))

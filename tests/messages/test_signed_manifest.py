@@ -10,10 +10,7 @@ from hypothesis import strategies as st
 from deniable.counterparts.bodies import pack_logged, pack_manifests
 from deniable.counterparts.signing import sign_manifest
 from deniable.messages import (
-    MAX_MANIFEST_BYTES,
-    MAX_MANIFESTS,
     MAX_MANIFESTS_BYTES,
-    MAX_PROOF_BYTES,
     Refusal,
     SigningKey,
     codec,
@@ -21,6 +18,8 @@ from deniable.messages import (
     open_manifest_of_chain,
     split_manifests,
 )
+from deniable.messages.logged import MAX_PROOF_BYTES
+from deniable.messages.manifest import MAX_MANIFEST_BYTES, MAX_MANIFESTS
 from tests.support.effort import effort
 from tests.vectors.scene import AUTHORITY, OPEN_PAYLOAD, OPEN_SURVEY, manifest_envelope, pack, seed
 

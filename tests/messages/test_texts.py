@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable.messages import InvalidManifest, check_categories, check_text
+from deniable.messages import InvalidManifest
+from deniable.messages.texts import check_categories, check_text
 from tests.support.effort import THOROUGH, effort
 
 

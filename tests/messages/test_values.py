@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable.messages import InvalidManifest, exact_value, format_value, read_values, value_range
+from deniable.messages import InvalidManifest
+from deniable.messages.texts import exact_value, format_value, read_values, value_range
 from tests.support.effort import effort
 
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from deniable.oblivious_http import BinaryRequest, BinaryResponse, ObliviousHttpError
-from deniable.oblivious_http.binary_http import MAX_FIELDS
+from deniable.oblivious_http import BinaryRequest, ObliviousHttpError
+from deniable.oblivious_http.binary_http import MAX_FIELDS, BinaryResponse
 from deniable.server.sealed_requests import decode_request
 
 h = bytes.fromhex

@@ -4,17 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable.oblivious_http import (
+from deniable.oblivious_http import BinaryRequest, KeyConfiguration, ObliviousHttpError, PrivateKey
+from deniable.oblivious_http.binary_http import BinaryResponse
+from deniable.oblivious_http.encapsulation import (
+    MAX_LIST_BYTES,
     REQUEST_OVERHEAD_BYTES,
     RESPONSE_OVERHEAD_BYTES,
-    BinaryRequest,
-    BinaryResponse,
-    KeyConfiguration,
-    ObliviousHttpError,
-    PrivateKey,
+    decode_list,
+    encode_list,
     seal_request,
 )
-from deniable.oblivious_http.encapsulation import MAX_LIST_BYTES, decode_list, encode_list
 from deniable.server.sealed_requests import decode_request, open_request
 
 h = bytes.fromhex

@@ -12,9 +12,10 @@ import pytest
 
 from deniable.audit import SolutionMatrix, tight_epsilon
 from deniable.estimates.accuracy import share_variance, worst_variance
-from deniable.mechanisms import KINDS, InvalidManifest, InvalidPrivacyParameter, odds_ceiling
+from deniable.mechanisms import KINDS, InvalidPrivacyParameter, odds_ceiling
 from deniable.mechanisms.affine import incidences, is_prime
 from deniable.mechanisms.block_design import MAX_RESPONSES, DesignMechanism
+from deniable.mechanisms.kind import InvalidManifest
 from deniable.planning import (
     PLAIN,
     Candidate,

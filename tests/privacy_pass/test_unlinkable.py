@@ -6,7 +6,7 @@ from math import gcd
 import pytest
 
 from deniable import privacy_pass
-from deniable.messages import blind_request
+from deniable.messages.blind import blind_request
 from deniable.privacy_pass import EXPONENT, InvalidToken, blind, finalise
 from tests.support.rsa_keys import RSA_KEYS
 from tests.vectors.scene import BLIND_SURVEY, EPOCH

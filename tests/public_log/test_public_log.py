@@ -7,7 +7,8 @@ import pytest
 from deniable.doctor.diagnosis import Status
 from deniable.doctor.survey_checks import judge_log
 from deniable.logs import LogPolicy, LogProof, SignedCheckpoint, TransparencyLogError, leaf_hash
-from deniable.messages import MAX_MANIFEST_BYTES, log_entry
+from deniable.messages import log_entry
+from deniable.messages.manifest import MAX_MANIFEST_BYTES
 from deniable.public_log.publish import PublicLog, Witnesses, large_path
 from deniable.public_log.publish.tree import TILE_WIDTH, read_entry_bundle, root_hash
 from deniable.stores import StoredLog

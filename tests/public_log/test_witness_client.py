@@ -12,7 +12,8 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from deniable.counterparts.cosigning import sign_checkpoint
-from deniable.logs import LOG, Checkpoint, SignedCheckpoint, VerifierKey, leaf_hash
+from deniable.logs import Checkpoint, SignedCheckpoint, VerifierKey, leaf_hash
+from deniable.logs.notes import LOG
 from deniable.messages import SigningKey
 from deniable.public_log.publish import WitnessingError, witnesses
 from deniable.public_log.publish.tree import root_hash

@@ -18,30 +18,31 @@ from deniable.directory.gateway_file import (
 )
 from deniable.directory.store_source import shown_counts
 from deniable.messages import (
-    EARLY_SECONDS,
-    ENCAPSULATED_REQUEST_BYTES,
-    GATEWAY_KEYS_PATH,
-    GATEWAY_PATH,
     RefusalCode,
     SigningKey,
     UploadAnswer,
-    open_gateway_keys,
     pack_upload,
     read_problem,
     split_logged,
 )
-from deniable.oblivious_http import (
+from deniable.messages.gateway import (
+    ENCAPSULATED_REQUEST_BYTES,
+    GATEWAY_KEYS_PATH,
+    GATEWAY_PATH,
+    open_gateway_keys,
+)
+from deniable.messages.schedule import EARLY_SECONDS
+from deniable.oblivious_http import BinaryRequest, KeyConfiguration
+from deniable.oblivious_http.binary_http import BinaryResponse
+from deniable.oblivious_http.encapsulation import (
     KEY_PROBLEM,
     REQUEST_OVERHEAD_BYTES,
     REQUEST_TYPE,
     RESPONSE_TYPE,
-    BinaryRequest,
-    BinaryResponse,
-    KeyConfiguration,
     ResponseOpener,
+    decode_list,
     seal_request,
 )
-from deniable.oblivious_http.encapsulation import decode_list
 from deniable.server.routes import uploads
 from tests.server.collector import Collector, problem, running
 from tests.support.reports import envelope

@@ -7,14 +7,10 @@ from math import log
 import pytest
 
 from deniable.audit import SolutionMatrix
-from deniable.mechanisms import (
-    Draw,
-    Mechanism,
-    RandomisedResponse,
-    os_random_word,
-)
+from deniable.mechanisms import Draw, Mechanism, RandomisedResponse
 from deniable.mechanisms.affine import Affine
 from deniable.mechanisms.block_design import DesignMechanism
+from deniable.mechanisms.mechanism import os_random_word
 from tests.support.effort import THOROUGH
 from tests.support.entries import probability
 from tests.support.geometric import clamped

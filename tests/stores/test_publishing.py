@@ -3,7 +3,8 @@
 import pytest
 
 from deniable.counterparts.signing import sign_manifest, sign_rotation
-from deniable.messages import MAX_ROTATIONS, Rotation, SigningKey
+from deniable.messages import Rotation, SigningKey
+from deniable.messages.rotation import MAX_ROTATIONS
 from deniable.stores import (
     LogConflict,
     LogExtension,

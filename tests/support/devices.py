@@ -32,7 +32,8 @@ from deniable.counterparts.bodies import (
     split_upload,
 )
 from deniable.counterparts.signing import sign_manifest, verify_signature
-from deniable.mechanisms import RandomisedResponse, os_random_word
+from deniable.mechanisms import RandomisedResponse
+from deniable.mechanisms.mechanism import os_random_word
 from deniable.messages import (
     PROBLEM_JSON,
     Manifest,

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from hashlib import sha256
 from os import urandom
 
-from deniable.logs import COSIGNER, SignedCheckpoint, TransparencyLogError, VerifierKey
-from deniable.logs.notes import read_hash, read_size
+from deniable.logs import SignedCheckpoint, TransparencyLogError, VerifierKey
+from deniable.logs.notes import COSIGNER, read_hash, read_size
 from deniable.messages import SigningKey
 from deniable.public_log.publish.tree import EMPTY_ROOT
 from tests.support.cosigning import cosign

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from deniable.client import Client, threads
-from deniable.mechanisms import os_random_word
+from deniable.mechanisms.mechanism import os_random_word
 from tests.support.devices import NAME, Bench
 from tests.support.surveys import CATEGORIES, DAY, START
 from tests.support.watched import SECONDS, WatchedTransport, be_patient

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from deniable.counterparts.cosigning import sign_checkpoint
-from deniable.logs import COSIGNER, Checkpoint, VerifierKey, leaf_hash
+from deniable.logs import Checkpoint, VerifierKey, leaf_hash
+from deniable.logs.notes import COSIGNER
 from deniable.messages import SigningKey, log_entry
 from deniable.public_log.publish.tree import root_hash
 from deniable.stores import LogExtension, StoredLog

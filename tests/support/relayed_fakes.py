@@ -9,15 +9,13 @@ from deniable.client import HttpAnswer
 from deniable.counterparts.signing import sign_gateway_keys
 from deniable.fakes import FakeCollector, ReceivedRequest
 from deniable.fakes.loopback import LoopbackServer
-from deniable.messages import encapsulated_answer_bytes
-from deniable.messages.gateway import GATEWAY_PATH, GatewayKeys
-from deniable.oblivious_http import (
+from deniable.messages.gateway import GATEWAY_PATH, GatewayKeys, encapsulated_answer_bytes
+from deniable.oblivious_http import KeyConfiguration, PrivateKey
+from deniable.oblivious_http.binary_http import BinaryResponse
+from deniable.oblivious_http.encapsulation import (
     REQUEST_TYPE,
     RESPONSE_OVERHEAD_BYTES,
     RESPONSE_TYPE,
-    BinaryResponse,
-    KeyConfiguration,
-    PrivateKey,
 )
 from deniable.server.sealed_requests import decode_request, open_request
 

@@ -17,16 +17,13 @@ from deniable.messages.gateway import (
     GatewayKeys,
     encapsulated_answer_bytes,
 )
-from deniable.oblivious_http import (
+from deniable.oblivious_http import BinaryRequest, KeyConfiguration, ObliviousHttpError, PrivateKey
+from deniable.oblivious_http.binary_http import BinaryResponse
+from deniable.oblivious_http.encapsulation import (
     KEY_PROBLEM,
     REQUEST_TYPE,
     RESPONSE_OVERHEAD_BYTES,
     RESPONSE_TYPE,
-    BinaryRequest,
-    BinaryResponse,
-    KeyConfiguration,
-    ObliviousHttpError,
-    PrivateKey,
 )
 from deniable.server.sealed_requests import decode_request, open_request
 from tests.support.devices import OFFLINE, PORTAL, UNREACHABLE

@@ -7,8 +7,8 @@ An answer is named ``own`` sixteenths of the time, each other answer two sixteen
 from fractions import Fraction
 from typing import ClassVar, Final
 
-from deniable.mechanisms import InvalidManifest, Kind, Parameters, SurveyMechanism
-from deniable.mechanisms.kind import at_fault
+from deniable.mechanisms import Parameters, SurveyMechanism
+from deniable.mechanisms.kind import InvalidManifest, Kind, at_fault
 from deniable.mechanisms.matrix import SurveyMatrix
 from deniable.planning.calibration import Settings, setting
 from deniable.planning.words import KindWords

@@ -4,7 +4,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, cast
 
-from deniable.mechanisms import MatrixPrivacy, Privacy, RandomisedResponse
+from deniable.mechanisms import MatrixPrivacy, RandomisedResponse
+from deniable.mechanisms.privacy import Privacy
 from deniable.messages import Manifest
 from tests.support.surveys import manifest
 

@@ -7,16 +7,8 @@ from deniable.client import Client, ManifestFault, ManifestRefused, OutcomeStatu
 from deniable.client.client import engine_of
 from deniable.counterparts.cosigning import sign_checkpoint
 from deniable.counterparts.signing import sign_manifest
-from deniable.logs import (
-    COSIGNER,
-    LOG,
-    Checkpoint,
-    LogProof,
-    SignedCheckpoint,
-    VerifierKey,
-    leaf_hash,
-    log_origin,
-)
+from deniable.logs import Checkpoint, LogProof, SignedCheckpoint, VerifierKey, leaf_hash, log_origin
+from deniable.logs.notes import COSIGNER, LOG
 from deniable.messages import SigningKey, log_entry
 from deniable.public_log.publish.tree import inclusion_path, root_hash
 from tests.support.cosigning import cosign

@@ -8,7 +8,8 @@ import pytest
 from deniable.client import Client, HttpTransport, NotEnrolled, OutcomeStatus, Survey
 from deniable.enrolment import Issuer, SqliteIssuanceRecord, read_record_key
 from deniable.key_files import read_key_file
-from deniable.messages import MAX_MANIFEST_BYTES, SigningKey
+from deniable.messages import SigningKey
+from deniable.messages.manifest import MAX_MANIFEST_BYTES
 from tests.support.collector import CollectorProcess
 from tests.support.issuer_backend import IssuerBackend
 from tests.support.processes import DENIABLE, run

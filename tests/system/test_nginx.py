@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from deniable.client import Survey
-from deniable.messages import GATEWAY_PATH, UploadAnswer, pack_upload
+from deniable.messages import UploadAnswer, pack_upload
+from deniable.messages.gateway import GATEWAY_PATH
 from deniable.server.pages.page_table import PAGES
 from deniable.server.routes.routing import ROUTES, Route
 from tests.support.collector import NAME, CollectorProcess

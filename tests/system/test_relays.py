@@ -10,19 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from deniable.messages import (
-    ENCAPSULATED_REQUEST_BYTES,
-    GATEWAY_PATH,
-    UploadAnswer,
-    open_gateway_keys,
-    pack_upload,
-)
+from deniable.messages import UploadAnswer, pack_upload
 from deniable.messages.bundle import Bundle, read_bundle
-from deniable.oblivious_http import (
+from deniable.messages.gateway import ENCAPSULATED_REQUEST_BYTES, GATEWAY_PATH, open_gateway_keys
+from deniable.oblivious_http import BinaryRequest
+from deniable.oblivious_http.binary_http import BinaryResponse
+from deniable.oblivious_http.encapsulation import (
     REQUEST_OVERHEAD_BYTES,
     REQUEST_TYPE,
-    BinaryRequest,
-    BinaryResponse,
     ResponseOpener,
     seal_request,
 )

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from deniable.oblivious_http import BinaryRequest, BinaryResponse
+from deniable.oblivious_http import BinaryRequest
+from deniable.oblivious_http.binary_http import BinaryResponse
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,14 +4,10 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from deniable.messages import GATEWAY_PATH
-from deniable.oblivious_http import (
-    REQUEST_TYPE,
-    BinaryRequest,
-    BinaryResponse,
-    PrivateKey,
-    ResponseOpener,
-)
+from deniable.messages.gateway import GATEWAY_PATH
+from deniable.oblivious_http import BinaryRequest, PrivateKey
+from deniable.oblivious_http.binary_http import BinaryResponse
+from deniable.oblivious_http.encapsulation import REQUEST_TYPE, ResponseOpener
 from deniable.server.sealed_requests import decode_request, open_request
 from tests.system.simulation.wire import Wire
 from tests.unlinkability.active import UNANSWERED

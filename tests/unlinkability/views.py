@@ -12,8 +12,9 @@ from math import inf
 from typing import Final
 
 from deniable.counterparts.bodies import split_upload
-from deniable.messages import ENCAPSULATED_REQUEST_BYTES, Manifest, SignedReport
-from deniable.oblivious_http import REQUEST_OVERHEAD_BYTES
+from deniable.messages import Manifest, SignedReport
+from deniable.messages.gateway import ENCAPSULATED_REQUEST_BYTES
+from deniable.oblivious_http.encapsulation import REQUEST_OVERHEAD_BYTES
 from deniable.privacy_pass import token_key_id
 from tests.unlinkability.logs import Entry
 from tests.unlinkability.trails import Pairing, Trail

@@ -10,6 +10,7 @@ from typing import Final
 import msgpack
 
 from deniable import messages
+from deniable.messages.blind import blind_request
 from deniable.messages.ed25519 import CONTEXT_ENROL, CONTEXT_MANIFEST, CONTEXT_REPORT
 from tests.support.rsa_keys import RSA_KEYS
 
@@ -112,7 +113,7 @@ def credential(by: messages.SigningKey = ISSUER) -> bytes:
 
 def token(survey: messages.Manifest, secret: bytes) -> bytes:
     """Return what a device makes of a blind issuer's answer."""
-    request = messages.blind_request(secret, survey, EPOCH)
+    request = blind_request(secret, survey, EPOCH)
     return request.finish(RSA_KEYS[EPOCH - survey.enrolment.first].answer(request.body))
 
 

@@ -13,8 +13,11 @@ from deniable.enrolment.issuer import read_enrolment_statement
 from deniable.fakes.behaviour import Receipts
 from deniable.intake import judge_report
 from deniable.logs import LogPolicy, LogProof, TransparencyLogError
+from deniable.messages.blind import blind_request
+from deniable.messages.gateway import open_gateway_keys
 from deniable.messages.logged import log_entry
-from deniable.oblivious_http import KeyConfiguration, ObliviousHttpError, PrivateKey, seal_request
+from deniable.oblivious_http import KeyConfiguration, ObliviousHttpError, PrivateKey
+from deniable.oblivious_http.encapsulation import seal_request
 from deniable.server.sealed_requests import open_request
 from tests.vectors.layout import plain
 from tests.vectors.mechanisms import matrix_digest
@@ -144,7 +147,7 @@ def enrolment(test: dict[str, Any]) -> Outcome:
 
 
 def blind_token(test: dict[str, Any]) -> Outcome:
-    request = messages.blind_request(data(test, "device_secret"), BLIND, int(test["epoch"]))
+    request = blind_request(data(test, "device_secret"), BLIND, int(test["epoch"]))
     assert request.body.hex() == test["request"]
     return {"credential": request.finish(data(test, "answer")).hex()}
 
@@ -204,7 +207,7 @@ def rotations(test: dict[str, Any]) -> Outcome:
 
 
 def gateway_keys(test: dict[str, Any]) -> Outcome:
-    opened = messages.open_gateway_keys(data(test, "envelope"), (data(test, "authority"),))
+    opened = open_gateway_keys(data(test, "envelope"), (data(test, "authority"),))
     return {
         "payload": opened.payload.hex(),
         "configurations": [

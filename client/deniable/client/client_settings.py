@@ -24,7 +24,8 @@ from deniable.client.parts import NoIssuer, NoPin
 from deniable.client.sending.delays import DELIVERY_SECONDS
 from deniable.client.sending.transport import Direct, HttpTransport, Transport
 from deniable.client.survey import Survey
-from deniable.mechanisms import Draw, os_random_word
+from deniable.mechanisms import Draw
+from deniable.mechanisms.mechanism import os_random_word
 from deniable.messages import (
     InvalidManifest,
     LoggedEnvelope,

@@ -34,20 +34,18 @@ from deniable.mechanisms.answering import (
     sizes_of,
     text_index,
 )
-from deniable.messages import (
-    InvalidManifest,
-    check_categories,
-    check_labels,
-    check_name,
-    check_text,
-    exact_value,
-    read_values,
-    value_range,
-)
+from deniable.messages import InvalidManifest
+from deniable.messages.manifest import check_name
 from deniable.messages.texts import (
     alphabet_signs,
+    check_categories,
+    check_labels,
+    check_text,
+    exact_value,
     number_value,
+    read_values,
     text_signs,
+    value_range,
     value_text,
 )
 

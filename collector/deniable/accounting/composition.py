@@ -17,13 +17,13 @@ from typing import Final
 
 from deniable.accounting.privacy_loss import PrivacyLoss, epsilon_ceiling, total_epsilon
 from deniable.mechanisms import (
-    MAX_EPSILON,
     InvalidPrivacyParameter,
     Number,
     exact_delta,
     exact_number,
     odds_ceiling,
 )
+from deniable.mechanisms.exact import MAX_EPSILON
 
 _PLACES: Final = 6
 _STEPS: Final = 10**_PLACES

@@ -31,11 +31,11 @@ from deniable.mechanisms import (
     InvalidPrivacyParameter,
     Number,
     ceil_div,
-    epsilon_of_odds,
     exact_delta,
     exact_number,
     odds_floor,
 )
+from deniable.mechanisms.privacy import epsilon_of_odds
 
 _PLACES: Final = 12
 _EXACT_BITS: Final = 1 << 22

@@ -32,14 +32,13 @@ from deniable.mechanisms import (
     Mechanism,
     Number,
     OneQuestion,
-    epsilon_of_odds,
     exact_delta,
     exact_epsilon,
     exact_number,
     odds_floor,
 )
 from deniable.mechanisms.answering import combined
-from deniable.mechanisms.privacy import pair_excess
+from deniable.mechanisms.privacy import epsilon_of_odds, pair_excess
 
 _MOST_COMPARED: Final = 1 << 26
 """The most entries compared in pairs, at about a quarter of a microsecond each."""

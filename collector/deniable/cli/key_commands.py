@@ -29,7 +29,8 @@ from deniable.directory.gateway_file import (
 )
 from deniable.directory.log_publishing import begin_publishing
 from deniable.key_files import KeyFileError, create_key_file
-from deniable.messages import GATEWAY_PATH, Manifest, Rotation, day_text, follow_rotations
+from deniable.messages import Manifest, Rotation, day_text, follow_rotations
+from deniable.messages.gateway import GATEWAY_PATH
 from deniable.stores import Store
 
 

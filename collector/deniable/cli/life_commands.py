@@ -21,7 +21,9 @@ from deniable.cli.sources import find_survey, published
 from deniable.directory import Config, store_text, with_store
 from deniable.directory.collector_directory import MOST_DAYS, new_link
 from deniable.directory.store_source import shown_seal
-from deniable.messages import Manifest, blind_issuer_id, check_public_key, is_host_name
+from deniable.messages import Manifest, check_public_key
+from deniable.messages.enrolment import blind_issuer_id
+from deniable.messages.texts import is_host_name
 from deniable.reading import instant_text, iso_time
 from deniable.reading.epochs import UNITS
 from deniable.stores import Note, Seal, Store, check_note

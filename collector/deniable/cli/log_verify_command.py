@@ -149,7 +149,8 @@ def _bundle(authority: str) -> "Bundle | None":
 
 
 def _policy(file: Path) -> "LogPolicy":
-    from deniable.logs import MAX_POLICY_BYTES, LogPolicy
+    from deniable.logs import LogPolicy
+    from deniable.logs.policies import MAX_POLICY_BYTES
 
     with file.open("rb") as stream:
         return LogPolicy.parse(stream.read(MAX_POLICY_BYTES + 1).decode())

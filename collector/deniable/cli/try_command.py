@@ -16,7 +16,7 @@ import click
 
 from deniable.cli.options import Whole
 from deniable.cli.screen import console, progress
-from deniable.messages import simulated_name
+from deniable.messages.texts import simulated_name
 
 if TYPE_CHECKING:  # numpy and cryptography: --help does not wait for them
     import numpy as np
@@ -147,7 +147,8 @@ def _send(
     transport: "HttpTransport", survey_id: bytes, epoch: int, responses: "NDArray[np.int64]"
 ) -> None:
     """Send a report for each simulated device; each device has its own key."""
-    from deniable.messages import MAX_ANSWER_BYTES, Report, UploadAnswer, pack_upload, sign_report
+    from deniable.messages import Report, UploadAnswer, pack_upload, sign_report
+    from deniable.messages.refusals import MAX_ANSWER_BYTES
 
     envelopes = [
         sign_report(os.urandom(32), Report(survey_id, epoch, int(response)))

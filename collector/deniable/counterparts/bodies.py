@@ -5,8 +5,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 
 from deniable.messages import (
-    ERROR_TYPE_PREFIX,
-    MAX_MANIFESTS,
     MAX_MANIFESTS_BYTES,
     MAX_UPLOAD_BYTES,
     MAX_UPLOAD_REPORTS,
@@ -15,6 +13,8 @@ from deniable.messages import (
     UploadAnswer,
     codec,
 )
+from deniable.messages.manifest import MAX_MANIFESTS
+from deniable.messages.refusals import ERROR_TYPE_PREFIX
 
 
 def pack_logged(envelope: bytes, proof: bytes = b"") -> bytes:

@@ -8,7 +8,6 @@ from deniable.messages import (
     Rotation,
     SignedReport,
     SigningKey,
-    check_credential,
     codec,
     enrolment_statement,
 )
@@ -21,9 +20,10 @@ from deniable.messages.ed25519 import (
     Verify,
     verify,
 )
+from deniable.messages.enrolment import check_credential
 
 if TYPE_CHECKING:  # only for a relay
-    from deniable.messages import GatewayKeys
+    from deniable.messages.gateway import GatewayKeys
 
 
 def sign_manifest(manifest: Manifest, authority: SigningKey) -> bytes:

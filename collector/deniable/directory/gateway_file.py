@@ -16,8 +16,8 @@ from typing import Final
 
 from deniable.counterparts.signing import sign_gateway_keys
 from deniable.key_files import KeyFileError, replace_file
-from deniable.messages import GatewayKeys, Manifest, Refusal, SigningKey, open_gateway_keys
-from deniable.messages.gateway import MAX_GATEWAY_KEYS
+from deniable.messages import Manifest, Refusal, SigningKey
+from deniable.messages.gateway import MAX_GATEWAY_KEYS, GatewayKeys, open_gateway_keys
 from deniable.oblivious_http import KeyConfiguration, PrivateKey
 
 _FORMAT: Final = "deniable-gateway-1"

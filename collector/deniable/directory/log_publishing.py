@@ -9,16 +9,17 @@ from deniable.directory.collector_directory import signed_surveys
 from deniable.directory.gateway_file import read_gateway_file
 from deniable.directory.settings import Config
 from deniable.key_files import KeyFileError
-from deniable.logs import Log, LogPolicy, VerifierKey, log_origin
+from deniable.logs import LogPolicy, VerifierKey, log_origin
+from deniable.logs.policies import Log
 from deniable.messages import (
     Manifest,
     Refusal,
     Rotation,
     follow_rotations,
-    open_gateway_keys,
     open_manifest_of_chain,
     open_rotation,
 )
+from deniable.messages.gateway import open_gateway_keys
 from deniable.public_log.publish import PublicLog, Publisher, Witnesses, find_log_key
 from deniable.stores import Store, SurveyConflict
 

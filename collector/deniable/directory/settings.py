@@ -18,13 +18,8 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from deniable.messages import (
-    EARLY_SECONDS,
-    InvalidManifest,
-    Refusal,
-    check_origin,
-    check_public_key,
-)
+from deniable.messages import InvalidManifest, Refusal, check_origin, check_public_key
+from deniable.messages.schedule import EARLY_SECONDS
 from deniable.stores.opening import is_postgresql
 
 if TYPE_CHECKING:
@@ -151,7 +146,8 @@ def _witnesses(value: list[str]) -> "tuple[Witness, ...]":
     """Read lines of a verifier key and a URL."""
     if not value:  # most collectors have none, and then need nothing for logs
         return ()
-    from deniable.logs import COSIGNER, VerifierKey, Witness
+    from deniable.logs import VerifierKey, Witness
+    from deniable.logs.notes import COSIGNER
 
     try:
         read = [line.split() for line in value]

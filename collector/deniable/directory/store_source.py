@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from deniable.directory.authority_keys import authority_chain
 from deniable.directory.collector_directory import Result, check_store, signed_surveys
 from deniable.directory.settings import Config
-from deniable.messages import MAX_EPOCHS, Manifest, Refusal, open_manifest
+from deniable.messages import Manifest, Refusal, open_manifest
+from deniable.messages.schedule import MAX_EPOCHS
 from deniable.reading import EpochCounts, ListedEpoch, Source, added_up, alone
 from deniable.reading.epochs import epoch_standing
 from deniable.stores import Note, Store, open_store

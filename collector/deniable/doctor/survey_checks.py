@@ -11,7 +11,8 @@ from deniable.doctor.diagnosis import Diagnosis, bad, doubtful, good
 from deniable.intake import Action, Due
 from deniable.key_files import KeyFileError
 from deniable.logs import SignedCheckpoint, TransparencyLogError
-from deniable.messages import MAX_PROOF_BYTES, Manifest, day_text
+from deniable.messages import Manifest, day_text
+from deniable.messages.logged import MAX_PROOF_BYTES
 from deniable.public_log.publish import PublicLog, PublicLogError, Witnesses, entries_text
 from deniable.publishing.following import CEILING, reserved_by_all
 from deniable.reading.epochs import cut_text

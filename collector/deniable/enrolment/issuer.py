@@ -21,7 +21,6 @@ from deniable.enrolment.blind_issuer import BlindIssuer
 from deniable.enrolment.record import IssuanceRecord, IssuerError, NotListed
 from deniable.key_files import KeyFileError
 from deniable.messages import (
-    MAX_ENROLMENT_BYTES,
     PROBLEM_JSON,
     Manifest,
     Refusal,
@@ -32,6 +31,7 @@ from deniable.messages import (
     enrolment_statement,
 )
 from deniable.messages.ed25519 import CONTEXT_ENROL, KEY_BYTES
+from deniable.messages.enrolment import MAX_ENROLMENT_BYTES
 from deniable.messages.refusals import Remedy
 from deniable.privacy_pass import RESPONSE_TYPE
 

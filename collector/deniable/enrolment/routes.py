@@ -15,7 +15,8 @@ from deniable.enrolment.issuer import (
     answer_token_request,
     refuse_enrolment,
 )
-from deniable.messages import MAX_ENROLMENT_BYTES, Refusal, RefusalCode, media_type
+from deniable.messages import Refusal, RefusalCode, media_type
+from deniable.messages.enrolment import MAX_ENROLMENT_BYTES
 from deniable.privacy_pass import REQUEST_BYTES, REQUEST_TYPE
 
 Authenticate = Callable[[web.Request], Awaitable[str | None]]

@@ -17,7 +17,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.mechanisms import InvalidManifest, SurveyMatrix, exact_epsilon
+from deniable.mechanisms import SurveyMatrix, exact_epsilon
+from deniable.mechanisms.kind import InvalidManifest
 from deniable.mechanisms.mean import MAX_RESPONSES, MAX_ROWS, MeanMatrix
 
 Floats = NDArray[np.float64]

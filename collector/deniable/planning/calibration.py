@@ -25,13 +25,8 @@ from deniable.mechanisms.levels import check_size
 from deniable.mechanisms.mean import MAX_RESPONSES as MAX_OF_MEAN
 from deniable.mechanisms.strings import LEAST_HASHES
 from deniable.mechanisms.two_round import SINGLE, check_fresh, check_kept
-from deniable.messages import (
-    FRESH,
-    MAX_MEMOISED_CATEGORIES,
-    InvalidManifest,
-    Repeat,
-    Specification,
-)
+from deniable.messages import FRESH, InvalidManifest, Repeat, Specification
+from deniable.messages.schedule import MAX_MEMOISED_CATEGORIES
 
 LEAST: Final = 50
 """More devices than that must have a text that is found, by default."""

@@ -10,16 +10,10 @@ from typing import Final
 from deniable.accounting import PrivacyLoss
 from deniable.accounting.privacy_loss import epsilon_ceiling
 from deniable.estimates.accuracy import checked_largest_share
-from deniable.mechanisms import (
-    InvalidManifest,
-    Number,
-    exact_delta,
-    exact_epsilon,
-    log_ceiling,
-    odds_ceiling,
-)
+from deniable.mechanisms import Number, exact_delta, exact_epsilon, log_ceiling, odds_ceiling
 from deniable.mechanisms.answering import Answered
 from deniable.mechanisms.block_design import MAX_RESPONSES
+from deniable.mechanisms.kind import InvalidManifest
 from deniable.mechanisms.randomised_response import check_size
 from deniable.planning.candidates import PLAIN, SMALLEST_WITHIN, Candidate, candidates, lower_bound
 

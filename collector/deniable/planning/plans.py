@@ -14,14 +14,8 @@ from deniable.estimates.accuracy import Accuracy, default_largest_share, share_v
 from deniable.estimates.binomial import NotInvertible
 from deniable.mechanisms import SurveyMechanism, exact_epsilon
 from deniable.mechanisms.answering import combinations_of, sizes_of
-from deniable.messages import (
-    FRESH,
-    MAX_EPOCHS,
-    RANDOMISED_RESPONSE,
-    InvalidManifest,
-    Manifest,
-    Specification,
-)
+from deniable.messages import FRESH, RANDOMISED_RESPONSE, InvalidManifest, Manifest, Specification
+from deniable.messages.schedule import MAX_EPOCHS
 from deniable.planning.calibration import calibrated
 from deniable.planning.candidates import DESIGNS, PLAIN, Candidate
 from deniable.planning.choice import unlikely_level

@@ -21,14 +21,8 @@ from deniable.mechanisms.block_design import MAX_RESPONSES
 from deniable.mechanisms.exact import MAX_EPSILON
 from deniable.mechanisms.levels import Widths
 from deniable.mechanisms.two_round import MAX_POINTS, SINGLE
-from deniable.messages import (
-    FRESH,
-    MAX_MEMOISED_CATEGORIES,
-    RANDOMISED_RESPONSE,
-    InvalidManifest,
-    Repeat,
-    Specification,
-)
+from deniable.messages import FRESH, RANDOMISED_RESPONSE, InvalidManifest, Repeat, Specification
+from deniable.messages.schedule import MAX_MEMOISED_CATEGORIES
 from deniable.planning.calibration import calibrated
 from deniable.planning.candidates import (
     DESIGNS,

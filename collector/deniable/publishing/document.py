@@ -9,9 +9,10 @@ from typing import Final, Literal
 from deniable.budget import NANO, constant_cost, format_nano, pure_cost
 from deniable.client import DAY, DEFAULT_LIFETIME_EPSILON
 from deniable.documents import Fact, upper_text
-from deniable.mechanisms import MatrixPrivacy, TwoRound, exact_epsilon, odds_floor, percent_text
-from deniable.mechanisms.exact import ceil_div
-from deniable.messages import Manifest, format_value
+from deniable.mechanisms import MatrixPrivacy, TwoRound, exact_epsilon, odds_floor
+from deniable.mechanisms.exact import ceil_div, percent_text
+from deniable.messages import Manifest
+from deniable.messages.texts import format_value
 from deniable.planning.accuracy import accuracy_facts, blind_devices_text
 from deniable.planning.facts import choice_facts
 from deniable.planning.words import promise_text, strength_fact, strength_warnings, survey_terms

@@ -22,12 +22,15 @@ from deniable.messages import (
     InvalidManifest,
     Repeat,
     Specification,
+    is_simulated,
+)
+from deniable.messages.texts import (
+    alphabet_signs,
+    check_alphabet,
     exact_value,
     is_host_name,
-    is_simulated,
     value_range,
 )
-from deniable.messages.texts import alphabet_signs, check_alphabet
 from deniable.planning.specification import (
     AUTO,
     LEVELS,

@@ -14,13 +14,11 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from deniable.messages import (
-    MAX_MANIFEST_BYTES,
     MAX_ROTATIONS_BYTES,
     InvalidManifest,
     Manifest,
     Refusal,
     RefusalCode,
-    check_name,
     check_public_key,
     follow_rotations,
     open_manifest,
@@ -28,6 +26,7 @@ from deniable.messages import (
     split_rotations,
 )
 from deniable.messages.bundle import read_bundle
+from deniable.messages.manifest import MAX_MANIFEST_BYTES, check_name
 from deniable.reading.fetching import Fetcher, unreadable
 from deniable.reading.source import (
     EpochCounts,

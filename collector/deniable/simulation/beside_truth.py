@@ -15,8 +15,8 @@ from deniable.estimates.frequencies import View
 from deniable.estimates.histogram import Histogram, estimate_histogram
 from deniable.estimates.numeric import group_weights
 from deniable.mechanisms import Strings
-from deniable.messages import Manifest, simulated_name
-from deniable.messages.texts import text_signs
+from deniable.messages import Manifest
+from deniable.messages.texts import simulated_name, text_signs
 from deniable.presenting.histogram import histogram_document
 from deniable.simulation.bulk import SimulatedReports
 

@@ -27,10 +27,10 @@ from deniable.mechanisms import (
     InvalidPrivacyParameter,
     Mechanism,
     Number,
-    Rounds,
     exact_number,
     log_ceiling,
 )
+from deniable.mechanisms.mechanism import Rounds
 
 NANO: Final = 10**9
 """Units of cost in one epsilon."""

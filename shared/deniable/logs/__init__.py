@@ -6,26 +6,17 @@ without nested groups. It knows nothing about surveys: an entry is bytes.
 """
 
 from deniable.logs.notes import (
-    COSIGNER as COSIGNER,
-    HASH_BYTES as HASH_BYTES,
-    LOG as LOG,
-    MAX_CHECKPOINT_BYTES as MAX_CHECKPOINT_BYTES,
     Checkpoint as Checkpoint,
-    NoteSignature as NoteSignature,
     SignedCheckpoint as SignedCheckpoint,
     TransparencyLogError as TransparencyLogError,
     VerifierKey as VerifierKey,
     log_origin as log_origin,
 )
 from deniable.logs.policies import (
-    MAX_POLICY_BYTES as MAX_POLICY_BYTES,
-    Log as Log,
     LogPolicy as LogPolicy,
-    TooFewWitnesses as TooFewWitnesses,
     Witness as Witness,
 )
 from deniable.logs.proofs import (
     LogProof as LogProof,
-    check_inclusion as check_inclusion,
     leaf_hash as leaf_hash,
 )

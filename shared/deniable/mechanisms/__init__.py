@@ -10,8 +10,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from deniable.mechanisms.exact import (
-    MAX_EPSILON as MAX_EPSILON,
-    GridTooCoarse as GridTooCoarse,
     InvalidPrivacyParameter as InvalidPrivacyParameter,
     Number as Number,
     ceil_div as ceil_div,
@@ -24,29 +22,20 @@ from deniable.mechanisms.exact import (
     odds_ceiling as odds_ceiling,
     odds_floor as odds_floor,
     odds_text as odds_text,
-    percent_text as percent_text,
 )
 from deniable.mechanisms.kind import (
     KINDS as KINDS,
-    InvalidManifest as InvalidManifest,
-    Kind as Kind,
     Parameters as Parameters,
 )
 from deniable.mechanisms.mechanism import (
     MAX_DENSE as MAX_DENSE,
     Draw as Draw,
     Mechanism as Mechanism,
-    Rounds as Rounds,
     SurveyMechanism as SurveyMechanism,
-    os_random_word as os_random_word,
 )
 from deniable.mechanisms.privacy import (
     MatrixPrivacy as MatrixPrivacy,
-    Privacy as Privacy,
-    Rows as Rows,
     TwoValuedPrivacy as TwoValuedPrivacy,
-    column_extremes as column_extremes,
-    epsilon_of_odds as epsilon_of_odds,
 )
 from deniable.mechanisms.randomised_response import (
     MAX_CATEGORIES as MAX_CATEGORIES,

@@ -16,14 +16,9 @@ from functools import cached_property, partial
 from hashlib import sha256
 from typing import Any, Final
 
-from deniable.mechanisms import (
-    InvalidPrivacyParameter,
-    Kind,
-    SurveyMechanism,
-    exact_delta,
-    exact_epsilon,
-)
+from deniable.mechanisms import InvalidPrivacyParameter, SurveyMechanism, exact_delta, exact_epsilon
 from deniable.mechanisms.answering import Dimensions, answer_labels
+from deniable.mechanisms.kind import Kind
 from deniable.messages import codec
 from deniable.messages.ed25519 import CONTEXT_MANIFEST, SIGNATURE_BYTES, verify_by_chain
 from deniable.messages.enrolment import Enrolment

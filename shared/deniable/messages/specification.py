@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Final
 
-from deniable.mechanisms import KINDS, Kind, Parameters, SurveyMechanism
-from deniable.mechanisms.kind import as_tuples
+from deniable.mechanisms import KINDS, Parameters, SurveyMechanism
+from deniable.mechanisms.kind import Kind, as_tuples
 from deniable.messages import codec
 from deniable.messages.refusals import InvalidManifest, Refusal, RefusalCode
 

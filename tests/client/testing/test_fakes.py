@@ -38,12 +38,12 @@ from deniable.messages import (
     Refusal,
     RefusalCode,
     Report,
-    check_credential,
     open_manifest,
     pack_upload,
     sign_report,
     split_manifests,
 )
+from deniable.messages.enrolment import check_credential
 from tests.support.clock import FakeClock
 from tests.support.fakes import THEME, device
 from tests.support.refusal_table import DROPPED

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from deniable.counterparts.signing import sign_manifest
-from deniable.logs import LOG, LogPolicy, SignedCheckpoint, VerifierKey
+from deniable.logs import LogPolicy, SignedCheckpoint, VerifierKey
+from deniable.logs.notes import LOG
 from deniable.messages import LoggedEnvelope, Schedule, SigningKey
 from deniable.public_log.audit.checks import Audit, Downloaded, Offered, Trust, audit
 from deniable.public_log.audit.visiting import download, read_checkpoint

@@ -13,7 +13,8 @@ from deniable.documents import Level
 from deniable.documents.programs import document_json
 from deniable.logs import Checkpoint, SignedCheckpoint
 from deniable.logs.notes import NoteSignature
-from deniable.messages import GatewayKeys, LoggedEnvelope, Rotation, SigningKey, log_entry
+from deniable.messages import LoggedEnvelope, Rotation, SigningKey, log_entry
+from deniable.messages.gateway import GatewayKeys
 from deniable.oblivious_http import KeyConfiguration
 from deniable.public_log.audit.checks import Replies, audit
 from deniable.public_log.audit.document import audit_document

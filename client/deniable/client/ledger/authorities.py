@@ -30,7 +30,6 @@ from deniable.client.state.erasing import record_once
 from deniable.client.state.state import State
 from deniable.client.state.transactions import kept
 from deniable.messages import (
-    AuthorityFork,
     Manifest,
     Refusal,
     Rotation,
@@ -38,6 +37,7 @@ from deniable.messages import (
     open_rotation,
     split_rotations,
 )
+from deniable.messages.rotation import AuthorityFork
 
 _MOST_BYTES = 64 * 1024
 """Of a manifest that is not followed; of a larger one only the id, a digest, is kept."""

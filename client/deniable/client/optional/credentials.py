@@ -46,18 +46,16 @@ from deniable.client.state.transactions import kept
 from deniable.client.survey import Survey
 from deniable.messages import (
     USER_AGENT,
-    BlindRequest,
     Manifest,
     Refusal,
     RefusalCode,
-    blind_request,
-    check_credential,
     derive_report_key,
     enrolment_statement,
-    read_credential,
-    replace_credential,
 )
+from deniable.messages.blind import BlindRequest, blind_request
 from deniable.messages.ed25519 import SIGNATURE_BYTES
+from deniable.messages.enrolment import check_credential, read_credential
+from deniable.messages.report import replace_credential
 from deniable.privacy_pass import MODULUS_BYTES, REQUEST_TYPE, RESPONSE_TYPE
 
 _MESSAGE_PACK: Final = "application/msgpack"

@@ -40,27 +40,27 @@ from deniable.client.state.erasing import record_event, record_once
 from deniable.client.state.transactions import kept
 from deniable.client.survey import Survey
 from deniable.messages import (
-    ENCAPSULATED_REQUEST_BYTES,
-    GatewayKeys,
     InvalidManifest,
     LoggedEnvelope,
     Refusal,
     RefusalCode,
     check_origin,
-    encapsulated_answer_bytes,
     media_type,
+)
+from deniable.messages.gateway import (
+    ENCAPSULATED_REQUEST_BYTES,
+    GatewayKeys,
+    encapsulated_answer_bytes,
     open_gateway_keys,
 )
 from deniable.messages.texts import host_of
-from deniable.oblivious_http import (
+from deniable.oblivious_http import BinaryRequest, KeyConfiguration, ObliviousHttpError
+from deniable.oblivious_http.binary_http import BinaryResponse
+from deniable.oblivious_http.encapsulation import (
     KEY_PROBLEM,
     REQUEST_OVERHEAD_BYTES,
     REQUEST_TYPE,
     RESPONSE_TYPE,
-    BinaryRequest,
-    BinaryResponse,
-    KeyConfiguration,
-    ObliviousHttpError,
     ResponseOpener,
     seal_request,
 )

@@ -35,7 +35,8 @@ from deniable.client.sending.reply import (
 )
 from deniable.client.sending.transport import REQUEST_SECONDS, HttpAnswer, Transport, TransportError
 from deniable.client.threads import Forkable, Turn, keep_through_forks, say_held
-from deniable.messages import MAX_ANSWER_BYTES, RefusalCode, pack_upload
+from deniable.messages import RefusalCode, pack_upload
+from deniable.messages.refusals import MAX_ANSWER_BYTES
 
 _LOG = logging.getLogger("deniable")
 _LONGEST_NAP: Final = 3600.0

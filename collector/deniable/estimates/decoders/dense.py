@@ -18,7 +18,8 @@ from deniable.estimates.decoders.decoder import (
     cautious_errors,
     mean_squares,
 )
-from deniable.mechanisms import MeanMatrix, Rows
+from deniable.mechanisms import MeanMatrix
+from deniable.mechanisms.privacy import Rows
 
 _WORST_CONDITION: Final = 1e13
 """Beyond this, floating point would leave fewer than three digits of an estimate."""

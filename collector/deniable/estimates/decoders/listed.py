@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from deniable.estimates.binomial import IntervalMethod, binomial_intervals, normal_quantile
 from deniable.estimates.decoders.decoder import Decoder, Extremes, Floats, Model, Tally
 from deniable.estimates.decoders.dense import DenseDecoder
-from deniable.mechanisms import Draw, Strings, TwoValuedPrivacy, os_random_word
-from deniable.mechanisms.mechanism import uniform_below
+from deniable.mechanisms import Draw, Strings, TwoValuedPrivacy
+from deniable.mechanisms.mechanism import os_random_word, uniform_below
 from deniable.mechanisms.strings import multipliers, text_halves
 
 Integers = NDArray[np.int64]

@@ -8,11 +8,11 @@ from deniable.logs import (
     LogPolicy,
     LogProof,
     SignedCheckpoint,
-    TooFewWitnesses,
     TransparencyLogError,
     VerifierKey,
     log_origin,
 )
+from deniable.logs.policies import TooFewWitnesses
 from deniable.messages import LoggedEnvelope, log_entry
 from deniable.public_log.audit.findings import finding
 from deniable.public_log.audit.history import History, Visits, crowd_findings, history_findings

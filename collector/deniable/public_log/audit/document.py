@@ -5,7 +5,8 @@ from typing import Any, Final
 
 from deniable.documents import Column, Document, Fact, Level, Table
 from deniable.logs.notes import printable
-from deniable.messages import GatewayKeys, Manifest, Rotation
+from deniable.messages import Manifest, Rotation
+from deniable.messages.gateway import GatewayKeys
 from deniable.presenting.revealed import times_as_likely
 from deniable.public_log.audit.checks import Audit
 from deniable.public_log.audit.findings import STATUSES

@@ -21,8 +21,6 @@ from typing import Final
 from deniable.documents import Caution
 from deniable.logs import leaf_hash
 from deniable.messages import (
-    AuthorityFork,
-    GatewayKeys,
     InvalidManifest,
     Manifest,
     Refusal,
@@ -30,10 +28,11 @@ from deniable.messages import (
     Rotation,
     follow_rotations,
     log_entry,
-    open_gateway_keys,
     open_manifest_of_chain,
     open_rotation,
 )
+from deniable.messages.gateway import GatewayKeys, open_gateway_keys
+from deniable.messages.rotation import AuthorityFork
 from deniable.public_log.audit.findings import finding
 from deniable.publishing.blind_keys import ListedKeys
 

@@ -15,7 +15,6 @@ from typing import Final
 from deniable.key_files import replace_file
 from deniable.logs import SignedCheckpoint, TransparencyLogError, VerifierKey, Witness
 from deniable.messages import (
-    GATEWAY_KEYS_PATH,
     MAX_MANIFESTS_BYTES,
     MAX_ROTATIONS_BYTES,
     LoggedEnvelope,
@@ -26,7 +25,7 @@ from deniable.messages import (
     split_rotations,
 )
 from deniable.messages.bundle import Bundle
-from deniable.messages.gateway import MAX_GATEWAY_ANSWER_BYTES
+from deniable.messages.gateway import GATEWAY_KEYS_PATH, MAX_GATEWAY_ANSWER_BYTES
 from deniable.public_log.audit.checks import Audit, Downloaded, Offered, Replies
 from deniable.public_log.audit.history import History, Visits
 from deniable.public_log.publish import CHECKPOINT_PATH, Files, WitnessingError, read_envelopes

@@ -10,7 +10,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from deniable.logs import SignedCheckpoint, TransparencyLogError, VerifierKey
-from deniable.messages import MAX_MANIFEST_BYTES
+from deniable.messages.manifest import MAX_MANIFEST_BYTES
 from deniable.public_log.publish.public_log import (
     CHECKPOINT_PATH,
     PublicLog,

@@ -11,8 +11,8 @@ from typing import Final
 
 from deniable.logs import LogProof, SignedCheckpoint, TransparencyLogError, leaf_hash
 from deniable.logs.notes import printable
-from deniable.messages import MAX_PROOF_BYTES, log_entry
-from deniable.messages.logged import DIGEST
+from deniable.messages import log_entry
+from deniable.messages.logged import DIGEST, MAX_PROOF_BYTES
 from deniable.public_log.publish.tree import (
     EMPTY_ROOT,
     TILE_WIDTH,

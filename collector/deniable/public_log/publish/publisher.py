@@ -25,14 +25,8 @@ from typing import Final
 
 from deniable.counterparts.cosigning import sign_checkpoint
 from deniable.key_files import KeyFileError, create_key_file, read_key_file, replace_file
-from deniable.logs import (
-    LOG,
-    Checkpoint,
-    SignedCheckpoint,
-    TransparencyLogError,
-    VerifierKey,
-    leaf_hash,
-)
+from deniable.logs import Checkpoint, SignedCheckpoint, TransparencyLogError, VerifierKey, leaf_hash
+from deniable.logs.notes import LOG
 from deniable.messages import SigningKey, log_entry
 from deniable.public_log.publish.public_log import (
     LogKeyMissing,

@@ -12,14 +12,8 @@ from http import HTTPStatus
 from typing import Final
 from urllib.parse import urlsplit
 
-from deniable.logs import (
-    MAX_CHECKPOINT_BYTES,
-    SignedCheckpoint,
-    TransparencyLogError,
-    VerifierKey,
-    Witness,
-)
-from deniable.logs.notes import note_text, read_size
+from deniable.logs import SignedCheckpoint, TransparencyLogError, VerifierKey, Witness
+from deniable.logs.notes import MAX_CHECKPOINT_BYTES, note_text, read_size
 from deniable.public_log.publish.public_log import PublicLog, WitnessingError
 from deniable.public_log.publish.tree import siblings, tree_levels
 from deniable.stores import Store

@@ -9,7 +9,8 @@ from aiohttp import web
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 
 from deniable.directory import Config
-from deniable.messages import GATEWAY_PATH, Refusal, RefusalCode
+from deniable.messages import Refusal, RefusalCode
+from deniable.messages.gateway import GATEWAY_PATH
 from deniable.server.connections import CollectorServer
 from deniable.server.gauges import Gauges
 from deniable.server.logging_setup import LogThrottle

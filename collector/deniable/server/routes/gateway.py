@@ -20,26 +20,22 @@ from aiohttp import web
 from deniable.directory import Config
 from deniable.directory.gateway_file import read_gateway_file
 from deniable.key_files import KeyFileError
-from deniable.messages import (
+from deniable.messages import PROBLEM_JSON, Refusal, RefusalCode, media_type
+from deniable.messages.gateway import (
     ENCAPSULATED_REQUEST_BYTES,
-    PROBLEM_JSON,
     GatewayKeys,
-    Refusal,
-    RefusalCode,
     encapsulated_answer_bytes,
-    media_type,
 )
-from deniable.oblivious_http import (
+from deniable.oblivious_http import ObliviousHttpError, PrivateKey
+from deniable.oblivious_http.binary_http import BinaryResponse
+from deniable.oblivious_http.encapsulation import (
     KEY_PROBLEM,
     KEYS_TYPE,
     REQUEST_TYPE,
     RESPONSE_OVERHEAD_BYTES,
     RESPONSE_TYPE,
-    BinaryResponse,
-    ObliviousHttpError,
-    PrivateKey,
+    encode_list,
 )
-from deniable.oblivious_http.encapsulation import encode_list
 from deniable.server.connections import read_body
 from deniable.server.logging_setup import LogThrottle
 from deniable.server.metrics import Meters

@@ -7,8 +7,10 @@ from typing import Final
 from aiohttp import web
 
 from deniable.counterparts.bodies import pack_logged, pack_manifests, pack_rotations
-from deniable.messages import GATEWAY_KEYS_PATH, MAX_MANIFESTS, Manifest, Refusal, RefusalCode
+from deniable.messages import Manifest, Refusal, RefusalCode
 from deniable.messages.bundle import declaration_of
+from deniable.messages.gateway import GATEWAY_KEYS_PATH
+from deniable.messages.manifest import MAX_MANIFESTS
 from deniable.oblivious_http import BinaryRequest
 from deniable.planning.words import described
 from deniable.public_log.publish import CHECKPOINT_PATH

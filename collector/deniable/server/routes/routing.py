@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 from urllib.parse import unquote
 
-from deniable.messages import GATEWAY_KEYS_PATH, GATEWAY_PATH, Refusal, RefusalCode
+from deniable.messages import Refusal, RefusalCode
+from deniable.messages.gateway import GATEWAY_KEYS_PATH, GATEWAY_PATH
 from deniable.oblivious_http import BinaryRequest
 
 if TYPE_CHECKING:  # reading only the table needs no aiohttp

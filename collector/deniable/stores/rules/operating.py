@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from deniable.messages import MAX_ROTATIONS, Manifest, Rotation
+from deniable.messages import Manifest, Rotation
+from deniable.messages.rotation import MAX_ROTATIONS
 from deniable.stores.rules import (
     CATALOGUE,
     Insertion,
