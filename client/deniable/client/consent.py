@@ -124,9 +124,8 @@ DOUBTED: Final = "state-doubted"
 """The reason why the decision is unknown: the state may be a copy, or an old backup."""
 
 
-Declared = Mapping[str, tuple[Scope, ...]]
-"""By the name of each declared survey, the consents that cover it: first its own scope, then any
-that lets issuers see more."""
+Declared = Mapping[str, Scope]
+"""The scope of each declared survey, by name."""
 
 
 def given(connection: sqlite3.Connection) -> list[Scope]:
@@ -181,7 +180,7 @@ def claimed(
     scopes = given(connection)
     return tuple(
         scope
-        for scope, *_ in declared().values()
+        for scope in declared().values()
         if refusal(scope.survey) not in scopes and not any(other.covers(scope) for other in scopes)
     )
 
@@ -210,28 +209,14 @@ def declared_by(
     # A floor is negated: none of these numbers may rise.
     sliding = (_UNBOUNDED, 0) if period is None else (period[0], -period[1])
 
-    # The parties to whom reports and keys are shown. An optional part is included only if the app
-    # has it, so that the digests of other apps do not change. A relay learns address and time;
-    # without one the collector does. So if a relay is added, removed or replaced, another party
-    # does.
-    def whom(*, blind: bool) -> list[object]:
-        return [
-            collector,
-            enrols,
-            *(["relay", relay] if relay else ()),
-            *(["blind"] if enrols and blind else ()),
-        ]
-
-    def of_one(survey: Survey, *, blind: bool) -> Scope:
-        parts = [*_question(survey), *whom(blind=blind)]
-        bounds = *_bounds(survey, lifetime), lifetime, *sliding
-        return Scope(survey.name, _digest(parts), bounds)
-
-    # Consent to an issuer that may see a report's key includes one that may not.
+    # The parties to whom reports and keys are shown. A relay learns address and time, which without
+    # one the collector learns. So adding, removing or replacing a relay needs new consent.
+    whom = [collector, enrols, *(["relay", relay] if relay else ())]
     return {
-        survey.name: tuple(
-            of_one(survey, blind=blind)
-            for blind in ((True, False) if survey.enrolment == "blind" else (False,))
+        survey.name: Scope(
+            survey.name,
+            _digest([*_question(survey), *whom]),
+            (*_bounds(survey, lifetime, enrols=enrols), lifetime, *sliding),
         )
         for survey in surveys
     }
@@ -247,7 +232,7 @@ def _question(survey: Survey) -> list[object]:
     return [survey.name, survey.question, answers, sorted(survey.mechanisms), *texts]
 
 
-def _bounds(survey: Survey, lifetime: int) -> tuple[int, ...]:
+def _bounds(survey: Survey, lifetime: int, *, enrols: bool) -> tuple[int, ...]:
     own, kept = survey.total_ceiling, survey.kept_ceiling
     return (
         ceil(survey.epsilon_ceiling * NANO),
@@ -257,6 +242,7 @@ def _bounds(survey: Survey, lifetime: int) -> tuple[int, ...]:
         0 if kept is None else survey.max_kept_epochs,
         survey.max_grace_seconds,
         -max(1, survey.min_epoch_seconds),
+        int(enrols and survey.enrolment != "blind"),  # whether an issuer may see a report's key
     )
 
 

@@ -183,13 +183,13 @@ def news(
     if agreed is None:
         yield _("This question is new.")
         return
-    if agreed.declared != declared.declared:
-        changed = [] if held is None else [*_changes(survey, collector, held, _)]
-        yield from changed or [_("What may be sent, or who sees it, has changed.")]
-    (response, delta, total, kept, again, grace, floor, *others), before = (
+    (response, delta, total, kept, again, grace, floor, key, *others), before = (
         declared.bounds,
         agreed.bounds,
     )
+    if agreed.declared != declared.declared or key > before[7]:
+        changed = [] if held is None else [*_changes(survey, collector, held, _)]
+        yield from changed or [_("What may be sent, or who sees it, has changed.")]
     if response > before[0] or delta > before[1]:
         yield _("A response may now reveal more about your answer.")
     if floor > before[6]:
@@ -198,7 +198,7 @@ def news(
     if total > before[2]:
         text = _("All responses together may now cost epsilon {new} instead of {old}.")
         yield text.format(new=_short(total), old=_short(before[2]))
-    elif any(now > then for now, then in zip(others, before[7:], strict=True)):
+    elif any(now > then for now, then in zip(others, before[8:], strict=True)):
         yield _("All responses of this app together may now reveal more about you.")
     if kept > before[3] or again > before[4]:
         yield _("A response may now be repeated more often, which links these reports.")

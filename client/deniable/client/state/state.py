@@ -104,23 +104,20 @@ class State(Transactions):
 
     def covers(self, connection: sqlite3.Connection | None, name: str) -> bool:
         """Return whether consent covers a survey as it is declared (D12)."""
-        enough, scopes = self._declared()[name], self._given(connection)
-        return refusal(name) not in scopes and any(
-            scope.covers(need) for scope in scopes for need in enough
-        )
+        need, scopes = self._declared()[name], self._given(connection)
+        return refusal(name) not in scopes and any(scope.covers(need) for scope in scopes)
 
     def agreed(
         self, connection: sqlite3.Connection | None, name: str
     ) -> tuple[Scope | None, Scope]:
         """Return the nearest scope for which consent was given, and the survey's declared scope."""
-        enough = self._declared()[name]
+        need = self._declared()[name]
         near = [
-            (scope.declared == need.declared, sum(map(ge, scope.bounds, need.bounds)), scope, need)
+            (scope.declared == need.declared, sum(map(ge, scope.bounds, need.bounds)), scope)
             for scope in self._given(connection)
-            for need in enough
             if scope.survey == name and len(scope.bounds) == len(need.bounds)
         ]
-        return max(near)[2:] if near else (None, enough[0])
+        return (max(near)[-1] if near else None), need
 
     def refused(self, connection: sqlite3.Connection | None) -> frozenset[str]:
         """Return the names that the user refused."""
@@ -173,7 +170,7 @@ class State(Transactions):
 
     def _first_scopes(self) -> Iterable[Scope]:
         claims = self._initial_consent is Consent.ON
-        return [scope for scope, *_ in self._declared().values()] if claims else ()
+        return self._declared().values() if claims else ()
 
     def missing_consent(self, decided: Consent) -> ConsentMissing:
         """Return the error that explains why this decision permits nothing."""
@@ -248,7 +245,7 @@ class State(Transactions):
             refused = given(connection) if consent is Consent.ON else ()
             chosen = [name for name in chosen if refusal(name) not in refused]
             chosen = chosen if consent is Consent.ON else []
-            give(connection, [self._declared()[name][0] for name in chosen])
+            give(connection, [self._declared()[name] for name in chosen])
         what = f", for {', '.join(chosen)}" if chosen else ""
         record_event(connection, now, "consent", f"{consent.value}, from {origin}{what}")
         self.advance(connection, now, erases=of_all)
