@@ -246,7 +246,7 @@ NO_CLAIMS: dict[str, str] = {
         mechanisms.affine:Affine.__init__ mechanisms.affine:check_affine
         mechanisms.block_design:Design.check_bounded
         mechanisms.difference_set:DifferenceSet.__init__
-        mechanisms.randomised_response:TwoValuedMechanism.__init__
+        mechanisms.randomised_response:RandomisedResponse.__init__
         mechanisms.two_round:TwoRound._least_outside messages.codec:split_array
         messages.manifest:Manifest._check_repeat planning.choice:best
         public_log.audit.visiting:download

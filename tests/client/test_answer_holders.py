@@ -88,7 +88,7 @@ def found(bench: Bench) -> Holders:
 def test_few_functions_ever_hold_the_answer_and_hand_it_to_no_others(bench: Bench) -> None:
     holders = found(bench)
     functions = {code.co_qualname.removesuffix(".<locals>.<listcomp>") for code in holders}
-    assert {"Client.report", "TwoValuedMechanism.randomise"} <= functions
+    assert {"Client.report", "RandomisedResponse.randomise"} <= functions
     assert len(functions) <= MOST, sorted(functions)
     elsewhere, raised = set(), set()
     for code, names in holders.items():

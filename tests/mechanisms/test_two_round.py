@@ -6,7 +6,7 @@ from math import ceil, log, prod
 
 import pytest
 
-from deniable.mechanisms import InvalidPrivacyParameter, TwoRound, TwoValuedMechanism
+from deniable.mechanisms import InvalidPrivacyParameter, TwoRound
 from deniable.mechanisms.affine import Affine
 from deniable.mechanisms.block_design import Design, TurnedDesign
 from deniable.mechanisms.exact import GridTooCoarse
@@ -151,7 +151,3 @@ def test_what_is_no_level_and_no_grid_is_refused() -> None:
         TwoRound(Affine(65_536, 367, 2, 1), "1", "7")
     with pytest.raises((GridTooCoarse, InvalidPrivacyParameter)):
         TwoRound(Subset(65_536, 1), "30", "30.000000000000000001")
-    with pytest.raises(ValueError, match="weight must be above 0"):
-        TwoValuedMechanism(5, 0)
-    with pytest.raises(TypeError, match="lies"):
-        TwoValuedMechanism(5, 1.0)  # type: ignore[arg-type]

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Final
 
 from deniable.estimates.binomial import check_level, normal_quantile, support_moments
-from deniable.mechanisms import Mechanism, OneQuestion, Strings, TwoValuedMechanism
+from deniable.mechanisms import Mechanism, OneQuestion, RandomisedResponse, Strings
 from deniable.mechanisms.block_design import BlockMechanism
 
 SURELY: Final = 1.35
@@ -141,7 +141,7 @@ def _chances(mechanism: Mechanism) -> tuple[Fraction, Fraction] | None:
     If a design has more points than categories, estimates distribute their deficit from 1: their
     intervals are as wide as those of the support counts, or narrower.
     """
-    if isinstance(mechanism, TwoValuedMechanism):
+    if isinstance(mechanism, RandomisedResponse):
         return mechanism.privacy.truth, mechanism.privacy.lie
     if isinstance(mechanism, Strings):  # another text is supported so, on average over the hashes
         return mechanism.hit, Fraction(1, mechanism.value.categories)

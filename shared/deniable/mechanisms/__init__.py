@@ -37,10 +37,7 @@ from deniable.mechanisms.privacy import (
     MatrixPrivacy as MatrixPrivacy,
     TwoValuedPrivacy as TwoValuedPrivacy,
 )
-from deniable.mechanisms.randomised_response import (
-    MAX_CATEGORIES as MAX_CATEGORIES,
-    TwoValuedMechanism as TwoValuedMechanism,
-)
+from deniable.mechanisms.randomised_response import MAX_CATEGORIES as MAX_CATEGORIES
 
 
 def on_demand(package: str, modules: Mapping[str, str]) -> Callable[[str], object]:

@@ -7,7 +7,7 @@ from typing import Final
 
 from deniable.mechanisms.block_design import DesignMechanism
 from deniable.mechanisms.kind import KINDS, InvalidManifest, Kind, Parameters
-from deniable.mechanisms.randomised_response import TwoValuedMechanism
+from deniable.mechanisms.randomised_response import RandomisedResponse
 
 # In such a survey, a true answer is a combination of one answer to each question. Combinations are
 # numbered like the entries of a table with an axis for each question: the last question's answer
@@ -83,7 +83,7 @@ def text_index(text: Iterable[int], signs: int) -> int:
 Answering = tuple[str | int, ...]
 """A mechanism for one question: the name of its kind, followed by its parameters."""
 
-Answered = TwoValuedMechanism | DesignMechanism
+Answered = RandomisedResponse | DesignMechanism
 """The kind must treat any two answers alike."""
 
 RANDOMISED_RESPONSE: Final[Answering] = ("randomised-response",)
@@ -127,7 +127,7 @@ def answering_mechanism(
     made = answering_kind(answering).mechanism(
         answering_parameters(answering), categories, epsilon, delta
     )
-    assert isinstance(made, TwoValuedMechanism | DesignMechanism)
+    assert isinstance(made, RandomisedResponse | DesignMechanism)
     return made
 
 

@@ -31,39 +31,45 @@ MAX_CATEGORIES: Final = 65_536
 """The most categories of one survey."""
 
 
-class TwoValuedMechanism(Compared):
+class RandomisedResponse(Compared):
     """Tell the truth with probability d, or name each other category with probability q.
 
     Args:
         categories: the number of categories, 2 to 65,536.
-        lies: a, the weight of each lie over the grid N: q = a/N.
-        bits: the grid is 2^bits, 1 to 64.
+        epsilon: in [0, 40].
+        delta: in [0, 1); not both may be 0. Use the default: delta gains nothing unless it is of
+            the order of e^epsilon / categories.
+        bits: the grid is 2^bits, 1 to 64. Surveys use 64; smaller grids are for exhaustive tests.
 
-    Raises GridTooCoarse if the truth is no more likely than a lie.
+    Raises GridTooCoarse if 2^bits does not separate truth from lie at this epsilon.
 
-    Source: docs/mathematics.md, sections 1 and 2.
+    Source: Theorems 8 and 10 of the paper; docs/mathematics.md, sections 1 and 2.
     """
 
     hit: Final = None
     miss: Final = None
     most: ClassVar[int] = MAX_CATEGORIES
 
-    def __init__(self, categories: int, lies: int, *, bits: int = 64) -> None:
+    def __init__(
+        self, categories: int, epsilon: Number, delta: Number = "0", *, bits: int = 64
+    ) -> None:
         check_size(categories, bits, self.most)
-        if type(lies) is not int:
-            raise TypeError("lies must be an int")
-        if lies < 1:
-            raise ValueError("a lie's weight must be above 0, or the true answer is always sent")
-        grid = 1 << bits
-        # d > q strictly, otherwise the matrix could not be inverted.
-        if categories * lies >= grid:
-            raise GridTooCoarse(
-                f"probabilities in units of 2^-{grid.bit_length() - 1} are too coarse for "
-                f"{categories} categories at this epsilon; raise epsilon or merge categories"
+        self.epsilon: Final = exact_epsilon(epsilon)
+        self.delta: Final = exact_delta(delta)
+        if self.epsilon == 0 and self.delta == 0:
+            raise InvalidPrivacyParameter(
+                "if epsilon and delta are 0, responses carry no information; raise epsilon"
             )
         self.categories = self.responses = categories
-        self.grid, self.lies = grid, lies
-        self.identity = categories, grid, lies
+        self.grid = 1 << bits
+        self.lies = self._certified_lies(categories, self.grid)
+        self.identity = categories, self.grid, self.lies
+        # d > q strictly, otherwise the matrix could not be inverted.
+        if categories * self.lies >= self.grid:
+            raise GridTooCoarse(
+                f"probabilities in units of 2^-{bits} are too coarse for {categories} categories "
+                "at this epsilon; raise epsilon or merge categories"
+            )
 
     @property
     def truth(self) -> Fraction:
@@ -107,47 +113,6 @@ class TwoValuedMechanism(Compared):
         named = (draw() & (self.grid - 1)) // self.lies
         return (answer, named)[named < self.categories]
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.categories}, lies={self.lies})"
-
-
-def check_size(categories: int, bits: int, most: int = MAX_CATEGORIES) -> None:
-    """Check a number of categories and the bits of a grid."""
-    if type(categories) is not int or type(bits) is not int:
-        raise TypeError("categories and bits must be ints")
-    if not 2 <= categories <= most:
-        raise ValueError(f"categories must be in [2, {most}]")
-    if not 1 <= bits <= 64:
-        raise ValueError("bits must be in [1, 64]")
-
-
-class RandomisedResponse(TwoValuedMechanism):
-    """Tell the truth with probability d, or name each other category with probability q.
-
-    Args:
-        categories: the number of categories, 2 to 65,536.
-        epsilon: in [0, 40].
-        delta: in [0, 1); not both may be 0. Use the default: delta gains nothing unless it is of
-            the order of e^epsilon / categories.
-        bits: the grid is 2^bits, 1 to 64. Surveys use 64; smaller grids are for exhaustive tests.
-
-    Raises GridTooCoarse if 2^bits does not separate truth from lie at this epsilon.
-
-    Source: Theorems 8 and 10 of the paper; docs/mathematics.md, sections 1 and 2.
-    """
-
-    def __init__(
-        self, categories: int, epsilon: Number, delta: Number = "0", *, bits: int = 64
-    ) -> None:
-        check_size(categories, bits, self.most)
-        self.epsilon: Final = exact_epsilon(epsilon)
-        self.delta: Final = exact_delta(delta)
-        if self.epsilon == 0 and self.delta == 0:
-            raise InvalidPrivacyParameter(
-                "if epsilon and delta are 0, responses carry no information; raise epsilon"
-            )
-        super().__init__(categories, self._certified_lies(categories, 1 << bits), bits=bits)
-
     def _certified_lies(self, categories: int, n: int) -> int:
         m = categories - 1
         s, t = self.delta.as_integer_ratio()
@@ -170,6 +135,16 @@ class RandomisedResponse(TwoValuedMechanism):
 
     def __repr__(self) -> str:
         return f"RandomisedResponse({self.categories}, epsilon={self.epsilon}, delta={self.delta})"
+
+
+def check_size(categories: int, bits: int, most: int = MAX_CATEGORIES) -> None:
+    """Check a number of categories and the bits of a grid."""
+    if type(categories) is not int or type(bits) is not int:
+        raise TypeError("categories and bits must be ints")
+    if not 2 <= categories <= most:
+        raise ValueError(f"categories must be in [2, {most}]")
+    if not 1 <= bits <= 64:
+        raise ValueError("bits must be in [1, 64]")
 
 
 class _Kind(Kind):

@@ -17,7 +17,7 @@ from deniable.estimates.decoders.listed import ListedTexts as ListedTexts
 from deniable.estimates.decoders.listed import TextsDecoder
 from deniable.estimates.decoders.support import SupportDecoder as SupportDecoder
 from deniable.estimates.decoders.support import TwoValuedDecoder as TwoValuedDecoder
-from deniable.mechanisms import Mechanism, TwoValuedMechanism
+from deniable.mechanisms import Mechanism, RandomisedResponse
 from deniable.mechanisms.block_design import BlockMechanism
 from deniable.mechanisms.levels import Levels
 from deniable.mechanisms.mean import MeanMatrix
@@ -32,7 +32,7 @@ def _made(mechanism: Mechanism) -> Decoder:
     return DenseDecoder(mechanism)
 
 
-_made.register(TwoValuedMechanism, TwoValuedDecoder)
+_made.register(RandomisedResponse, TwoValuedDecoder)
 _made.register(ListedTexts, TextsDecoder)
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from deniable.estimates.binomial import IntervalMethod, binomial_intervals, support_moments
 from deniable.estimates.decoders.decoder import Decoder, Extremes, Floats, Model, Moments, Tally
-from deniable.mechanisms import TwoValuedMechanism
+from deniable.mechanisms import RandomisedResponse
 from deniable.mechanisms.block_design import BlockMechanism
 
 Number = TypeVar("Number", np.float64, np.int64)
@@ -147,7 +147,7 @@ class SupportDecoder(Decoder):
 class TwoValuedDecoder(SupportDecoder):
     """Randomised response in any form: every response supports only the category that it names."""
 
-    def __init__(self, mechanism: TwoValuedMechanism | BlockMechanism) -> None:
+    def __init__(self, mechanism: RandomisedResponse | BlockMechanism) -> None:
         d, q = mechanism.privacy.truth, mechanism.privacy.lie
         super().__init__(mechanism.categories, mechanism.responses, d, q, d, q)
 
