@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Threads of linear algebra spin while they wait, on processors that other workers of the tests need.
 tests all-tests coverage: export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: demo docs test test-all lint types contracts tests all-tests coverage bench weight release-check vectors clean
+.PHONY: demo docs test test-all lint types contracts tests all-tests coverage bench weight release-check vectors javascript clean
 
 demo: $(VENV)/collector.stamp
 	@$(BIN)/python examples/demo.py $(DEMO)
@@ -55,6 +55,12 @@ vectors:
 	for page in docs/protocol.md docs/mathematics.md docs/conformance.md tests/vectors/README.md; do \
 		sed -e 's,](../../docs/,](,' -e 's,](../tests/vectors/,](,' \
 			-e 's,\[\([^]]*\)\](\(coverage\|choosing\).md),\1,g' $$page >build/vectors/$${page##*/} || exit 1; done
+
+# Into build/javascript: the npm package, with the version of a tag that points here. Nothing else needs Node.
+javascript:
+	npm ci --silent --ignore-scripts --prefix client/javascript
+	npm test --silent --prefix client/javascript
+	node client/javascript/build.mjs build/javascript $$(git describe --exact-match --match 'v*' 2>/dev/null | sed s/^v//)
 
 bench: $(VENV)/ci.stamp
 	$(BIN)/python -m benchmarks

@@ -1,6 +1,7 @@
-/* The example's page: a notice and a form. An app has its own; what it needs of the device is marked with an arrow. */
+/* The example's page: it asks for consent, then its question. What an app needs of the package is marked with an arrow. */
 
-import { Device, NEWCOMER } from "./deniable.js";
+import { Device, NEWCOMER } from "./deniable/device.js"; // of npm: from "deniable"
+import "./deniable/consent.js"; // of npm: "deniable/consent"
 import { bundle, notice, figures } from "./survey.js"; // what `deniable survey export` and the notice say, built into the app
 
 const survey = bundle.declaration, lifetimeEpsilon = "20", $ = (id) => document.getElementById(id);
@@ -16,7 +17,7 @@ function made(tag, text = "", ...inner) {
   return element;
 }
 
-const show = (id) => ["consent", "survey", "declined"].forEach((other) => { $(other).hidden = other !== id; });
+const show = (id) => ["survey", "declined"].forEach((other) => { $(other).hidden = other !== id; });
 /** Return a time of today, or one with its day. */
 function timeOf(seconds) {
   const then = new Date(seconds * 1000), isToday = then.toDateString() === new Date().toDateString();
@@ -24,15 +25,11 @@ function timeOf(seconds) {
 }
 
 function write() {
-  const { summary, sections, coalitions } = notice;
-  $("title").textContent = `What “${survey.name}” collects`;
-  $("asks").textContent = survey.question;
-  $("answers").textContent = survey.categories.join(" · ");
-  $("summary").append(...summary.map((line) => made("li", line)));
+  const { sections, coalitions } = notice;
   $("ceilings").textContent = "Epsilon measures what responses give away: the smaller, the more private. Whatever the collector publishes later, "
     + `this page takes no other question and no epsilon above ${survey.max_epsilon}, and sends nothing more once the epsilons of this browser's `
     + `responses add up to ${lifetimeEpsilon}.`;
-  for (const [heading, sentences] of sections) $("sections").append(made("h3", heading), made("p", sentences.join(" ")));
+  for (const [heading, sentences] of sections) $("sections").append(made("h2", heading), made("p", sentences.join(" ")));
   $("learnt").textContent = coalitions.title;
   const row = (cell, texts) => made("tr", "", ...texts.map((text) => made(cell, text)));
   $("coalitions").append(made("thead", "", row("th", coalitions.heads)), made("tbody", "", ...coalitions.rows.map((texts) => row("td", texts))));
@@ -44,13 +41,10 @@ function write() {
   }));
 }
 
-let isReopened = false; // the form, by whoever had said no
-
-/** Show what holds now: whether to ask, and what became of the answer. */
+/** Show what holds now: what became of the answer. The form shows itself while there is anything to agree to. */
 async function look() {
-  const consent = await device.consent();
-  if (consent === "off") return show(isReopened ? "consent" : "declined");
-  if (consent === "unset" || (await device.uncovered()).length) return show("consent");
+  if (!$("consent").hidden) return show("consent");
+  if ((await device.consent()) === "off") return show("declined");
   device.start(); // <- sends and refreshes in the background, at random times
   const { status, why, from } = await device.look(survey.name), ready = status === "ready";
   const became = { waiting: "A response was drawn and will be sent at a random moment.", accepted: "The collector has counted a response of this time slice.",
@@ -65,21 +59,23 @@ async function look() {
   return show("survey");
 }
 
-async function decide(decision) {
-  const waited = (await device.look(survey.name)).why === "waiting";
-  await device.consent(decision); // <- once the user has read the notice
-  isReopened = false;
-  $("said").textContent = `Nothing is drawn or sent${waited ? ", and the response that waited is erased" : ""}.`;
-  if (decision === "on") navigator.storage?.persist?.(); // ask the browser to evict this site's data last
+$("consent").addEventListener("consent", async () => { // <- the device has kept the decision
+  navigator.storage?.persist?.(); // ask the browser to evict this site's data last
   await look();
-}
-
-$("agree").addEventListener("click", () => decide("on"));
-$("decline").addEventListener("click", () => decide("off"));
-$("withdraw").addEventListener("click", () => decide("off"));
-$("again").addEventListener("click", () => {
-  isReopened = true;
-  show("consent");
+});
+$("consent").addEventListener("refusal", async () => {
+  $("said").textContent = "Nothing is drawn or sent.";
+  await look();
+});
+$("withdraw").addEventListener("click", async () => {
+  const waited = (await device.look(survey.name)).why === "waiting";
+  await device.consent("off"); // <-
+  $("said").textContent = `Nothing is drawn or sent${waited ? ", and the response that waited is erased" : ""}.`;
+  await look();
+});
+$("again").addEventListener("click", async () => {
+  await $("consent").ask(); // <- shows the form again
+  await look();
 });
 $("form").addEventListener("submit", async (event) => {
   event.preventDefault();
@@ -90,5 +86,7 @@ $("form").addEventListener("submit", async (event) => {
 });
 
 write();
+$("consent").device = device; // <-
+await $("consent").update(); // <- shows the form if there is anything to ask
 await look();
 setInterval(look, 1000);

@@ -22,6 +22,7 @@ from deniable.messages.bundle import Bundle, read_bundle
 from deniable.publishing.notice import Notice
 
 HERE = Path(__file__).parent
+PACKAGE = HERE.parents[1] / "client" / "javascript" / "src"
 SURVEY = """\
 name = "theme"
 question = "Which theme do you use?"
@@ -47,7 +48,7 @@ def survey_module(bundle: Bundle) -> bytes:
 
 
 class Page(SimpleHTTPRequestHandler):
-    """The folder's files and survey.js, under a policy without inline script or another host."""
+    """The folder's files, the package and survey.js, without inline script or another host."""
 
     def __init__(self, *arguments: object, bundle: Bundle) -> None:
         self.bundle = bundle
@@ -62,6 +63,11 @@ class Page(SimpleHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(survey_module(self.bundle))
         return None
+
+    def translate_path(self, path: str) -> str:
+        """Return the file of a path."""
+        name = path.removeprefix("/deniable/")
+        return super().translate_path(path) if name == path else str(PACKAGE / Path(name).name)
 
     def end_headers(self) -> None:
         """Add what every page that embeds the device should say."""

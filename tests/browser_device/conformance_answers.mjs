@@ -1,7 +1,7 @@
-// What the conformance kit's commands mean to the device of examples/browser, in Node and in a page alike.
-import { Device } from "../../examples/browser/deniable.js";
+// What the conformance kit's commands mean to the device of client/javascript, in Node and in a page alike.
+import { Device } from "../../client/javascript/src/device.js";
 
-const OFFERS = { kinds: ["randomised-response", "subset", "affine", "mean"], repeat: ["fresh"], enrolment: ["open"], fetches: true,
+const OFFERS = { kinds: ["randomised-response", "subset", "affine", "levels", "mean"], repeat: ["fresh"], enrolment: ["open"], fetches: true,
   covers: true, lifetime: true };
 
 /** Return the function that answers a command; storageOf makes the storage of a state's directory. */

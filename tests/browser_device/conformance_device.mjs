@@ -1,4 +1,4 @@
-// The device of examples/browser as the conformance kit drives it, in Node: a line of JSON for a line of JSON.
+// The device of client/javascript as the conformance kit drives it, in Node: a line of JSON for a line of JSON.
 import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { deserialize, serialize } from "node:v8";

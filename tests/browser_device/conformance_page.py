@@ -1,4 +1,4 @@
-"""The device of examples/browser as the conformance kit drives it, in a Chromium page.
+"""The device of client/javascript as the conformance kit drives it, in a Chromium page.
 
 A line of JSON for a line of JSON. A state is a browser's profile, which is started as an app is
 opened. Profiles are in a folder that is the argument: whoever kills a browser cannot at once delete
@@ -25,7 +25,7 @@ _PAGE = "http://localhost/"
 _OFFERS = {"own_connections": False}
 _LOAD = """async (offers) => {
     const { answering } = await import("/tests/browser_device/conformance_answers.mjs");
-    const { indexedDbStorage } = await import("/examples/browser/deniable.js");
+    const { indexedDbStorage } = await import("/client/javascript/src/device.js");
     window.answer = answering(() => indexedDbStorage(), offers);
 }"""
 _ANSWER = "(command) => answer(command)"
@@ -44,6 +44,7 @@ class Browser:
     """The browser of a profile: in this process's group, so that whoever kills that kills it."""
 
     def __init__(self, playwright: Playwright, profile: Path) -> None:
+        self.profile = profile
         port = profile / "DevToolsActivePort"
         port.unlink(missing_ok=True)  # of a browser that was killed
         self._process = subprocess.Popen(
@@ -64,15 +65,20 @@ class Browser:
             words = port.read_text("ascii").split() if port.exists() else []
         number, path = words
         self._browser = playwright.chromium.connect_over_cdp(f"ws://127.0.0.1:{number}{path}")
-        self.page = self._loaded(self._browser.contexts[0].new_page())
+        self.page = self._opened()
+
+    def reopen(self) -> None:
+        """Close the page, and open another: an app that ended in order is opened again."""
+        self.page.close()
+        self.page = self._opened()
 
     def close(self) -> None:
         """End it in order."""
         self._browser.new_browser_cdp_session().send("Browser.close")
         self._process.wait(30)
 
-    @staticmethod
-    def _loaded(page: Page) -> Page:
+    def _opened(self) -> Page:
+        page = self._browser.contexts[0].new_page()
         page.route(f"{_PAGE}**", fulfil)
         page.goto(_PAGE)
         page.evaluate(_LOAD, _OFFERS)
@@ -87,14 +93,14 @@ def main() -> None:
         for line in sys.stdin:
             command: dict[str, Any] = json.loads(line)
             if browser is None or command["do"] == "open":
-                if browser is not None:
-                    browser.close()
                 name = sha256(command.get("state", str(os.getpid())).encode()).hexdigest()
-                browser = Browser(playwright, folder / name)
+                if browser is not None and browser.profile == folder / name:
+                    browser.reopen()
+                else:
+                    if browser is not None:
+                        browser.close()
+                    browser = Browser(playwright, folder / name)
             print(json.dumps(browser.page.evaluate(_ANSWER, command)), flush=True)
-            if command["do"] in {"close", "hello"}:
-                browser.close()
-                browser = None
         if browser is not None:
             browser.close()
 

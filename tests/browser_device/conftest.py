@@ -1,4 +1,4 @@
-"""The places where the module of examples/browser runs."""
+"""The places where the npm package runs."""
 
 from collections.abc import Iterator
 

@@ -19,7 +19,7 @@ EPOCH_SECONDS = 120
 """Devices whose clock is ahead by less than five minutes are taken: a page's may jump an epoch."""
 
 _DEVICE = """async ({ ahead = 0, ...options }) => {
-    const { Device } = await import("/deniable.js"), { bundle } = await import("/survey.js");
+    const { Device } = await import("/deniable/device.js"), { bundle } = await import("/survey.js");
     window.ahead ??= ahead;
     const clock = {
         now: () => Date.now() / 1000 + window.ahead,
@@ -30,7 +30,7 @@ _DEVICE = """async ({ ahead = 0, ...options }) => {
         ...options });
 }"""
 _STATE = """async () => {
-    const state = await (await import("/deniable.js")).indexedDbStorage().read();
+    const state = await (await import("/deniable/device.js")).indexedDbStorage().read();
     return state && Object.fromEntries(Object.entries(state).map(
         ([key, kept]) => [key, kept instanceof Map ? Object.fromEntries(kept) : kept]));
 }"""

@@ -1,4 +1,4 @@
-"""The two places where the tests run the module of examples/browser: Node, and a Chromium page."""
+"""The two places where the tests run the npm package: Node, and a Chromium page."""
 
 import json
 import shutil
@@ -16,15 +16,15 @@ from playwright.sync_api import Browser
 from tests.support.processes import ROOT
 
 Tried = Callable[[str, list[dict[str, Any]]], list[dict[str, Any]]]
-"""Returns what the module makes of the tests of a topic."""
+"""Returns what the package makes of the tests of a topic."""
 
 _IN_NODE = """\
-import { tried } from "./tests/browser_device/vectors.mjs";
+import { tried } from "./client/javascript/test/trials.js";
 import { readFileSync } from "node:fs";
 console.log(JSON.stringify(await tried(...JSON.parse(readFileSync(0, "utf8")))));
 """
 _IN_PAGE = """async ([topic, tests]) =>
-    (await import("/tests/browser_device/vectors.mjs")).tried(topic, tests)"""
+    (await import("/client/javascript/test/trials.js")).tried(topic, tests)"""
 
 
 def node() -> str:

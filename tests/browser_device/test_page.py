@@ -3,6 +3,8 @@
 import pytest
 from playwright.sync_api import Browser, Page
 
+from deniable.messages.bundle import read_bundle
+from deniable.terms.sentences import catalogue, summary
 from tests.browser.watched import Watched
 from tests.browser_device.example import Example
 
@@ -100,3 +102,58 @@ def test_whoever_said_no_can_be_asked_again(served: Example, browser: Browser) -
             page.clock.run_for(60_000)
             page.get_by_role("button", name=decision, exact=True).click()
         page.get_by_text("Thank you. Your first answer can be given at").wait_for()
+
+
+_BLANK = """<!doctype html><html lang="{}"><title>A form</title>
+<main><h1>A form</h1><deniable-consent></deniable-consent></main>"""
+_FORM = """async () => {
+    const { Device } = await import("/deniable/device.js"), { bundle } = await import("/survey.js");
+    await import("/deniable/consent.js");
+    window.happened = [];
+    for (const kind of ["consent", "refusal"]) {
+        document.addEventListener(kind, ({ detail }) => happened.push(kind, ...detail.surveys));
+    }
+    window.device = new Device({ collector: bundle.origin, authority: bundle.authority,
+        surveys: [bundle.declaration], manifests: bundle.manifests });
+    window.form = document.querySelector("deniable-consent");
+    form.device = device;
+}"""
+_LOOKS = """() => [...form.shadowRoot.querySelectorAll("button")].map((button) => {
+    const { width, height } = button.getBoundingClientRect(), style = getComputedStyle(button);
+    return [width, height, style.color, style.backgroundColor, style.borderColor, style.font]
+        .join();
+})"""
+
+
+@pytest.mark.parametrize(
+    ("language", "agree", "decline"), [("en", "I agree", "No"), ("de", "Ich stimme zu", "Nein")]
+)
+def test_the_form_asks_alike_for_yes_and_no_by_keyboard_and_keeps_nothing_itself(
+    served: Example, browser: Browser, language: str, agree: str, decline: str
+) -> None:
+    (manifest,) = read_bundle((served.folder / "theme.json").read_bytes()).opened
+    with browser.new_page() as page:
+        watched = Watched(page, served.origin)
+        blank = _BLANK.format(language)
+        page.route("**/blank", lambda route: route.fulfill(body=blank, content_type="text/html"))
+        page.goto(f"{served.origin}/blank")
+        page.evaluate(_FORM)
+        form = page.locator("deniable-consent")
+        form.get_by_role("button", name=agree).wait_for()
+        assert form.get_by_text(manifest.question).is_visible()
+        assert form.locator("li").all_inner_texts() == [*summary(manifest, catalogue(language))]
+        assert len({*page.evaluate(_LOOKS)}) == 1, "the buttons look alike"
+        assert watched.barriers() == []
+        page.keyboard.press("Tab")
+        page.keyboard.press("Tab")
+        page.keyboard.press("Enter")  # the second button
+        form.wait_for(state="hidden")
+        assert page.evaluate("device.consent()") == "off"
+        page.evaluate("form.ask()")
+        form.get_by_role("button", name=decline).wait_for()
+        page.keyboard.press("Tab")
+        page.keyboard.press("Space")
+        form.wait_for(state="hidden")
+        assert page.evaluate("device.consent()") == "on"
+        assert page.evaluate("happened") == ["refusal", "theme", "consent", "theme"]
+        assert page.evaluate("[localStorage.length, document.cookie]") == [0, ""]

@@ -55,8 +55,9 @@ def test_a_collector_that_lets_no_page_ask_is_told_of(served: Example, browser: 
 
 
 def test_the_readme_embeds_a_device(served: Example, browser: Browser) -> None:
-    readme = (ROOT / "examples" / "browser" / "README.md").read_text("utf-8")
+    readme = (ROOT / "client" / "javascript" / "README.md").read_text("utf-8")
     (snippet,) = re.findall(r"```js\n(.*?)```", readme, re.DOTALL)
+    snippet = snippet.replace('"deniable"', '"./deniable/device.js"')
     with browser.new_page() as page:
         page.goto(f"{served.origin}/style.css")
         bundle = page.evaluate("async () => (await import('/survey.js')).bundle")

@@ -1,108 +1,59 @@
-"""The module of examples/browser on the vectors of its kinds, in Node and in Chromium.
+"""The npm package on the vectors of its kinds, its noise and its words, in Node and in Chromium.
 
-And its noise against the exact law: fixed words, and the generator's own.
+The noise is compared with the exact law, the words with those of the Python device.
 """
 
-import gzip
-import re
+import os
+import shutil
+from base64 import b64encode
 from typing import Any
 
 import pytest
+from playwright.sync_api import Browser
 from scipy.stats import chi2
 
+from deniable.client import Survey
+from deniable.client.explaining.prompt import Promise, in_short
+from deniable.counterparts.signing import sign_manifest
+from deniable.messages import Schedule
 from deniable.messages.specification import Specification
-from tests.browser_device.places import Tried
+from deniable.terms.sentences import catalogue, summary
+from tests.browser_device.places import Tried, node, repository
 from tests.support.effort import some
 from tests.support.entries import probability
-from tests.support.processes import ROOT
+from tests.support.processes import ROOT, run
+from tests.support.surveys import AUTHORITY, CATEGORIES, DAY, ORIGIN, QUESTION, manifest
 from tests.vectors.mechanisms import MEAN
-from tests.vectors.stored import name_of, vectors_of
 
-KINDS = {"randomised-response", "subset", "affine", "mean"}
-UNSUPPORTED = {"code": "unsupported"}
 FALSE_ALARM = 1e-9
+LEVELS = {
+    "kind": "levels",
+    "widths": (2, 1),
+    "mechanisms": (("randomised-response",), ("subset", 2)),
+}
+_CHECKED = """async (topics) => {
+    const { CHECKS, testsIn } = await import("/client/javascript/test/vectors.js");
+    const read = async (topic) =>
+        testsIn(await (await fetch(`/tests/vectors/${topic}.json`)).json());
+    for (const check of Object.values(CHECKS)) await check(read);
+    return Object.keys(CHECKS).length;
+}"""
 
 
-def of_kinds(topic: str) -> list[dict[str, Any]]:
-    tests = [test for test in vectors_of(topic) if test["mechanism"]["kind"] in KINDS]
-    assert len({test["mechanism"]["kind"] for test in tests}) == len(KINDS)
-    return tests
+def test_npm_test_passes() -> None:
+    node()
+    if shutil.which("npm") is None:
+        pytest.skip("needs npm")
+    done = run(["npm", "test", "--silent", "--prefix", "client/javascript"], cwd=ROOT)
+    if os.environ.get("TESTS_REQUIRE_ALL") == "1":
+        assert "skipped 0" in done.stdout, "after npm ci nothing is skipped"
 
 
-def compare(
-    tried: Tried, topic: str, tests: list[dict[str, Any]], *names: str, also: Any = None
-) -> list[dict[str, Any]]:
-    """Compare what came of valid tests by these names, and the codes of others; return it."""
-    results = tried(topic, tests)
-    wrong = {}
-    for test, result in zip(tests, results, strict=True):
-        expected = {name: test[name] for name in names if name in test}
-        if test["result"] == "invalid":
-            expected = {"code": test["code"]}
-        if not expected.items() <= result.items() and not (also and also(test, result)):
-            wrong[name_of(test)] = result
-    assert wrong == {}
-    return results
-
-
-def test_msgpack_has_one_form(tried: Tried) -> None:
-    compare(tried, "msgpack", vectors_of("msgpack"), "value", "encoded")
-
-
-def test_mechanisms_are_the_same_integers(tried: Tried) -> None:
-    tests = [test | {"ratio": "0"} for test in of_kinds("mechanisms")]  # odds are the same
-    names = ("lies", "inside", "outside", "responses", "first_row", "middle_row")
-    results = compare(tried, "mechanisms", tests, *names)
-    assert {result.get("ratio", "0") for result in results} == {"0"}
-
-
-def test_the_same_words_give_the_same_response(tried: Tried) -> None:
-    compare(tried, "samplers", of_kinds("samplers"), "response", "consumed")
-
-
-def test_reports_are_the_same_bytes(tried: Tried) -> None:
-    tests = [test for test in vectors_of("report_keys") if test["credential"] is None]
-    assert tests
-    compare(tried, "report_keys", tests, "envelope")
-
-
-def test_manifests_are_taken_or_refused_by_their_code(tried: Tried) -> None:
-    def foreign(test: dict[str, Any], result: dict[str, Any]) -> bool:
-        """Return whether it is refused as of no kind, repetition or enrolment of this device."""
-        # What is wrong besides may be seen first, or not.
-        return result == UNSUPPORTED and (
-            test["kind"] not in KINDS or test["repeat"] != "fresh" or test["enrolment"] != "open"
-        )
-
-    tests = vectors_of("manifests")
-    results = compare(tried, "manifests", tests, "survey_id", also=foreign)
-    taken = [test for test, result in zip(tests, results, strict=True) if "survey_id" in result]
-    assert len({test["fields"]["mechanism"]["kind"] for test in taken}) == len(KINDS)
-    assert all(test["result"] == "valid" for test in taken)
-
-
-def test_offered_manifests_are_told_apart(tried: Tried) -> None:
-    tests = [
-        {**test, "envelopes": [envelope for envelope, _ in test.get("offered", [])]}
-        for test in vectors_of("offered_manifests")
-    ]
-    compare(tried, "offered_manifests", tests, "envelopes")
-
-
-def test_answers_are_acted_on_only_if_they_are_known(tried: Tried) -> None:
-    tests = [test for test in vectors_of("answers") if test["sent"] == 1]
-    assert len(tests) > 20
-    wrong = {}
-    for test, result in zip(tests, tried("answers", tests), strict=True):
-        expected = None
-        if test["result"] == "valid" and test["status"] == 200:
-            counts = "accepted" if test["accepted"] else "duplicate"
-            expected = test["refused"][0]["code"] if test["refused"] else counts
-        elif test["result"] == "valid":
-            expected = test["problem"]
-        if result != {"verdict": expected}:
-            wrong[name_of(test)] = result
-    assert wrong == {}
+@pytest.mark.long
+def test_a_page_makes_the_same_of_the_vectors(browser: Browser) -> None:
+    with repository() as origin, browser.new_page() as page:
+        page.goto(f"{origin}/tests/")
+        assert page.evaluate(_CHECKED) > 5
 
 
 @pytest.mark.parametrize(
@@ -112,6 +63,7 @@ def test_answers_are_acted_on_only_if_they_are_known(tried: Tried) -> None:
             ({"kind": "affine", "q": 5, "m": 2, "s": 2}, 20, "0.5"),
             ({"kind": "randomised-response"}, 5, "1"),
             ({"kind": "subset", "d": 2}, 6, "1"),
+            (LEVELS, 5, "1"),
             (MEAN, 7, "1"),
         ]
     ),
@@ -131,10 +83,46 @@ def test_noise_has_the_exact_law(
     assert statistic < chi2.isf(FALSE_ALARM, exact.responses - 1)
 
 
-def test_the_readme_has_the_modules_size() -> None:
-    folder = ROOT / "examples" / "browser"
-    module = (folder / "deniable.js").read_bytes()
-    sizes = (len(module), len(gzip.compress(module)))
-    said = "{:,} bytes, {:,} gzipped".format(*(round(size, -3) for size in sizes))
-    assert said in (folder / "README.md").read_text("utf-8")
-    assert not re.search(rb"^import |\bimport\(", module, re.MULTILINE), "no dependencies"
+@pytest.mark.parametrize("language", ["en", "de", "fr"])
+def test_the_three_lines_are_those_of_the_python_device(tried: Tried, language: str) -> None:
+    signed, expected = [], []
+    translate = catalogue(language)
+    for number, (terms, epsilon, seconds, epochs) in enumerate(
+        [
+            ({"kind": "randomised-response"}, "1", DAY, 30),
+            ({"kind": "randomised-response"}, "6", 7 * DAY, 1),
+            ({"kind": "randomised-response"}, "20", 14 * DAY, 2000),
+            ({"kind": "subset", "d": 2}, "0.5", 36 * 3600, 7),
+            ({"kind": "affine", "q": 5, "m": 1, "s": 2}, "1.5", 90 * 60, 7),
+            (LEVELS, "4", DAY, 7),
+            (MEAN, "2", DAY, 7),
+        ]
+    ):
+        numbers = tuple(map(str, range(len(CATEGORIES))))
+        made = manifest(
+            name=f"survey-{number}",
+            categories=numbers,
+            specification=Specification.from_map(terms),
+            epsilon=epsilon,
+            schedule=Schedule(4_000_000_000, seconds, epochs, DAY),
+        )
+        signed.append(made)
+        expected.append(list(summary(made, translate)))
+    lines = {"max_epsilon": "40", "min_epoch_seconds": 1, "max_epoch_seconds": 400 * DAY}
+    surveys: list[Any] = [
+        {"name": made.name, "question": QUESTION, "categories": made.categories}
+        | lines
+        | {"mechanisms": [made.kind.name]}
+        for made in signed
+    ]
+    for epsilon, delta in (("1", "0"), ("0.75", "0"), ("20", "0"), ("1", "0.001")):
+        declared = Survey("new", QUESTION, CATEGORIES, max_epsilon=epsilon, max_delta=delta)
+        expected.append(list(in_short(Promise(declared, 1, False, ""), None, translate)))
+        surveys.append(
+            {"name": f"new-{len(surveys)}", "question": QUESTION, "categories": CATEGORIES}
+            | {"max_epsilon": epsilon, "max_delta": delta}
+        )
+    test: dict[str, Any] = {"collector": ORIGIN, "authority": AUTHORITY.public_key.hex()}
+    test |= {"surveys": surveys, "language": f"{language}-CH"}
+    test["manifests"] = [b64encode(sign_manifest(made, AUTHORITY)).decode() for made in signed]
+    assert tried("lines", [test]) == [{"lines": expected}]
