@@ -126,7 +126,9 @@ def test_what_may_go_unnoticed_is_said_with_how_far_it_moves_a_share() -> None:
     counts = np.rint(2_000 * decoder_of(mechanism).response_shares(np.full(5, 0.2)))
     histogram = Histogram.of_counts(mechanism, counts.astype(np.int64).tolist())
     (text,) = (one.text for one in histogram.cautions if one.code == "unseen-fakes")
-    said = re.search(r"([\d,]+) fake reports .* a share is off by up to ([\d.]+) percentage", text)
+    said = re.search(
+        r"([\d,]+) fake reports .* a share may be off by up to ([\d.]+) percentage", text
+    )
     assert said
     fakes, points = int(said[1].replace(",", "")), float(said[2])
     reports = histogram.sample.tally.counts + fakes * np.eye(5)[3] - fakes * histogram.raw / 2_000
@@ -149,7 +151,9 @@ def test_it_is_said_of_a_share_that_is_asked_for_and_within_a_group(
 
     honest = asked(counts)
     (text,) = (one.text for one in honest.cautions if one.code == "unseen-fakes")
-    said = re.search(r"([\d,]+) fake reports .* a share is off by up to ([\d.]+) percentage", text)
+    said = re.search(
+        r"([\d,]+) fake reports .* a share may be off by up to ([\d.]+) percentage", text
+    )
     assert said
     fakes, points = int(said[1].replace(",", "")), float(said[2])
     moved = [

@@ -109,7 +109,8 @@ async def test_figures_of_two_questions_say_first_how_groups_differ_as_the_quest
     asked, (asked_caption,) = await get("export/ask")
     assert sentence == asked
     assert (
-        "plan: paid answered export: yes more often than plan: free: 59.1 % against 17.9 %" in asked
+        "Devices with plan: paid answered export: yes more often than those with plan: free: 59.1 %"
+        in asked
     )
     assert captions[0] == asked_caption
     assert "percent of each row&#x27;s devices (95 % intervals, all at once)" in captions[0]

@@ -11,6 +11,7 @@ from html import unescape
 from html.parser import HTMLParser
 from itertools import product
 from pathlib import Path
+from urllib.parse import urljoin
 
 import numpy as np
 import pytest
@@ -554,22 +555,35 @@ async def test_a_page_of_another_survey_by_now_is_asked_for_whole(analyst: Colle
     assert told not in await text(PAGE)
     # The version with the most reports is shown from then on, and who is left out.
     await analyst.store.add([report(device, epoch=1) for device in (20, 21)])
-    line = "In the newest day, 2 devices answered version 1; 1 more answered version 2 of 14 Nov"
+    line = "On 15 November 2023, 2 devices answered version 1; 1 more answered version 2 of 14 Nov"
     for view in ("", "/series", "/ask", "/compare", "/line", "/card", "/plan"):
         assert line in words(await text(PAGE + view)), view
     other = newer.survey_id.hex()[:12]
     assert f'href="{MANIFEST.name}?survey={other}&epoch=1"' in unescape(
         await text(f"{PAGE}?epoch=1")
     )
-    line = "1 device answered version 2 of 14 November 2023; 2 more answered version 1."
+    line = (
+        "15 November 2023, 1 device answered version 2 of 14 November 2023; 2 more answered version"
+    )
     assert line in words(await text(f"{PAGE}?survey={other}"))
-    line = "Too few devices answered version 2 of 14 November 2023; 9 devices answered version 1"
+    line = (
+        "2023, too few devices answered version 2 of 14 November 2023; 9 devices answered version 1"
+    )
     assert line in words(await text(f"{PAGE}?survey={other}&epoch=0"))
     # Both sides of the update, from the sentence and from the list of versions.
-    (link,) = {*re.findall('href="(compare[^"]*against[^"]*)"', unescape(await text(PAGE)))}
-    update = words(await text(f"{PAGE}/{link}"))
+    (link,) = {*re.findall('href="([^"]*compare[^"]*against[^"]*)"', unescape(await text(PAGE)))}
+    update = words(await text(urljoin(PAGE, link)))
     both = ("15 November 2023 (version 2)", "14 November 2023 (version 1)")
     assert f"on {both[0]} and {MANIFEST.name} on {both[1]}" in update
+    # No link is dead; a version with a single report has no intervals to ask for.
+    await analyst.store.add_note(MANIFEST.name, Note(START + 86_400, "out"))
+    links = set[str]()
+    for view in ("", "/series", "/ask", "/compare", "/plan"):
+        found = re.findall('href="([^"#]+)', unescape(await text(PAGE + view)))
+        links |= {urljoin(PAGE + view, link) for link in found if not link.startswith("data:")}
+    dead = [link for link in links if (await analyst.client.get(link)).status == 404]
+    assert len(links) > 30
+    assert not dead
     (held,) = await analyst.store.tokens()
     await analyst.store.revoke_token(held.digest)
     assert await refreshed(f"?survey={older}") == (401, "true")

@@ -73,7 +73,7 @@ async def test_a_lock_held_too_long_is_an_error_once(url: str, other: Looking) -
 
 
 async def test_a_statement_that_takes_too_long_is_an_error(url: str, other: Looking) -> None:
-    async with opened(f"{url}&statement_timeout=100ms") as store:
+    async with opened(f"{url}&statement_timeout=3s") as store:
         async with other.transaction():
             await other.execute("LOCK TABLE deniable.tokens")
             with pytest.raises(StoreError, match="statement timeout"):

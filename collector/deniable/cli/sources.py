@@ -23,7 +23,7 @@ from deniable.cli.options import (
 from deniable.directory import Config, signed_surveys
 from deniable.messages import Manifest
 from deniable.reading import find_version, named_epochs
-from deniable.reading.epochs import answered_texts, unit_text
+from deniable.reading.epochs import answered_texts
 from deniable.stores import Store
 
 if TYPE_CHECKING:
@@ -157,12 +157,12 @@ def found_figures(
 ) -> "Iterator[SurveyFigures]":
     """Yield the version that most devices answered in the epochs, and show who answered others.
 
-    By default the epochs are the newest ones. If the newest version has no figures yet, say why.
+    If the newest version has no figures yet, say why.
     """
     with found_survey(place, name, survey_id) as newest:
         answered, chosen = newest.versions(epoch), newest
         if not survey_id and (known := answered or newest.versions()):
-            chosen = known[0][0]
+            chosen = newest.version_of(known[0].manifest)
         if chosen.manifest != newest.manifest and not newest.epochs():
             from deniable.publishing.changes import awaited_text
 
@@ -170,12 +170,14 @@ def found_figures(
             text = awaited_text(chosen.manifest, newest.manifest, dates, reason)
             click.echo(f"{text}\n", err=True)
         yield chosen
-        others = [one for one in answered if one[0].manifest != chosen.manifest]
-        own = sum(n for one, n in answered if one.manifest == chosen.manifest)
-        if own and others:
-            named = [(one.version, n) for one, n in ((chosen, own), *others)]
-            texts = answered_texts(named, "" if epoch else unit_text(chosen.manifest.schedule))
-            ids = ("", *(f" (--survey {one.manifest.survey_id.hex()[:12]})" for one, _ in others))
+        answered.sort(key=lambda one: one.manifest != chosen.manifest)
+        if len(answered) > 1 and answered[0].manifest == chosen.manifest:
+            named = [(newest.version_of(one.manifest).version, one.reports) for one in answered]
+            texts = answered_texts(named, answered[0].period)
+            ids = (
+                "",
+                *(f" (--survey {one.manifest.survey_id.hex()[:12]})" for one in answered[1:]),
+            )
             click.echo(f"\n{'; '.join(map(add, texts, ids))}.", err=True)
 
 
@@ -247,7 +249,8 @@ def asked_answers(text: str, manifest: Manifest) -> "list[str] | dict[str, list[
         if dots and text.strip() not in manifest.categories:
             from deniable.estimates.answers import Range
 
-            return Range(first.strip(), last.strip())
+            ends = manifest.categories[0], manifest.categories[-1]
+            return Range(first.strip() or ends[0], last.strip() or ends[1])
         return _split(text, manifest.categories)
     except ValueError as error:
         question, of, answer = text.partition(": ")

@@ -77,7 +77,7 @@ def weights_of(
             question, answer = single[name]
             weights = np.maximum(weights, _crossed({question: answer}, dimensions, together=True))
         else:
-            raise no_answer(name, categories)
+            raise no_answer(name, categories, [*single] if together else ())
     return weights
 
 
@@ -123,9 +123,15 @@ def answers_text(answers: Answers) -> str:
     return answers if isinstance(answers, str) else listed(list(answers))
 
 
-def no_answer(name: str, categories: Sequence[str]) -> ValueError:
-    """Return the error that no such answer exists."""
-    return ValueError(f"there is no answer {name!r}; the answers are {_some(categories)}")
+def no_answer(name: str, categories: Sequence[str], single: Sequence[str] = ()) -> ValueError:
+    """Return the error that no such answer exists, with the nearest one, or with all."""
+    from difflib import get_close_matches
+
+    plain, known = name.casefold(), [*single, *categories]
+    near = [one for one in known if plain in {one.casefold(), one.casefold().partition(": ")[2]}]
+    if near := near or get_close_matches(name, known, 1):
+        return ValueError(f"there is no answer {name!r}; did you mean {near[0]!r}?")
+    return ValueError(f"there is no answer {name!r}; the answers are {_some(known)}")
 
 
 def _some(names: Sequence[str]) -> str:

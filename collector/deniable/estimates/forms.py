@@ -62,6 +62,8 @@ class Sample:
         simulated: whether no device sent the reports.
         distrusted: the number of reports from issuers that are no longer trusted.
         step: the number of additional reports after which the survey's figures are renewed.
+        final: whether no more reports are accepted.
+        devices: how many devices answered, if the tally contains only some of their reports.
     """
 
     mechanism: Mechanism
@@ -77,6 +79,8 @@ class Sample:
     simulated: bool = False
     distrusted: int = 0
     step: int = 1
+    final: bool = False
+    devices: int = 0
     _ends: dict[tuple[int, float, bool], tuple[Floats, Floats]] = field(
         default_factory=dict, init=False, repr=False
     )
@@ -107,7 +111,9 @@ class Sample:
         return decoder_of(self.mechanism)
 
     def answered(self, weights: Floats) -> int:
-        """Return how many reports are about the questions of the categories with a weight."""
+        """Return how many devices answered the questions of the categories with a weight."""
+        if self.devices:
+            return self.devices
         parts = (part for part in self.decoder.parts if weights[part.categories].any())
         return sum(part.tally(self.tally).n for part in parts)
 

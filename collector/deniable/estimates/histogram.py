@@ -380,6 +380,8 @@ def estimate_histogram(
         is_simulated(manifest.name),
         distrusted,
         manifest.minimum_reports,
+        final=standing is not None and standing.state not in {"open", "grace"},
+        devices=whole.n if manifest.kind.texts else 0,
     )
     if type(labels) is not tuple or labels == categories:
         labels = ()

@@ -82,9 +82,11 @@ def bias_text(name: str, influence: float, unit: Unit, *, decided: bool = False)
     if not math.isfinite(moved):
         return f"{name} may have any value: fake reports determine it"
     points = " percentage points" * unit.of_shares
+    if decided and moved >= _MOST_MOVED.get(unit, math.inf):
+        return f"{name} may be anything: fake reports determine it"
     moved = min(moved, _MOST_MOVED.get(unit, math.inf))
     return (
-        f"{name} is off by up to {bound_text(moved)}{points}"
+        f"{name} may be off by up to {bound_text(moved)}{points}"
         + ": fake reports determine it" * decided
     )
 
@@ -336,7 +338,7 @@ def _texts_of_fakes(figures: DisplayedFigures) -> str:
 
 
 def _hidden_by_steps(figures: DisplayedFigures) -> str:
-    step = max((sample.step for sample in figures.samples), default=1)
+    step = max((sample.step for sample in figures.samples if not sample.final), default=1)
     if step <= 1:
         return ""
     return (

@@ -151,6 +151,8 @@ def _statement(comparison: Comparison) -> str:
     one = comparison.in_time
     noun, changed = ("change", "changed") if one else ("difference", "differ")
     test, nothing = comparison.test, f"no clear {noun}"
+    if any(move.distinguishable for move in _moves_among_old(comparison).values()):
+        nothing += " among all devices"
     pair = len(comparison.histogram.categories) == 2  # one rises as the other falls
     if known and pair:
         nothing = f"a clear {noun}"
@@ -174,7 +176,7 @@ def _statement(comparison: Comparison) -> str:
 
 def _added(comparison: Comparison) -> Iterator[str]:
     """Yield which answers a version added, and whether shares among the old ones changed."""
-    now, before, level = comparison.histogram, comparison.against, comparison.histogram.level
+    now, before = comparison.histogram, comparison.against
     if before is not None and comparison.versions_apart:
         yield (
             "The two sides come from different devices: those that answer the older version have "
@@ -185,9 +187,7 @@ def _added(comparison: Comparison) -> Iterator[str]:
     known = {*before.categories}
     if not (added := [name for name in now.categories if name not in known]):
         return
-    old = [name for name in now.categories if name in known]
-    now, before = now.at(now.level_at_once), before.at(now.level_at_once)
-    share = now.share(added)
+    share = now.at(now.level_at_once).share(added)
     chosen = f"an estimated {estimate_text(share, share.value)}"
     if share.low <= 0:
         chosen = f"at most {estimate_text(share, share.high, 'most')}"
@@ -197,12 +197,7 @@ def _added(comparison: Comparison) -> Iterator[str]:
         f"{names} {was} added, and {chosen} chose {them}, which reduces the shares of the other "
         "answers."
     )
-    # If the added answers were the only change, the old answers' shares of their sum would stay.
-    moves = {}
-    for name in (row.label for row in comparison.rows if row.label in old):
-        move = now.share(name, given=old) - before.share(name, given=old)
-        moves[name] = replace(move, level=level)
-    if len(old) < 2 or not moves or any(move.too_small for move in moves.values()):
+    if not (moves := _moves_among_old(comparison)):
         return
     clear = {label: move for label, move in moves.items() if move.distinguishable}
     most = max(abs(end) for move in moves.values() for end in (move.low, move.high))
@@ -211,8 +206,30 @@ def _added(comparison: Comparison) -> Iterator[str]:
     )
     if clear:
         label = max(clear, key=lambda label: abs(clear[label].value))
-        changed = f"{label} clearly changed as well: {_moved(comparison, clear[label])}"
-    yield f"Among devices that chose one of the old answers, {changed}."
+        changed = f"{label} clearly changed: {_moved(comparison, clear[label])}"
+    among = "among devices that chose one of the old answers"
+    alone = clear and not any(row.distinguishable for row in comparison.leading)
+    yield f"{f'But {among}' if alone else among.capitalize()}, {changed}."
+
+
+def _moves_among_old(comparison: Comparison) -> dict[str, Estimate]:
+    """Return how far the old answers' shares of their sum moved, by answer; empty if unknown.
+
+    If added answers were the only change, these shares would stay.
+    """
+    now, before, level = comparison.histogram, comparison.against, comparison.histogram.level
+    if before is None or now.survey != before.survey or now.dimensions or not comparison.of_shares:
+        return {}
+    known = {*before.categories}
+    old = [name for name in now.categories if name in known]
+    if not 1 < len(old) < len(now.categories):
+        return {}
+    now, before = now.at(now.level_at_once), before.at(now.level_at_once)
+    moves = {}
+    for name in (row.label for row in comparison.rows if row.label in old):
+        move = now.share(name, given=old) - before.share(name, given=old)
+        moves[name] = replace(move, level=level)
+    return {} if any(move.too_small for move in moves.values()) else moves
 
 
 def news_sentence(comparison: Comparison) -> str:

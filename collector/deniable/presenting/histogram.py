@@ -293,7 +293,7 @@ def _row_columns(
     yield Column("category", "answer" if numeric is None else "values")
     if raw and any(row.get("raw") is not None for row in rows):
         title = "supported" if supporting_text(histogram.sample.mechanism) else "raw"
-        yield Column("raw", title, "number")
+        yield Column("raw", title, "number", spare=True)
     unbiased = chosen.view is View.UNBIASED
     key, title = ("estimate", "estimate") if unbiased else ("shown", str(chosen.view))
     if numeric is not None:
@@ -360,9 +360,9 @@ def _text_notes(texts: FoundTexts) -> Iterator[str]:
             f"reports, {_rare_text(texts)}."
         )
     elif stage.tested:
-        steps = ", ".join(f"{one.length}: {len(one.texts):,}" for one in texts.stages)
+        steps = listed([f"{len(one.texts):,} of {one.length}" for one in texts.stages], "and")
         yield (
-            f"Texts are found by their first characters. Texts that stand out, by length: {steps}. "
+            f"Texts are found by their first characters: {steps} characters stand out. "
             f"With this many reports, {_rare_text(texts)}."
         )
     if texts.hidden:
@@ -453,8 +453,8 @@ def turnout_sentence(histogram: Histogram) -> str:
     if histogram.texts is not None:
         stage = histogram.texts.stage
         text += (
-            f"; {stage.reports:,} of these reports, drawn at random, are about texts of the "
-            "length shown"
+            f"; each device reports only a part of its text, and {stage.reports:,} of the reports, "
+            "drawn at random, are about texts of the length shown"
         )
     if histogram.margins and not histogram.crossed:
         text += (

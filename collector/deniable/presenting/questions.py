@@ -1,5 +1,6 @@
 """Answers in words: who leads, two shares side by side, two questions together."""
 
+import math
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import product, takewhile
@@ -170,12 +171,28 @@ def beside_conclusion(beside: Beside) -> str:
         first, second = second, first
     if beside.race:
         return f"{first} is ahead of {second}"
-    return f"{first} answered {label} more often than {second}"
+    return f"devices with {first} answered {label} more often than those with {second}"
+
+
+def _times_text(beside: Beside) -> str:
+    """Return how many times as often one group gave the answer, if it clearly did so more often."""
+    difference = beside.difference
+    fake = any(sample.fewest_fakes for sample in difference.samples)
+    if beside.race or fake or difference.too_small or not difference.distinguishable:
+        return ""
+    ratio = beside.ratio if difference.low > 0 else beside.other / beside.one
+    if ratio.too_small or ratio.low <= 1:
+        return ""
+    if ratio.high == math.inf:  # the other share may be 0
+        return f" That is at least {estimate_text(ratio, ratio.low, 'least')} times as often."
+    value, low, high = (estimate_text(ratio, end) for end in (ratio.value, ratio.low, ratio.high))
+    interval = f"{level_text(ratio.level)} interval {low} to {high}"
+    return f" That is {value} times as often ({interval})."
 
 
 def beside_sentence(beside: Beside) -> str:
     """Return the result in words, suitable for publication."""
-    text = _beside_statement(beside, beside.histogram.sample.place)
+    text = _beside_statement(beside, beside.histogram.sample.place) + _times_text(beside)
     if beside.unsettled:
         text += (
             f" You chose this pair; among all {beside.unsettled:,} answers at once, the first "
@@ -232,7 +249,7 @@ def beside_document(beside: Beside) -> Document:
         _row(first, "share", beside.one),
         _row(second, "share", beside.other),
         _row("difference", "points", beside.difference),
-        _row("ratio", "number", beside.ratio),
+        _row("times as often", "number", beside.ratio),
     ]
     columns = estimate_columns(histogram.level, simultaneous=False)
     return Document(

@@ -37,8 +37,8 @@ _WHY: Final = {
         "issuer"
     ),
     Unbounded.OPEN: (
-        "anybody may send reports, and somebody who compares figures before and after may have "
-        "sent all but one of the new reports"
+        "anybody can send reports, and a sender of all but one of the new ones can work out that "
+        "one by comparing figures before and after"
     ),
     Unbounded.FAKES: (
         "if {fakes} of all reports are fake, all but one of the {least:,} reports that figures "
@@ -76,7 +76,10 @@ def revealed_brief(revealed: Revealed) -> str:
 
 def revealed_sentence(revealed: Revealed) -> str:
     """Return the figure beside the device's promise, suitable for publication."""
-    alone = f"One report alone is {times_as_likely(revealed.odds)} as with any other answer."
+    alone = (
+        f"A report is {times_as_likely(revealed.odds)} with a person's true answer as with any "
+        "other. Further reports of the same person may reveal more."
+    )
     if revealed.level is None:
         return f"{alone} These {revealed_brief(revealed)}."
     honest = "all of the devices that reported"

@@ -115,7 +115,7 @@ def crossed_rows(histogram: Histogram) -> list[Json]:
     if not histogram.crossed:
         return []
     return [
-        counted(row, histogram.n)
+        counted(row, histogram.sample.devices or histogram.n)
         | {
             "category": f"{margin.question}: {row['answer']}",
             "simultaneous_low": at_once.low,
@@ -271,7 +271,7 @@ def shown_rows(histogram: Histogram, view: View = View.UNBIASED) -> list[Json]:
     if (numeric := histogram.numeric) is not None:
         groups = (group for group in numeric.bins if not numeric.too_wide(group))
         rows = ({"category": group.label, **estimate_map(group.share)} for group in groups)
-        return [counted(row, histogram.n) for row in rows]
+        return [counted(row, histogram.sample.devices or histogram.n) for row in rows]
     if view is View.UNBIASED:
         return [*crossed_rows(histogram), *category_rows(histogram)]
     values = histogram.view(view).tolist()

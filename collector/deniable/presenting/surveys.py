@@ -18,6 +18,7 @@ from deniable.messages import Manifest
 from deniable.reading import (
     ACROSS,
     LINE_EPOCHS,
+    OLDER,
     PREVIOUS,
     EpochCounts,
     EpochStanding,
@@ -27,6 +28,7 @@ from deniable.reading import (
     Source,
     TooFewReports,
     added_up,
+    alone,
     asked_alike,
     by_reports,
     epoch_before,
@@ -41,7 +43,8 @@ from deniable.reading import (
     sides_across,
     without_figures,
 )
-from deniable.reading.epochs import version_text
+from deniable.reading.epochs import asked_text, version_text
+from deniable.reading.source import Answered
 from deniable.stores import Note
 
 if TYPE_CHECKING:
@@ -76,18 +79,18 @@ class SurveyFigures:
             for manifest in self._named[place + 1 :]
         )
 
-    def versions(self, text: str | None = None) -> "list[tuple[SurveyFigures, int]]":
+    def versions(self, text: str | None = None) -> list[Answered]:
         """Return the versions with reports of the epochs that a text names, and how many.
 
         The first version is shown by default: see :func:`deniable.reading.by_reports`.
-        Without a text, the epochs are the newest ones. A single version needs no choice.
+        Without a text, the epoch is the one shown by default. A single version needs no choice.
         """
         if len(self._named) < 2:
             return []
         ended, now, counted = self._source.ended(self.manifest.name), time.time(), []
         for survey in self._named:
             listed = [epoch for epoch in self._source.epochs(survey) if epoch.n]
-            epochs = range(listed[-1].number, listed[-1].number + 1) if listed else range(0)
+            epochs = alone(newest_over(listed)) or range(0)
             if text is not None:
                 try:
                     epochs = epoch_range(text, survey.schedule, now)
@@ -95,10 +98,11 @@ class SurveyFigures:
                     epochs = range(0)
             counted.append((survey, {one.number: one.n for one in listed if one.number in epochs}))
         live = [one for one in self._named if one.survey_id not in ended and now < one.schedule.end]
-        return [
-            (SurveyFigures(self._source, survey, self._named), reports)
-            for survey, reports in by_reports(counted, live, dated=text is not None)
-        ]
+        return by_reports(counted, live, now if text is None else None)
+
+    def version_of(self, manifest: Manifest) -> "SurveyFigures":
+        """Return the figures of another survey of the name."""
+        return SurveyFigures(self._source, manifest, self._named)
 
     @property
     def published_at(self) -> int | None:
@@ -146,7 +150,18 @@ class SurveyFigures:
 
     def without_figures(self, epochs: range | None = None) -> str:
         """Return why the survey, or some of its epochs, has no figures, and what comes next."""
-        return without_figures(self._source, self.manifest, epochs)
+        text, schedule = (
+            without_figures(self._source, self.manifest, epochs),
+            self.manifest.schedule,
+        )
+        if epochs and (older := self.older[:1]):
+            begin, end = schedule.epoch_start(epochs[0]), schedule.epoch_start(epochs[-1] + 1)
+            other = older[0].manifest.schedule
+            numbers = (epoch.number for epoch in older[0].epochs())
+            if same := [one for one in numbers if begin <= other.epoch_start(one) < end]:
+                dates = asked_text(other, range(same[0], same[-1] + 1))
+                text += f"; {older[0].version} has figures then, as {OLDER}:{dates}"
+        return text
 
     @property
     def _ended_at(self) -> int | None:

@@ -176,16 +176,12 @@ def version_text(sequence: int, published_at: int | None = None) -> str:
     return f"version {sequence + 1}" + (f" of {date_text(published_at)}" if published_at else "")
 
 
-def answered_texts(versions: Sequence[tuple[str, int]], unit: str = "") -> list[str]:
-    """Return how many devices answered the first version, and how many more answered the others.
-
-    The counts are from the newest ``unit`` of time, unless dates were requested.
-    """
+def answered_texts(versions: Sequence[tuple[str, int]], period: str) -> list[str]:
+    """Return how many devices answered the first version, and how many more answered the others."""
     (first, count), *others = versions
     who = f"{count:,} device{'s' * (count != 1)}" if count else "too few devices"
     more = "more" if count else "devices"
-    when = f"in the newest {unit}, " if unit else ""
-    text = f"{when}{who} answered {first}"
+    text = f"{when_text(period)}, {who} answered {first}"
     rest = (f"{reports:,} {more} answered {version}" for version, reports in others)
     return [f"{text[0].upper()}{text[1:]}", *rest]
 
@@ -355,6 +351,8 @@ class Pace:
 def epoch_range(text: str, schedule: Schedule, now: float) -> range:
     """Return the epochs of a text: "3", "0-5", "last" (the last one that is over) or "last-week".
 
+    Of epochs of a week or more, "last-week" is the last one, too.
+
     Days, such as "2026-11-16..2026-11-29" in UTC, mean the epochs that begin on them, or the one in
     which the first of them begins.
 
@@ -368,7 +366,7 @@ def epoch_range(text: str, schedule: Schedule, now: float) -> range:
         span = range(int(first), int(last or first) + 1)
         if not span:
             raise ValueError(backwards)
-    elif text == "last":
+    elif text == "last" or (text == "last-week" and schedule.epoch_seconds >= UNITS["week"]):
         over = min(schedule.epochs, int((now - schedule.start) // schedule.epoch_seconds))
         span = range(over - 1, over)
     elif re.fullmatch(EPOCHS, text, re.ASCII) is not None:
@@ -384,9 +382,10 @@ def epoch_range(text: str, schedule: Schedule, now: float) -> range:
             span = range(covering, covering + 1)
     if span and span[0] in every and span[-1] in every:
         return span
+    days = f"days such as {asked_text(schedule, every[:2])}"
     raise ValueError(
-        f"must be one of the epochs 0 to {schedule.epochs - 1}, a range such as 0-5, or days "
-        f"{when_text(dates_text(schedule, every))} in which the survey collects"
+        f"must be one of the epochs 0 to {schedule.epochs - 1}, a range such as 0-5, or {days}; "
+        f"the survey collects {when_text(dates_text(schedule, every))}"
     )
 
 

@@ -5,7 +5,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
 from deniable.messages import Manifest
 from deniable.reading.epochs import (
@@ -209,7 +209,8 @@ ACROSS: Final = "across "
 
 def most_epochs(manifest: Manifest) -> int:
     """Return the number of epochs in one answer of a collector, given the size of each."""
-    return max(1, min(MOST_LISTED, _MOST_COUNTS // manifest.mechanism.responses))
+    least = LINE_EPOCHS if manifest.kind.texts else 1  # rare texts take the reports of several
+    return max(least, min(MOST_LISTED, _MOST_COUNTS // manifest.mechanism.responses))
 
 
 def find_version(name: str, named: Sequence[Manifest], prefix: str | None = None) -> Manifest:
@@ -244,12 +245,24 @@ def find_version(name: str, named: Sequence[Manifest], prefix: str | None = None
     return matches[0]
 
 
+class Answered(NamedTuple):
+    """A version of a survey, some of its epochs, and the number of their reports."""
+
+    manifest: Manifest
+    epochs: range
+    reports: int
+
+    @property
+    def period(self) -> str:
+        """Return the dates of the epochs."""
+        return dates_text(self.manifest.schedule, self.epochs)
+
+
 def by_reports(
     counted: Sequence[tuple[Manifest, Mapping[int, int]]],
     live: Collection[Manifest],
-    *,
-    dated: bool,
-) -> list[tuple[Manifest, int]]:
+    now: float | None = None,
+) -> list[Answered]:
     """Return the versions of a survey with reports at one time; the first is shown by default.
 
     Versions that are ``live``, neither over nor ended, come first; among these, the version with
@@ -258,15 +271,27 @@ def by_reports(
     Args:
         counted: the versions, the newest first, and their reports by epoch.
         live: versions from which reports may still come.
-        dated: whether these epochs were requested; otherwise they are the newest of each version,
-            and count if they are of the same time.
+        now: the time, or None if these epochs were requested. Otherwise they are those shown by
+            default of each version, and count if they are of the same time.
     """
-    known = [(one, epochs) for one, epochs in counted if any(epochs.values())]
-    if not dated:
-        begins = max((one.schedule.epoch_start(max(own)) for one, own in known), default=0)
-        known = [one for one in known if one[0].schedule.epoch_start(max(one[1]) + 1) > begins]
-    total = [(one, sum(epochs.values())) for one, epochs in known]
-    return sorted(total, key=lambda one: (one[0] not in live, -one[1]))
+
+    def ends(one: Answered) -> int:
+        return one.manifest.schedule.epoch_start(one.epochs[-1] + 1)
+
+    known = [
+        Answered(one, range(min(epochs), max(epochs) + 1), sum(epochs.values()))
+        for one, epochs in counted
+        if any(epochs.values())
+    ]
+    if now is not None:
+        over = [one for one in known if ends(one) <= now]
+        if any(one.manifest in live for one in over):
+            known = over
+        begins = max(
+            (one.manifest.schedule.epoch_start(one.epochs[-1]) for one in known), default=0
+        )
+        known = [one for one in known if ends(one) > begins]
+    return sorted(known, key=lambda one: (one.manifest not in live, -one.reports))
 
 
 def asked_alike(manifest: Manifest, named: Sequence[Manifest]) -> tuple[Manifest, ...]:
@@ -315,7 +340,8 @@ def appear_text(
             return f"no figures {when}: the survey ended earlier, on {ended_on}"
         if ended_at is not None or now >= closes:
             fewer = "no device" if least == 1 else f"fewer than {least:,} devices"
-            return f"no figures {when}: {fewer} answered{f' in any {unit}' * several}"
+            which = f" {version_text(manifest.sequence)}" * bool(manifest.sequence)
+            return f"no figures {when}: {fewer} answered{which}{f' in any {unit}' * several}"
         condition = f"they appear once {devices} answered{f' in one {unit}' * several}"
         if now < opens:
             return f"no figures yet {when}: that time has not begun, and {condition}"

@@ -62,11 +62,11 @@ from deniable.server.pages.rendering import (
     here,
     is_script,
     page,
+    ranges_to_compare,
     rendered,
     root_of,
     tabs,
     unseen,
-    weeks_of,
 )
 from deniable.server.routes.catalogue import Catalogue
 from deniable.server.routes.estimating import to_the_end
@@ -131,18 +131,17 @@ class Site:
         both = subject.newest, newest
         return awaited_text(*both, [*map(self.catalogue.published_at, both)], reason)
 
-    def answered(self, subject: Subject, *, dated: bool) -> list[tuple[str, str]]:
+    def answered(self, subject: Subject) -> list[tuple[str, str]]:
         """Return how many answered each of several versions of a survey, with the others' ids."""
-        versions = [(self.version(one), reports) for one, reports in subject.answered]
+        versions = [(self.version(one.manifest), one.reports) for one in subject.answered]
         if not versions:
             return []
-        ids = (one.survey_id.hex()[:12] for one, _ in subject.answered)
-        unit = "" if dated else unit_text(subject.newest.schedule)
-        return [*zip(answered_texts(versions, unit), ids, strict=True)]
+        ids = (one.manifest.survey_id.hex()[:12] for one in subject.answered)
+        return [*zip(answered_texts(versions, subject.answered[0].period), ids, strict=True)]
 
     def version_notes(self, subject: Subject) -> tuple[str, ...]:
         """Return in sentences which version figures are from, where there is no room for links."""
-        answered = "; ".join(text for text, _ in self.answered(subject, dated=False))
+        answered = "; ".join(text for text, _ in self.answered(subject))
         return tuple(filter(None, (self.awaited(subject), answered and f"{answered}.")))
 
     def version(self, survey: Manifest) -> str:
@@ -323,7 +322,7 @@ class Visit:
             "file": "-".join(filter(None, [manifest.name, view.tab.lower(), dates])),
             "identifier": identifier,
             "awaited": site.awaited(subject),
-            "answered": site.answered(subject, dated="epoch" in request.query),
+            "answered": site.answered(subject),
             "update": await self._update(*named[:2]) if subject.answered else "",
             "carried": urlencode(carried(request.query, view)),
             "known": role is not None,
@@ -375,7 +374,7 @@ class Visit:
             views=VIEWS,
             epochs=[*epoch_choices(manifest, epochs, together="against" not in view.takes)],
             complete=any(epoch.n and epoch.state.over for epoch in epochs) or not epochs,
-            weeks=[*weeks_of(manifest.schedule, site.clock())],
+            ranges=[*ranges_to_compare(manifest, epochs, site.clock())],
             others=[*self._others(manifest, every=values["shares"]), *self._other_side(manifest)],
             notes=note_names(await site.store.notes(manifest.name)) if across else (),
             older=[left for left in left_out if left],

@@ -17,7 +17,14 @@ from deniable.mechanisms.answering import answer_labels
 from deniable.messages import Manifest, Schedule
 from deniable.planning.words import promise_text
 from deniable.reading import CANNOT_BE_ASKED, ListedEpoch, instant_text
-from deniable.reading.epochs import UNITS, asked_text, dates_text, epoch_range, unit_text
+from deniable.reading.epochs import (
+    UNITS,
+    asked_text,
+    dates_text,
+    duration_text,
+    epoch_range,
+    unit_text,
+)
 from deniable.reading.source import most_epochs
 from deniable.server.pages.page_table import PAGES, Page
 from deniable.server.routes.requests import asked_groups
@@ -319,9 +326,10 @@ def epoch_choices(
             asked_text(schedule, range(epoch.number, epoch.number + 1)),
             f"{dates} ({epoch.n:,} {'reports' if epoch.state.over else 'so far'})",
         )
-    if together and can_be_pooled(manifest) and len(known) > 1:
-        span = range(known[-1].number, known[0].number + 1)
-        if len(span) <= most_epochs(manifest):
+    if together and can_be_pooled(manifest) and known:
+        last = known[0].number + 1
+        span = range(max(known[-1].number, last - most_epochs(manifest)), last)
+        if len(span) > 1:
             yield asked_text(schedule, span), f"{dates_text(schedule, span)} together"
 
 
@@ -330,9 +338,17 @@ def can_be_pooled(manifest: Manifest) -> bool:
     return manifest.repeat.epochs is None and len(manifest.categories) <= MOST_REPEATED
 
 
-def weeks_of(schedule: Schedule, now: float) -> Iterator[tuple[str, str]]:
-    """Yield last week, and the previous one, for a survey with several epochs a week."""
-    week = UNITS["week"]
+def ranges_to_compare(
+    manifest: Manifest, epochs: Sequence[ListedEpoch], now: float
+) -> Iterator[tuple[str, str]]:
+    """Yield last week and the previous one, or up to four epochs and as many before them."""
+    week, schedule = UNITS["week"], manifest.schedule
+    over = [epoch.number for epoch in epochs if epoch.n and epoch.state.over]
+    half = min(4, len(over) // 2, most_epochs(manifest))
+    if schedule.epoch_seconds >= week and half > 1 and can_be_pooled(manifest):
+        length = duration_text(half * schedule.epoch_seconds)
+        for end, text in ((over[-1] + 1, "the last "), (over[-1] + 1 - half, "before them, ")):
+            yield asked_text(schedule, range(end - half, end)), text + length
     if schedule.epoch_seconds < week and week % schedule.epoch_seconds == 0:
         for text, instant in (("last week", now), ("the week before", now - week)):
             with suppress(ValueError):  # before the survey began

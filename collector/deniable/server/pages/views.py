@@ -13,7 +13,7 @@ from deniable.documents import Document, Fact
 from deniable.messages import Manifest, Refusal, RefusalCode
 from deniable.reading import LINE_EPOCHS, VIEWS, EpochCounts, Pace, asked_alike
 from deniable.reading.epochs import asked_text, dates_text
-from deniable.reading.source import most_epochs
+from deniable.reading.source import MOST_LISTED, most_epochs
 from deniable.server.pages.handlers import (
     Content,
     Visit,
@@ -421,7 +421,7 @@ async def plan(visit: Visit) -> web.Response:
 
     async def work() -> str:
         site, survey, now = visit.site, subject.newest, visit.site.clock()
-        listed = await shown_epochs(site.store, survey, now, most_epochs(survey))
+        listed = await shown_epochs(site.store, survey, now, MOST_LISTED)
         closed = {epoch.number: epoch.n for epoch in listed if epoch.n and epoch.state.closed}
         ended_at = site.catalogue.ended_at(survey)
         return await to_thread(made, Pace.of(survey, closed, now, ended_at))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from aiohttp import web
 
 from deniable.directory import Config
-from deniable.directory.store_source import shown_counts, shown_epochs
+from deniable.directory.store_source import default_epoch, shown_counts, shown_epochs
 from deniable.messages import Manifest, Refusal, RefusalCode
 from deniable.reading import (
     ACROSS,
@@ -33,7 +33,7 @@ from deniable.reading import (
     nothing_before,
     sides_across,
 )
-from deniable.reading.source import MOST_LISTED, most_epochs
+from deniable.reading.source import MOST_LISTED, Answered, most_epochs
 from deniable.reading.wire import counts_map, epochs_map, note_maps
 from deniable.server.routes.catalogue import Catalogue
 from deniable.server.routes.estimating import Estimating, packed_json, to_the_end
@@ -73,7 +73,7 @@ class Subject:
     surveys: tuple[Manifest, ...]  # the survey in question first
     epochs: range | None
     awaited: Manifest | None = None  # a newer survey that has no figures yet
-    answered: tuple[tuple[Manifest, int], ...] = ()  # this version and others, with their reports
+    answered: tuple[Answered, ...] = ()  # this version and others, with their reports
 
     @property
     def newest(self) -> Manifest:
@@ -231,41 +231,40 @@ class FigureService:
 
         The subject is ``across`` all surveys of the name, unless one or its epochs are selected.
         Unless one is, it is the live version with the most reports of these epochs, by default of
-        the newest: see :func:`by_reports`.
+        those shown of each version: see :func:`by_reports`.
         """
         estimating = await self.queue(request, name)
         manifest, awaited = await asked_survey(request, self.catalogue, name), None
         named, chosen = self.catalogue.named(name), "survey" in request.query
         answered = await self._answered(named, request.query.get("epoch"))
         if not chosen and (known := answered or await self._answered(named)):
-            newest, (manifest, _) = manifest, known[0]
+            newest, manifest = manifest, known[0].manifest
             if newest != manifest and await self.store.newest_epoch(newest.survey_id) is None:
                 awaited = newest
         epochs = asked_epochs(request, manifest, most_epochs(manifest), self.clock())
-        others = [one for one in answered if one[0] != manifest]
-        beside = ((manifest, dict(answered).get(manifest, 0)), *others) if others else ()
+        others = [one for one in answered if one.manifest != manifest]
+        own = next((one for one in answered if one.manifest == manifest), None)
+        beside = (own or Answered(manifest, epochs or range(1), 0), *others) if others else ()
         whole = across and epochs is None and not chosen
         rest = [one for one in named if whole and one != manifest]
         return Subject(estimating, (manifest, *rest), epochs, awaited, beside)
 
-    async def _answered(
-        self, named: Sequence[Manifest], text: str | None = None
-    ) -> list[tuple[Manifest, int]]:
+    async def _answered(self, named: Sequence[Manifest], text: str | None = None) -> list[Answered]:
         """Return the versions with reports of the epochs that a text names, and how many."""
         if len(named) < 2:
             return []
-        counted = [(survey, await self._reports(survey, text)) for survey in named]
-        live = self.catalogue.running(named[0].name, self.clock())
-        return by_reports(counted, live, dated=text is not None)
+        counted, now = [(one, await self._reports(one, text)) for one in named], self.clock()
+        live = self.catalogue.running(named[0].name, now)
+        return by_reports(counted, live, now if text is None else None)
 
     async def _reports(self, survey: Manifest, text: str | None) -> dict[int, int]:
-        """Return the reports of the epochs that a text names, or of the newest with figures."""
-        newest = await self.store.newest_epoch(survey.survey_id)
+        """Return the reports of the epochs that a text names, or of the one shown by default."""
+        newest, now = await self.store.newest_epoch(survey.survey_id), self.clock()
         if newest is None:
             return {}
-        epochs = range(newest, newest + 1)
+        epochs = alone(await default_epoch(self.store, survey, now)) or range(0)
         try:
-            epochs = epochs if text is None else epoch_range(text, survey.schedule, self.clock())
+            epochs = epochs if text is None else epoch_range(text, survey.schedule, now)
         except ValueError:  # the survey has no such epochs
             return {}
         if len(epochs) > most_epochs(survey):
@@ -424,7 +423,8 @@ class Sides:
         before = await figures.read_counts(other, others) if others else []
         counts = await figures.read_counts(ours, epochs)
         if not (before and counts):
-            raise TooFewReports("one of the two sides has no figures")
+            missing = (ours, epochs) if before else (other, others)
+            raise TooFewReports(figures.without_figures(*missing))
         self.before = len(before)
         return [*before, *counts]
 
