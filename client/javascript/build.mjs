@@ -14,7 +14,7 @@ export async function shipped() {
   const names = readdirSync(at("src")).filter((name) => name.endsWith(".js")).sort();
   return new Map(await Promise.all(names.map(async (name) => {
     const sourceMap = { filename: name, url: `${name}.map`, includeSources: true };
-    const options = { module: true, compress: false, format: { comments: false }, sourceMap };
+    const options = { module: true, ecma: 2020, compress: false, format: { comments: false }, sourceMap };
     return [name, await minify({ [`src/${name}`]: readFileSync(at(`src/${name}`), "utf8") }, options)];
   })));
 }

@@ -108,7 +108,6 @@ _BLANK = """<!doctype html><html lang="{}"><title>A form</title>
 <main><h1>A form</h1><deniable-consent></deniable-consent></main>"""
 _FORM = """async () => {
     const { Device } = await import("/deniable/device.js"), { bundle } = await import("/survey.js");
-    await import("/deniable/consent.js");
     window.happened = [];
     for (const kind of ["consent", "refusal"]) {
         document.addEventListener(kind, ({ detail }) => happened.push(kind, ...detail.surveys));
@@ -116,7 +115,8 @@ _FORM = """async () => {
     window.device = new Device({ collector: bundle.origin, authority: bundle.authority,
         surveys: [bundle.declaration], manifests: bundle.manifests });
     window.form = document.querySelector("deniable-consent");
-    form.device = device;
+    form.device = device;  // before there is such an element
+    await import("/deniable/consent.js");
 }"""
 _LOOKS = """() => [...form.shadowRoot.querySelectorAll("button")].map((button) => {
     const { width, height } = button.getBoundingClientRect(), style = getComputedStyle(button);

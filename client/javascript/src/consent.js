@@ -62,19 +62,34 @@ export class DeniableConsent extends Base {
   /** @type {Texts} */
   #texts = {};
 
+  /** Hide until there is something to ask, and take what was set before this module was loaded. */
+  connectedCallback() {
+    if (!this.shadowRoot) this.hidden = true;
+    const early = /** @type {any} */ (this);
+    for (const name of ["texts", "device"].filter((own) => Object.hasOwn(early, own))) {
+      const value = early[name];
+      delete early[name];
+      early[name] = value;
+    }
+  }
+
   /** What keeps the decision, and says what to ask. */
   get device() { return this.#device; }
 
   set device(device) {
     this.#device = device;
-    this.update();
+    this.#renew();
   }
 
   get texts() { return this.#texts; }
 
   set texts(texts) {
     this.#texts = texts;
-    this.update();
+    this.#renew();
+  }
+
+  #renew() {
+    this.update().catch(() => { this.hidden = true; }); // a browser that keeps nothing is not asked
   }
 
   /** Show the surveys that the user has not decided on; hide if there is none. */
