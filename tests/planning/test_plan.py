@@ -215,7 +215,7 @@ _WORDS = {
 }
 _OUTLOOKS = """
 .05 40 3 This has already been reached: SUM ALL ALONE.
-.03 40 3 PACE SUM ± 3 # on about 19 November 2023. ALL LESS ALONE; for ± 3 percentage points, a
+.03 40 3 LESS PACE SUM ± 3 # on about 19 November 2023. ALL ALONE; for ± 3 percentage points, a
     day needs 2,717 reports.
 .035 40 1 PACE FIRST ± 3.5 # on about 17 November 2023. ALL ALONE; for ± 3.5 percentage points, a
     day needs 1,997 reports.
@@ -225,8 +225,8 @@ _OUTLOOKS = """
     ALONE; for ± 1 percentage point, a day needs 24,452 reports.
 .01 1 1 The survey is over, with 1,500 reports. ± 1 percentage point NOT: BEST ± 4.04 POINTS
 .01 3 0e The survey is over, and no epoch has figures.
-.03 40 3e The survey is over, with 4,500 reports. ± 3 percentage points NOT: BEST ± 3.12 POINTS ALL
-    LESS ALONE; for ± 3 percentage points, a day needs 2,717 reports.
+.03 40 3e LESS The survey is over, with 4,500 reports. ± 3 percentage points NOT: BEST ± 3.12 POINTS
+    ALL ALONE; for ± 3 percentage points, a day needs 2,717 reports.
 .02 40 3s There have been no new figures since 17 November 2023, so no date can be
     predicted. ± 2 percentage points NOT:
     BEST ± 3.12 POINTS ALL

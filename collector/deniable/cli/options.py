@@ -92,7 +92,9 @@ level_option = click.option(
     help="Confidence level of each interval, such as 95% or 0.95.",
 )
 survey_option = click.option(
-    "--survey", "survey_id", help="First hex digits of the survey's id.  [default: newest]"
+    "--survey",
+    "survey_id",
+    help="First hex digits of the survey's id.  [default: the version most devices answer]",
 )
 authority_key_option = click.option(
     "--authority-key",

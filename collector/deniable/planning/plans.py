@@ -339,7 +339,7 @@ class Plan:
             own = " and one answer" * (self.manifest.values is None)
             text += f" To see this, choose all {nouns} together{own} in Figures."
         if reached != first.at and first.reports >= (self.reports(self.ways[0]) or inf):
-            text += f" Reports that the same devices send in several {nouns} count for less."
+            text = f"Reports that the same devices send in several {nouns} count for less. {text}"
         if last.epochs == 1 or not pace.rate:
             return text
         alone = Step(first.at, 1, pace.rate)

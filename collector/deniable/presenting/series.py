@@ -413,6 +413,10 @@ def series_csv(series: Series, *groups: Answers) -> str:
     return rows_csv([*columns], series_rows(series, figures), shared)
 
 
+_OF_MANY: Final = 0.99
+"""The level of a trend in a list: of twenty surveys at 95 %, one would seem to move by chance."""
+
+
 def headline(series: Series, own: Histogram | None = None) -> Document:
     """Return the mean, or largest share, in a sentence, and its trend or any change in a note.
 
@@ -476,7 +480,8 @@ def _news(series: Series, label: str) -> Iterator[str]:
     Both together may seem to contradict each other: a slow trend rarely shows in one epoch.
     """
     trend = _trend(series, *([] if series.numeric else [label]))
-    if trend is not None and trend.slope.distinguishable and not trend.slope.outside:
+    clear = trend is not None and trend.slope.at(_OF_MANY).distinguishable
+    if trend is not None and clear and not trend.slope.outside:
         yield trend_sentence(trend)
         return
     for line in reversed(series.lines):
