@@ -104,7 +104,7 @@ def answering(place: Workplace, port: int = 0) -> Iterator[Reached]:
     async def serve(config: Config) -> None:
         store = await open_store(config.store)
         server = await build_server(config, store)
-        site = await accept(server, open_sockets("127.0.0.1", port))
+        (site,) = await accept(server, open_sockets("127.0.0.1", port))
         listens.set_result(site.sockets[0].getsockname()[1])
         await ends.wait()
         site.close()

@@ -62,7 +62,7 @@ class OwnServer(BaseTestServer):
         """Listen."""
         self.runner = await self._make_runner()
         await self.runner.setup()
-        self._listening = await accept(self._collector, open_sockets(self.host, 0))
+        (self._listening,) = await accept(self._collector, open_sockets(self.host, 0))
         self.port = self._listening.sockets[0].getsockname()[1]
         self._root = URL(f"http://{self.host}:{self.port}")
 

@@ -1,9 +1,8 @@
-"""Floods over real sockets: idle strangers, half handshakes, unread answers."""
+"""Floods over real sockets: idle strangers, unread answers."""
 
 import asyncio
 import gc
 import socket
-import ssl
 from contextlib import ExitStack
 from ipaddress import ip_network
 from pathlib import Path
@@ -12,7 +11,6 @@ import pytest
 
 from deniable.server import connection_slots
 from deniable.server.connection_slots import SLICE_BYTES
-from deniable.server.tls import tls_context
 from tests.server.collector import running
 from tests.server.sockets import (
     CLOSE,
@@ -27,7 +25,6 @@ from tests.server.sockets import (
 )
 from tests.server.test_overload import resident_bytes
 from tests.server.test_slow_strangers import LARGE
-from tests.server.test_tls import ask, config_of, listening
 from tests.support.effort import THOROUGH
 from tests.support.surveys import AUTHORITY
 
@@ -133,30 +130,3 @@ async def test_unread_answers_hold_a_bounded_number_of_bytes(tmp_path: Path) -> 
                 answer = await read_answer(reader)
                 assert answer.body == whole.body
         await until(lambda: not collector.server.connections)
-
-
-@pytest.mark.parametrize("hello", [b"", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"])
-async def test_half_handshakes_take_places_and_lose_them_to_whoever_comes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hello: bytes
-) -> None:
-    most, strangers = 8, 40
-    monkeypatch.setattr(connection_slots, "MOST_CONNECTIONS", most)
-    config = config_of(tmp_path)
-    tls: ssl.SSLContext | None = tls_context(config)
-    assert config.tls_certificate is not None
-    async with listening(config, tls) as (port, meters):
-
-        def count(name: str) -> float:
-            return sum(meters.totals()[name].values())
-
-        with ExitStack() as stack:
-            made = [await stranger(port, "127.0.0.1", hello, stack) for _ in range(strangers)]
-            await until(lambda: count("connections_evicted") == strangers - most)
-            assert count("connections") == most
-            async with asyncio.timeout(SECONDS):
-                ended = [await asyncio.get_running_loop().sock_recv(each, 1) for each in made[:9]]
-            assert ended == [b""] * 9
-            for _ in range(3):
-                answer, _ = await ask(port, config.tls_certificate)
-                assert answer.status == 200
-        await until(lambda: count("connections") == 0)

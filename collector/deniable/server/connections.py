@@ -21,7 +21,6 @@ import os
 import socket
 import struct
 from collections.abc import Awaitable, Callable, Iterable
-from contextlib import suppress
 from typing import Any, Final, cast
 
 from aiohttp import HttpVersion11, web
@@ -48,7 +47,7 @@ _LINGER_SECONDS: Final = 5.0
 """Seconds for which a refused body is still read, so that its sender sees the reason."""
 _SWEEP_SECONDS: Final = 1.0
 NO_DESCRIPTORS: Final = "socket.accept() out of system resource"
-"""The message about missing file descriptors, from asyncio and here: it is logged once for all."""
+"""The message about missing file descriptors, as asyncio words it: it is logged once for all."""
 
 # Below aiohttp's own logger, of whose records only the sentence is logged.
 _LOG: Final = logging.getLogger("aiohttp.server.strangers")
@@ -158,7 +157,6 @@ class Connection(asyncio.Protocol):
         self.answering = False
         self._server, self._inner, self._slots = server, inner, server.slots
         self._loop = asyncio.get_running_loop()
-        self._socket: socket.socket | None = None  # if a handshake came first
         self._request: web.BaseRequest | None = None
         self._task: asyncio.Task[Any] | None = None  # computes the answer
         self._held = bytearray()  # received, and not yet passed to aiohttp
@@ -170,11 +168,6 @@ class Connection(asyncio.Protocol):
         self._over = False  # whether reading has ended
         self._overdue_at = self._loop.time() + HEAD_SECONDS
 
-    def shake_hands(self, accepted: socket.socket, peer: str) -> bool:
-        """Take a slot for the handshake before the connection; return False if no slot is free."""
-        self._socket = accepted
-        return self._slots.enter(self, peer)
-
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Accept the connection, or turn it away if there are too many."""
         stream = self.transport = cast("asyncio.Transport", transport)
@@ -182,7 +175,7 @@ class Connection(asyncio.Protocol):
         # After drain() nothing written is left unread in this process.
         stream.set_write_buffer_limits(high=1)
         peer, *_ = transport.get_extra_info("peername") or ("",)
-        if self._socket is None and not self._slots.enter(self, peer):
+        if not self._slots.enter(self, peer):
             self._hang_up(problem(RefusalCode.OVERLOADED, "too many connections; try again later"))
         else:
             self._inner.connection_made(_Outgoing(self, stream))
@@ -298,7 +291,7 @@ class Connection(asyncio.Protocol):
         if request is None and (self._held or self._given) and not self._over:
             self._hang_up(problem(RefusalCode.TIMEOUT, "the request took too long to arrive"))
         else:
-            self._cut_off()
+            self.evict()
 
     def refuse(self, detail: str = "not an HTTP request") -> None:
         """Hang up on anything that is not HTTP, or when aiohttp reports a failed handler."""
@@ -317,14 +310,6 @@ class Connection(asyncio.Protocol):
             self.transport.close()
 
     def evict(self) -> None:
-        """End this connection at once, to admit another."""
-        if self.transport is not None:
-            self._cut_off()
-        elif self._socket is not None:
-            with suppress(OSError):
-                self._socket.shutdown(socket.SHUT_RDWR)  # the handshake fails
-
-    def _cut_off(self) -> None:
         """Close, and discard bytes that the client has not read; they would otherwise be kept."""
         self._over = True
         self._overdue_at = math.inf

@@ -99,7 +99,7 @@ async def serve(
         )
         try:
             sockets = sockets or sockets_of(config)
-            site = await accept(server, sockets.public, tls=tls)
+            sites = await accept(server, sockets.public, tls=tls)
             port = sockets.public[0].getsockname()[1]
             upkeep = Upkeep(store, catalogue, time.time, meters)
             async with (
@@ -111,7 +111,8 @@ async def serve(
                 await stop.wait()
             # aiohttp's shutdown reads no more bytes, and waits in vain for a connection that it has
             # just accepted, so bytes in transit must have arrived before.
-            site.close()
+            for site in sites:
+                site.close()
             await asyncio.sleep(_ARRIVAL_SECONDS)
         finally:
             # Waits for requests in progress, then cuts the rest.
@@ -144,9 +145,10 @@ async def _serving_metrics(
         yield
         return
     server = build_metrics_server(config, meters, gauges)
-    listening = await accept(server, sockets)
+    sites = await accept(server, sockets)
     try:
         yield
     finally:
-        listening.close()
+        for site in sites:
+            site.close()
         await server.shutdown(0)
