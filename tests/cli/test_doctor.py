@@ -101,14 +101,6 @@ def test_epochs_that_should_be_sealed_and_are_not_are_counted(place: Workplace) 
     seals = examined(place)[1]["seals"]
     assert (seals.status, seals.text) == (WARN, "epochs overdue: 3, such as epoch 0 of tea")
     place.run("survey seal tea 0 --yes")
-    assert "cuts" not in examined(place)[1]
-    with closing(sqlite3.connect(place.directory / "store.sqlite")) as store, store:
-        store.execute("UPDATE seals SET cut_at = sealed_at")
-    cut = examined(place)[1]["cuts"]
-    assert cut.status is WARN
-    assert cut.text.startswith(
-        "epochs cut: 1, such as epoch 0 of tea: a standby or an earlier state"
-    )
 
 
 def test_a_store_that_another_program_keeps_locked_is_named_as_such(

@@ -249,7 +249,7 @@ def replaced(told: Any, places: list[int], by: Any) -> Any:
 
 ROWS = {"issuer": None, "responses": [1, 3], "reports": [2, 1]}
 COUNTS = {"epoch": 1, "n": 3, "state": "grace", "seal": None, "whole": False, "distrusted": 0}
-COUNTS |= dict.fromkeys(("sealed_at", "pruned_at", "cut_at")) | {"counts": [ROWS]}
+COUNTS |= dict.fromkeys(("sealed_at", "pruned_at")) | {"counts": [ROWS]}
 SOUND = {"survey": MANIFEST.name, "survey_id": ID, "distrusted_issuers": [], "epochs": [COUNTS]}
 
 

@@ -32,9 +32,7 @@ COLUMNS = {
     "receipts": {"survey", "epoch", "key", "response", "issuer"},
     "counts": {"survey", "epoch", "issuer", "response", "reports"},
     "published_counts": {"survey", "epoch", "issuer", "response", "reports"},
-    "seals": {
-        *("survey", "epoch", "sealed_at", "reports", "digest", "pruning_at", "pruned_at", "cut_at")
-    },
+    "seals": {*("survey", "epoch", "sealed_at", "reports", "digest", "pruning_at", "pruned_at")},
     "ends": {"survey", "ended_at"},
     "rotations": {"rotation", "old_key", "new_key", "sequence", "envelope"},
     "notes": {"name", "at", "text"},

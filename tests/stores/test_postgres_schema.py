@@ -16,7 +16,6 @@ EVERYTHING = COLUMNS | {
     "schema_version": {"version"},
     "deltas": {"survey", "epoch", "issuer", "responses", "reports"},
     "counted": {"survey", "epoch", "issuer", "response", "reports"},
-    "histories": {"timeline", "since"},
     "state": {"one", "touched", "backed_up_at"},
 }
 

@@ -2,11 +2,10 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pytest
 
-from deniable.reading.epochs import cuts
 from deniable.stores import PostgresStore, StoreError
 from deniable.stores.values import Receipt
 from tests.stores.databases import many
@@ -15,7 +14,6 @@ from tests.support.postgres import PostgresServer, connected, find_binaries
 from tests.support.surveys import MANIFEST
 
 SECONDS = 60.0
-HOUR = 3600
 
 
 @dataclass
@@ -78,34 +76,6 @@ async def refused(store: PostgresStore, group: list[Receipt]) -> bool:
     except StoreError:
         return True
     return False
-
-
-@pytest.mark.long
-async def test_a_promotion_is_named_by_the_next_seals(pair: Pair) -> None:
-    first = await PostgresStore.open(pair.primary.url(pair.database))
-    async with asyncio.timeout(2 * SECONDS):
-        await publish(first)
-        assert await first.add(many(5)) == [A] * 5
-        before = await first.seal(MANIFEST.survey_id, 0, NOW)
-        assert before.cut_at is None
-        async with connected(pair.standby.url(pair.database)) as standby:
-            while not await standby.fetchval("SELECT count(*) FROM deniable.seals"):
-                pass
-        await asyncio.to_thread(pair.primary.kill)
-        await first.close()
-        await pair.standby.administer("SELECT pg_promote()")
-        second = await PostgresStore.open(pair.standby.url(pair.database))
-        sealing = await second.time()
-        after = [await second.seal(MANIFEST.survey_id, epoch, NOW) for epoch in (0, 1)]
-        assert after[0] == before  # what was sealed stands
-        cut_at = after[1].cut_at
-        assert cut_at is not None
-        assert sealing < cut_at < sealing + 2 * HOUR
-        assert await second.seals(MANIFEST.survey_id) == after
-        start = int(sealing) - MANIFEST.schedule.epoch_seconds
-        running = replace(MANIFEST.schedule, start=start - MANIFEST.schedule.epoch_seconds)
-        assert cuts(running, after) == {1: cut_at}
-        await second.close()
 
 
 @pytest.mark.long

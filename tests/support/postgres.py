@@ -51,7 +51,6 @@ _EMPTY: Final = """
     DELETE FROM deniable.rotations;
     DELETE FROM deniable.surveys;
     DELETE FROM deniable.issuers WHERE issuer <> 0;
-    DELETE FROM deniable.histories;
     UPDATE deniable.state SET backed_up_at = NULL;
 """
 

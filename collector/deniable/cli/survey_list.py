@@ -96,7 +96,7 @@ def epochs_document(
         Column("n", "reports", "number"),
         Column("state", "state", "name", cell=lambda row: EpochState(row["state"]).words),
         Column("epoch", "epoch", "number"),
-        *map(Column, ("end", "seal", "whole", "sealed_at", "pruned_at", "cut_at")),
+        *map(Column, ("end", "seal", "whole", "sealed_at", "pruned_at")),
     ]
     heading = f"{manifest.name} {manifest.survey_id.hex()[:12]}"
     if not values["epochs"]:

@@ -46,7 +46,6 @@ STORE_CHECKS: Final[Checks[store_checks.Stored]] = {
     "surveys": lambda it: survey_checks.judge_surveys(it.surveys, it.offered, it.now),
     "named surveys": lambda it: survey_checks.judge_names(it.config, it.surveys),
     "seals": lambda it: survey_checks.judge_seals(it.surveys, it.overdue),
-    "cuts": lambda it: survey_checks.judge_cuts(it.cuts),
     "signed origin": lambda it: survey_checks.judge_origin(current(it.offered), it.config.origin),
     "trusted issuers": lambda it: survey_checks.judge_issuers(it.offered, it.distrusted, it.now),
     "lifetime": lambda it: survey_checks.judge_lifetime(it.offered, it.now),

@@ -16,7 +16,6 @@ from deniable.intake import Due
 from deniable.logs import SignedCheckpoint, log_origin
 from deniable.messages import Manifest, Refusal
 from deniable.public_log.publish import PublicLogError, log_key_file, read_record
-from deniable.reading.epochs import cuts
 from deniable.stores import (
     NotAdmitted,
     Overloaded,
@@ -47,7 +46,6 @@ class Stored:
     others: int  # surveys that another authority signed
     offered: list[Manifest]  # the running ones
     overdue: list[tuple[Manifest, Due]]
-    cuts: list[tuple[str, int, int]]  # of running surveys: name, epoch, time of the cut
     distrusted: frozenset[bytes]
     log: StoredLog
     record: SignedCheckpoint | PublicLogError | None  # beside the log's key, if that is here
@@ -108,11 +106,6 @@ def read_store(directory: Path, config: Config, now: float) -> Stored | Diagnosi
             others=others,
             offered=offered,
             overdue=await all_overdue(store, surveys, now),
-            cuts=[
-                (it.name, *cut)
-                for it in offered
-                for cut in cuts(it.schedule, await store.seals(it.survey_id)).items()
-            ],
             distrusted=await store.distrusted(),
             log=log,
             record=_record(directory, config, log),

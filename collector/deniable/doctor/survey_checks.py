@@ -15,7 +15,6 @@ from deniable.messages import Manifest, day_text
 from deniable.messages.logged import MAX_PROOF_BYTES
 from deniable.public_log.publish import PublicLog, PublicLogError, Witnesses, entries_text
 from deniable.publishing.following import CEILING, reserved_by_all
-from deniable.reading.epochs import cut_text
 from deniable.stores import StoredLog
 
 
@@ -239,18 +238,6 @@ def judge_seals(
     return doubtful(
         f"epochs overdue: {len(overdue)}, such as epoch {which.epoch} of {survey.name}",
         remedy.format(name=survey.name, epoch=which.epoch),
-    )
-
-
-def judge_cuts(cuts: Sequence[tuple[str, int, int]]) -> Diagnosis | None:
-    """Assess the cuts of the store's history: surveys, epochs and times; None if there are none."""
-    if not cuts:
-        return None
-    name, epoch, cut_at = cuts[-1]
-    return doubtful(
-        f"epochs cut: {len(cuts)}, such as epoch {epoch} of {name}: {cut_text(cut_at)}",
-        "lost reports are not sent again; to list the affected epochs, run deniable survey show "
-        f"{name}",
     )
 
 

@@ -20,7 +20,7 @@ from deniable.publishing.blind_keys import blind_surveys
 from deniable.publishing.changes import changes
 from deniable.publishing.following import CEILING, epochs_left, left_behind, reserved
 from deniable.reading import duration_text, instant_text
-from deniable.reading.epochs import cut_text, cuts, ranges_text, unit_text
+from deniable.reading.epochs import ranges_text, unit_text
 from deniable.stores import Seal
 from deniable.terms.sentences import possible_answers
 
@@ -104,8 +104,6 @@ def survey_facts(
         yield Fact("sealed", f"epochs {ranges_text(seal.epoch for seal in seals)}")
     if pruned := [seal.epoch for seal in seals if seal.pruned_at is not None]:
         yield Fact("pruned", f"epochs {ranges_text(pruned)}: their receipts are erased")
-    for epoch, cut_at in sorted(cuts(manifest.schedule, seals).items()):
-        yield Fact("cut", f"epoch {epoch}: {cut_text(cut_at)}")
     if ended_at is not None:
         yield Fact("ended", f"{instant_text(ended_at)}; the survey accepts no more reports")
     for issuer in manifest.enrolment.issuer_ids:

@@ -9,7 +9,6 @@ from typing import Final, NamedTuple
 
 from deniable.messages import Manifest, Schedule, calendar
 from deniable.messages import instant_text as instant_text
-from deniable.stores.values import Seal
 
 CANNOT_BE_ASKED: Final = (
     (
@@ -260,23 +259,6 @@ def reporters(place: str = "", group: str = "") -> str:
     did = f"answered {group}" if group else "reported"
     word = "in" if group else "to"
     return f"the devices that {did}{f' {word} {place}' if place else ''}"
-
-
-def cuts(schedule: Schedule, seals: Iterable[Seal]) -> dict[int, int]:
-    """Return the times when the store's history was cut, by affected sealed epoch."""
-    return {
-        seal.epoch: seal.cut_at
-        for seal in seals
-        if seal.cut_at is not None and seal.cut_at >= schedule.epoch_start(seal.epoch)
-    }
-
-
-def cut_text(cut_at: int) -> str:
-    """Return the sentence on a cut of the store's history: what counts may lack."""
-    return (
-        f"a standby or an earlier state replaced the database before {instant_text(cut_at)}; "
-        "reports acknowledged just before that may be missing"
-    )
 
 
 def every_text(seconds: int) -> str:

@@ -38,7 +38,6 @@ def epochs_map(
                 "whole": None if epoch.seal is None else epoch.seal.reports == epoch.n,
                 "sealed_at": None if epoch.seal is None else epoch.seal.sealed_at,
                 "pruned_at": None if epoch.seal is None else epoch.seal.pruned_at,
-                "cut_at": None if epoch.seal is None else epoch.seal.cut_at,
             }
             for epoch in epochs
             if epoch.n
@@ -66,7 +65,6 @@ def read_epochs(
                 n if row["whole"] is True else None,
                 b"" if row["seal"] is None else bytes.fromhex(_digest(row["seal"])),
                 None if row["pruned_at"] is None else _count(row["pruned_at"]),
-                None if row["cut_at"] is None else _count(row["cut_at"]),
             )
         return ListedEpoch(_epoch(manifest, row["epoch"]), n, EpochState(row["state"]), seal)
 

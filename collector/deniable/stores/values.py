@@ -24,12 +24,6 @@ class Seal:
     reports: int | None  # None for users who may not see all reports
     digest: bytes  # of the counts, by :func:`counts_digest`; empty for the same users
     pruned_at: int | None  # Unix seconds when the receipts were erased; None while they are kept
-    cut_at: int | None = None
-    """Unix seconds before which a PostgreSQL store's newest history began, as of the seal.
-
-    None if it had no other. A standby promoted then may have lacked reports that had been
-    acknowledged.
-    """
 
 
 def as_counts(rows: Iterable[tuple[bytes, int, int]]) -> Counts:

@@ -25,10 +25,7 @@ COLUMNS: Final = {
     "receipts": ("survey", "epoch", "key", "response", "issuer"),
     "counts": _CELL,
     "published_counts": _CELL,
-    "seals": (
-        *("survey", "epoch", "sealed_at", "reports", "digest"),
-        *("pruning_at", "pruned_at", "cut_at"),
-    ),
+    "seals": ("survey", "epoch", "sealed_at", "reports", "digest", "pruning_at", "pruned_at"),
     "ends": ("survey", "ended_at"),
     "notes": ("name", "at", "text"),
     "log_entries": ("position", "entry"),

@@ -267,7 +267,7 @@ def _epoch_faults(
 
 
 _SEALS: Final = """
-    SELECT epoch, sealed_at, reports, digest, pruned_at, cut_at FROM deniable.seals
+    SELECT epoch, sealed_at, reports, digest, pruned_at FROM deniable.seals
     WHERE survey = $1
 """
 
@@ -290,12 +290,12 @@ def seal(survey_id: bytes, epoch: int, now: int) -> Rule[tuple[Seal, bool]]:
     rows = yield Statement(COUNTED, (survey, epoch))
     reports = sum(reports for _, _, reports in rows)
     digest = counts_digest(survey_id, epoch, as_counts(rows))
-    ((cut_at,),) = yield Statement(
+    yield Statement(
         "INSERT INTO deniable.seals (survey, epoch, sealed_at, reports, digest)"
-        " VALUES ($1, $2, $3, $4, $5) RETURNING cut_at",
+        " VALUES ($1, $2, $3, $4, $5)",
         (survey, epoch, now, reports, digest),
     )
-    return Seal(epoch, now, reports, digest, None, cut_at), True
+    return Seal(epoch, now, reports, digest, None), True
 
 
 def seals(survey_id: bytes) -> Rule[list[Seal]]:

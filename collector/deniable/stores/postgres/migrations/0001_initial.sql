@@ -124,18 +124,6 @@ CREATE TABLE deniable.published_counts (
     PRIMARY KEY (survey, epoch, issuer, response)
 );
 
--- The histories of the database in which reports were stored: a standby that is promoted, and an
--- earlier state that is recovered, begin another, which may lack what came last in the one before.
--- A copy that is put back on the same timeline begins none.
-CREATE TABLE deniable.histories (
-    timeline      text     PRIMARY KEY,       -- as PostgreSQL numbers it
-    since         bigint   NOT NULL           -- Unix seconds of the full hour that its first write came before
-);
-
-CREATE FUNCTION deniable.cut_at() RETURNS bigint LANGUAGE sql STABLE AS $$
-    SELECT CASE WHEN count(*) > 1 THEN max(since) END FROM deniable.histories
-$$;
-
 -- A sealed epoch takes no report, whatever any clock says. Every insert reads this table.
 CREATE TABLE deniable.seals (
     survey        integer  NOT NULL REFERENCES deniable.surveys,
@@ -145,7 +133,6 @@ CREATE TABLE deniable.seals (
     digest        bytea    NOT NULL,          -- SHA-256 of the counts
     pruning_at    bigint,                     -- since when receipts are being erased
     pruned_at     bigint,                     -- since when none is left
-    cut_at        bigint   DEFAULT deniable.cut_at(),  -- when the newest history began before; NULL: one alone
     PRIMARY KEY (survey, epoch)
 );
 
@@ -189,8 +176,6 @@ INSERT INTO deniable.state DEFAULT VALUES;
 -- been stored by a commit that does not wait for them any more, since the server was restarted
 -- meanwhile (S1).
 CREATE FUNCTION deniable.begin_write(the_version integer) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-    history       text;
 BEGIN
     PERFORM pg_advisory_xact_lock_shared(-1, 3);
     IF the_version <> (SELECT max(version) FROM deniable.schema_version) THEN
@@ -201,12 +186,6 @@ BEGIN
         RAISE EXCEPTION 'fsync is off' USING ERRCODE = 'DNFGT';
     END IF;
     PERFORM pg_logical_emit_message(true, 'deniable', '');
-    history := substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8);
-    IF NOT EXISTS (SELECT FROM deniable.histories WHERE timeline = history) THEN
-        INSERT INTO deniable.histories
-            VALUES (history, 3600 * ceil(extract(epoch FROM clock_timestamp()) / 3600))
-            ON CONFLICT DO NOTHING;
-    END IF;
 END $$;
 
 -- Stores one commit group; called as a statement of its own, it is one transaction and one round trip.

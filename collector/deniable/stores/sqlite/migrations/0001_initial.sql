@@ -82,7 +82,6 @@ CREATE TABLE seals (
     digest        BLOB    NOT NULL,         -- SHA-256 of the counts
     pruning_at    INTEGER,                  -- since when receipts are being erased
     pruned_at     INTEGER,                  -- since when none is left
-    cut_at        INTEGER,                  -- of a restored store: when a history began before the seal
     PRIMARY KEY (survey, epoch)
 ) WITHOUT ROWID;
 
