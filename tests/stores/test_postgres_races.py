@@ -1,15 +1,14 @@
 """Several collectors on one PostgreSQL database, each a connection of its own, at the same time."""
 
 import asyncio
-import math
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 import pytest
 
-from deniable.stores import KEPT_SECONDS, PostgresStore, Store, StoreError, Verdict
+from deniable.stores import KEPT_SECONDS, PostgresStore, Store, Verdict
 from deniable.stores.postgres import postgres_store
 from deniable.stores.rules import FOLDING, LOCK, Rule, Statement, counting
 from deniable.stores.rules.copying import COLUMNS
@@ -161,69 +160,6 @@ async def test_s4_what_groups_have_left_is_added_up_before_a_seal_keeps_reports_
     assert found[-1] == 0  # behind the fence
     assert await adding.add(many(17)) == [S] * 17
     assert await adding.check() == []
-
-
-async def test_figures_fold_what_is_left(
-    collectors: Collectors, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(counting, "_PIECE_BYTES", 1)
-    adding, reading = collectors.stores[:2]
-    unable = PostgresStore(adding._connections)
-    read_only = await PostgresStore.open(f"{collectors.url}&default_transaction_read_only=on")
-    await leave_groups(adding)
-    tried = []
-
-    async def fail(*_: object, **__: object) -> None:
-        tried.append(1)
-        raise StoreError("the role may not")
-
-    monkeypatch.setattr(unable, "_write", fail)
-    monkeypatch.setattr(read_only, "_write", fail)
-    async with connected(collectors.url) as connection:
-        # What can only be read is read as it is; what failed is not tried again by each reader.
-        for store, left, tries in ((read_only, 5, 0), (unable, 5, 1), (reading, 0, 1)):
-            assert [sum(await counts(store)) for _ in range(2)] == [15, 15]
-            assert await connection.fetchval("SELECT count(*) FROM deniable.deltas") == left
-            assert len(tried) == tries
-    assert await reading.check() == []
-    await read_only.close()
-
-
-async def test_figures_wait_together_and_once_for_somebody_else_who_folds_for_long(
-    collectors: Collectors, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(counting, "_PIECE_BYTES", 1)
-    monkeypatch.setattr(postgres_store, "_UNABLE_SECONDS", math.inf)
-    reading = collectors.stores[1]
-    await leave_groups(collectors.stores[0])
-    read, tried = reading._read, []
-    asked: list[Callable[[], Rule[Any]]] = []
-    folding, joined, failed = asyncio.Event(), asyncio.Event(), asyncio.Event()
-
-    async def in_turn(begin: Callable[[], Rule[Any]]) -> Any:
-        """Let one hear that much is left before it is folded, one meanwhile, one afterwards."""
-        turn = [None, folding, failed][len(asked)] if len(asked) < 3 else None
-        asked.append(begin)
-        answer = await read(begin)
-        if turn is not None:
-            await turn.wait()
-            joined.set()
-        return answer
-
-    async def fail(*_: object, **__: object) -> None:
-        tried.append(1)
-        folding.set()
-        await joined.wait()
-        failed.set()
-        raise StoreError("the lock is another's")
-
-    monkeypatch.setattr(reading, "_read", in_turn)
-    monkeypatch.setattr(reading, "_write", fail)
-    for _ in range(2):
-        shown = await asyncio.gather(*(counts(reading) for _ in range(3)))
-        assert [sum(each) for each in shown] == [15, 15, 15]
-    assert len(tried) == 1
-    assert len(asked) == 9  # three looked if much is left; all read their figures
 
 
 async def until_somebody_waits(connection: Looking, for_what: str) -> None:

@@ -161,31 +161,25 @@ class Store(ABC):
 
         The number is for operators: others could infer from it when a report arrives.
         """
-        return await self._figures(counting.counted_reports, survey_id, epoch)
+        return await self._read(lambda: counting.counted_reports(survey_id, epoch))
 
     async def _current_figures(
         self, view: Callable[[bytes, int], Rule[tuple[Result, bool]]], survey_id: bytes, epoch: int
     ) -> Result:
-        figures, due = await self._figures(view, survey_id, epoch)
+        figures, due = await self._read(lambda: view(survey_id, epoch))
         if due:
             await self._write(lambda: counting.take_step(survey_id, epoch))
             # Once: under load the next step may be due by now.
-            figures, _ = await self._figures(view, survey_id, epoch)
+            figures, _ = await self._read(lambda: view(survey_id, epoch))
         return figures
-
-    async def _figures(
-        self, view: Callable[..., Rule[Result]], survey_id: bytes, *epoch: int
-    ) -> Result:
-        """Follow a rule that reads counts."""
-        return await self._read(lambda: view(survey_id, *epoch))
 
     async def newest_epoch(self, survey_id: bytes) -> int | None:
         """Return the newest epoch with max(1, minimum_reports) counted reports, or None."""
-        return await self._figures(counting.newest_epoch, survey_id)
+        return await self._read(lambda: counting.newest_epoch(survey_id))
 
     async def oldest_epoch(self, survey_id: bytes) -> int | None:
         """Return the oldest epoch with max(1, minimum_reports) counted reports, or None."""
-        return await self._figures(counting.oldest_epoch, survey_id)
+        return await self._read(lambda: counting.oldest_epoch(survey_id))
 
     async def newest_counted(self, survey_id: bytes) -> int | None:
         """Return the newest epoch with a counted report, or None; for upkeep, never to be shown."""

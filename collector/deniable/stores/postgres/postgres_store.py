@@ -3,6 +3,7 @@
 import asyncio
 import math
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import suppress
 from typing import Final
 
 from deniable.stores.postgres.driver import LONG_SECONDS, VERSION, follow, migrate, version
@@ -74,8 +75,6 @@ _LARGE: Final = 100
 _REST: Final = 10.0
 """Folding takes at most this fraction (one in so many) of the time, under any load."""
 _LAST_FOLD_SECONDS: Final = 5.0
-_UNABLE_SECONDS: Final = 60.0
-"""Seconds after a failure in which figures do not try to fold, as they might wait in vain."""
 
 
 class PostgresStore(Store):
@@ -88,7 +87,6 @@ class PostgresStore(Store):
         self._folding: asyncio.Task[None] | None = None
         self._one_folds = asyncio.Lock()  # one connection folds at a time
         self._rested_at = 0.0
-        self._able_at = 0.0  # after a failure, when folding is tried again for figures
 
     @classmethod
     async def open(
@@ -136,9 +134,7 @@ class PostgresStore(Store):
         return self._connections.usage
 
     async def seal(self, survey_id: bytes, epoch: int, now: int) -> Seal:
-        # A piece may be folded while reports are kept out.
-        if await self._read(lambda: counting.much_is_left(survey_id)):
-            await self._fold(survey_id, epoch)
+        await self._fold(survey_id, epoch)  # before reports are kept out
         return await super().seal(survey_id, epoch, now)
 
     async def prune(self, survey_id: bytes, epoch: int, now: int) -> int:
@@ -201,29 +197,9 @@ class PostgresStore(Store):
         )
         self._unfolded += 1 + len(together) // _LARGE
         if self._unfolded >= _FOLDED_AT and asyncio.get_running_loop().time() >= self._rested_at:
-            self._begin_folding()
-        return verdicts
-
-    async def _figures(
-        self, view: Callable[..., Rule[Result]], survey_id: bytes, *epoch: int
-    ) -> Result:
-        # Counts that are read several times are folded once, for all waiting readers. If folding
-        # fails, they are read unfolded, even by readers who asked before the failure.
-        left = self._able and await self._read(lambda: counting.much_is_left(survey_id))
-        if left and self._able:
-            await asyncio.wait([self._begin_folding()])
-        return await super()._figures(view, survey_id, *epoch)
-
-    @property
-    def _able(self) -> bool:
-        return asyncio.get_running_loop().time() >= self._able_at
-
-    def _begin_folding(self) -> asyncio.Task[None]:
-        """Return the task that folds for all surveys; start it unless it is running."""
-        if self._folding is None or self._folding.done():
             self._unfolded, self._rested_at = 0, math.inf
             self._folding = asyncio.create_task(self._fold_and_rest())
-        return self._folding
+        return verdicts
 
     async def _fold(self, survey_id: bytes | None = None, epoch: int | None = None) -> None:
         """Fold the counts of all groups so far, in pieces that are separate transactions.
@@ -237,10 +213,8 @@ class PostgresStore(Store):
     async def _fold_and_rest(self) -> None:
         loop = asyncio.get_running_loop()
         started = loop.time()
-        try:
+        with suppress(StoreError):  # left for the next time; until then, reading is slower
             await self._fold()
-        except StoreError:  # left for the next time; until then, reading counts is slower
-            self._able_at = loop.time() + _UNABLE_SECONDS
         ended = loop.time()
         self._rested_at = ended + _REST * (ended - started)
 

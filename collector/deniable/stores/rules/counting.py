@@ -90,17 +90,6 @@ _STEP: Final = """
 """
 
 
-def much_is_left(survey_id: bytes) -> Rule[bool]:
-    """Return whether more than one piece of a survey is left to fold, and folding is possible."""
-    survey, _ = yield from find_survey(survey_id)
-    ((writable, size),) = yield Statement(
-        "SELECT current_setting('transaction_read_only') = 'off',"
-        " coalesce(sum(pg_column_size(responses)), 0) FROM deniable.deltas WHERE survey = $1",
-        (survey,),
-    )
-    return bool(writable) and int(size) > _PIECE_BYTES
-
-
 def fold(survey_id: bytes | None = None, epoch: int | None = None) -> Rule[bool]:
     """Fold a piece of the groups' counts, of a survey and epoch or of all.
 
