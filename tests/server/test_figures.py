@@ -12,7 +12,7 @@ import pytest
 from deniable.estimates import View
 from deniable.messages import FRESH, Manifest
 from deniable.presenting import connect
-from deniable.presenting.fields import covariance_map, histogram_csv
+from deniable.presenting.fields import histogram_csv
 from tests.server.collector import Collector, problem, running
 from tests.server.test_pages import SEEN
 from tests.support.designs import large_survey
@@ -96,14 +96,6 @@ async def test_what_is_read_is_what_the_object_says_of_every_kind(collector: Col
         assert told == histogram.to_dict()
         csv = await text(collector, f"/histogram{query}&format=csv", survey.name)
         assert csv == histogram_csv(histogram)
-        path = f"/covariance?epoch=0-{len(range_) - 1}"
-        if survey.specification.kind == "mean":
-            path = f"/v1/surveys/{survey.name}{path}"
-            refused = await problem(await collector.client.get(path, headers=headers))
-            assert refused == (400, "bad-query")
-        else:
-            covariance = await get(collector, path, survey.name)
-            assert covariance == covariance_map(histogram)
         for view in (View.PROJECTED, View.LIKELIHOOD):
             path = f"/v1/surveys/{survey.name}/histogram{query}&view={view}"
             answer = await collector.client.get(path, headers=headers)
@@ -201,7 +193,7 @@ async def test_a_series_is_no_way_around_the_steps(collector: Collector) -> None
     for device in range(6):
         await collector.store.add([report(device, survey=COURTEOUS)])
         if device in {2, 3, 4}:
-            for path in ("/series", "/counts", "/epochs", "/covariance", "/histogram?epoch=0-3"):
+            for path in ("/series", "/counts", "/epochs", "/histogram?epoch=0-3"):
                 assert await shown(path) == 3
     assert await shown("/series") == 6
 
@@ -215,7 +207,6 @@ async def test_what_takes_minutes_or_gigabytes_is_for_ones_own(collector: Collec
     collector.clock.time += 1
     token = await collector.token()
     for path in (
-        f"{large.name}/covariance",
         f"{large.name}/histogram?view=likelihood",
         f"{huge.name}/counts?epoch=0-2",
     ):
@@ -229,7 +220,7 @@ async def test_what_takes_minutes_or_gigabytes_is_for_ones_own(collector: Collec
 
 READING = (
     *("", "/versions", "/manifest", "/epochs", "/counts"),
-    *("/histogram", "/histogram?format=csv", "/series", "/covariance"),
+    *("/histogram", "/histogram?format=csv", "/series"),
 )
 DASHBOARD = "https://dashboard.example"
 

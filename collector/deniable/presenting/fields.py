@@ -133,15 +133,6 @@ _HISTOGRAM: Final = (
     Field("responses", response_rows, optional=True),
     Field("cautions", lambda h: caution_maps(histogram_cautions(h))),
 )
-_COVARIANCE: Final = (
-    Field("survey"),
-    Field("survey_id"),
-    Field("epochs"),
-    Field("n"),
-    Field("model"),
-    Field("categories"),
-    Field("covariance", lambda h: h.covariance.tolist()),
-)
 
 
 def histogram_map(histogram: Histogram, view: View = View.UNBIASED) -> Json:
@@ -158,11 +149,6 @@ def histogram_map(histogram: Histogram, view: View = View.UNBIASED) -> Json:
         "view": str(view),
         "categories": [{**row, "shown": value} for row, value in pairs],
     }
-
-
-def covariance_map(histogram: Histogram) -> Json:
-    """Return the covariance of a histogram's frequencies as plain values for JSON."""
-    return plain(histogram, _COVARIANCE)
 
 
 def histogram_columns(histogram: Histogram) -> dict[str, Any]:

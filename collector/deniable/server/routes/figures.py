@@ -39,7 +39,6 @@ from deniable.server.routes.catalogue import Catalogue
 from deniable.server.routes.estimating import Estimating, packed_json, to_the_end
 from deniable.server.routes.published import csv_answer, json_answer
 from deniable.server.routes.requests import (
-    CALCULATE,
     asked_choice,
     asked_epochs,
     asked_groups,
@@ -62,7 +61,6 @@ _PUBLIC_REST: Final = 3.0
 _PUBLIC_FRESH: Final = 2.0
 _MOST_LISTED: Final = 128
 _MOST_ROWS: Final = 50_000
-_MOST_COVARIED: Final = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +105,6 @@ class FigureService:
             "/v1/surveys/{name}/series": self.series,
             "/v1/surveys/{name}/comparison": self.comparison,
             "/v1/surveys/{name}/notes": self.notes,
-            "/v1/surveys/{name}/covariance": self.covariance,
         }
 
     async def epochs(self, request: web.BaseRequest, name: str) -> web.Response:
@@ -199,26 +196,6 @@ class FigureService:
         what = ("comparison", request.query.get("against"), level, quantile, form, groups)
         made = self.made(request, sides.subject, what, packed, lambda _: sides.read(self))
         return _formed(await made, form)
-
-    async def covariance(self, request: web.BaseRequest, name: str) -> web.Response:
-        """Answer with a covariance."""
-        subject = await self.subject(request, name)
-        if len(subject.newest.categories) > _MOST_COVARIED:
-            raise Refusal(RefusalCode.BAD_QUERY, f"for more than {_MOST_COVARIED} {CALCULATE}")
-
-        def packed(counts: Sequence[EpochCounts]) -> bytes:
-            from deniable.presenting import histogram_of
-            from deniable.presenting.fields import covariance_map
-
-            histogram = histogram_of(subject.newest, counts)
-            try:
-                return packed_json(covariance_map(histogram))
-            except ValueError as error:  # a single report has none, and a mean alone never has
-                few = RefusalCode.TOO_FEW_REPORTS
-                code = few if histogram.categories else RefusalCode.BAD_QUERY
-                raise Refusal(code, str(error)) from error
-
-        return json_answer(await self.made(request, subject, "covariance", packed))
 
     async def subject(
         self,

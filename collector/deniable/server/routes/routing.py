@@ -127,7 +127,6 @@ ROUTES: Final = (
         ("survey", "epoch", "against", "level", "quantile", "group", "format"),
     ),
     _of_figures("notes", "operators' notes on events, shown next to the figures", ()),
-    _of_figures("covariance", "the covariance of a survey's frequencies", ("survey", "epoch")),
     Route(
         "/v1/authority",
         "the rotations of the authority's key, oldest first",
