@@ -2,17 +2,13 @@
 
 import asyncio
 import random
-import socket
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
-from typing import Any, cast
 
 import asyncpg
 import pytest
 
 from deniable.stores import KEPT_SECONDS, PostgresStore, Role, StoreError, Token, Verdict
-from deniable.stores.postgres.pool import Connection
 from deniable.stores.values import Receipt
 from tests.stores.databases import many, opened
 from tests.stores.places import NOW, A, C, D, counts, publish
@@ -166,18 +162,6 @@ async def test_s3_a_silent_connection_is_given_up_for_a_new_one(
     assert unheard == [D] * 5 + [A] * 10
     assert unanswered == [D] * 15
     await assert_stored_once(url, {receipt.key: receipt.response for receipt in sent})
-
-
-async def test_the_kernel_asks_for_the_other_side(server: PostgresServer, url: str) -> None:
-    async def options(connection: Connection) -> list[int]:
-        end = cast("Any", connection)._transport.get_extra_info("socket")
-        asked = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE)]
-        if sys.platform == "linux":
-            asked.append((socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT))
-        return [end.getsockopt(*option) for option in asked]
-
-    async with through_proxy(server, url) as (store, _):
-        assert 0 not in await store._connections.run(options)
 
 
 REPEATABLE: list[Callable[[PostgresStore], Awaitable[object]]] = [

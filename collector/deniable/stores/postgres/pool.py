@@ -27,7 +27,6 @@ from deniable.stores.postgres.sessions import (
     DATABASE_ERRORS,
     OF_CONNECTING,
     Session,
-    WatchedSession,
     failure_of,
     limit_groups,
     prepare,
@@ -149,7 +148,6 @@ class Connections:
             min_size=0,
             max_size=max(most, _LEAST),
             command_timeout=ANSWER_SECONDS,
-            connection_class=WatchedSession,
             connect=self._hosts.connect,
             reset=_leave,
         )

@@ -4,12 +4,10 @@ Of a PostgreSQL error only the primary message is passed on. Its detail may quot
 error is not kept as the cause either.
 """
 
-import socket
 import ssl
-import sys
 from dataclasses import dataclass
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 from urllib.parse import parse_qsl
 
 import asyncpg
@@ -76,27 +74,6 @@ FORGETFUL: Final = (
     "the database server runs with fsync = off, so it could lose acknowledged reports: switch "
     "fsync on"
 )
-
-
-class WatchedSession(Session):
-    """A TCP connection that the kernel closes once the other side is silent for ten seconds.
-
-    A network that forgets a connection gives no sign. Otherwise a waiting caller would notice only
-    when the time for the answer is over.
-    """
-
-    def __init__(self, protocol: Any, transport: Any, *rest: Any) -> None:
-        super().__init__(protocol, transport, *rest)
-        end = transport.get_extra_info("socket")
-        if end is None or end.family not in (socket.AF_INET, socket.AF_INET6):
-            return
-        end.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        if sys.platform == "linux":
-            end.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 10)
-            end.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 5)
-            end.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)
-            # Keepalives are sent while idle; this covers unacknowledged data.
-            end.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 10_000)
 
 
 def session_settings(url: str) -> dict[str, str]:
