@@ -134,7 +134,9 @@ class PostgresStore(Store):
         return self._connections.usage
 
     async def seal(self, survey_id: bytes, epoch: int, now: int) -> Seal:
-        await self._fold(survey_id, epoch)  # before reports are kept out
+        # A piece may be folded while reports are kept out.
+        if await self._read(lambda: counting.much_is_left(survey_id)):
+            await self._fold(survey_id, epoch)
         return await super().seal(survey_id, epoch, now)
 
     async def prune(self, survey_id: bytes, epoch: int, now: int) -> int:

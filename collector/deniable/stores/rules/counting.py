@@ -90,6 +90,16 @@ _STEP: Final = """
 """
 
 
+def much_is_left(survey_id: bytes) -> Rule[bool]:
+    """Return whether more than one piece of a survey is left to fold."""
+    survey, _ = yield from find_survey(survey_id)
+    ((size,),) = yield Statement(
+        "SELECT coalesce(sum(pg_column_size(responses)), 0) FROM deniable.deltas WHERE survey = $1",
+        (survey,),
+    )
+    return int(size) > _PIECE_BYTES
+
+
 def fold(survey_id: bytes | None = None, epoch: int | None = None) -> Rule[bool]:
     """Fold a piece of the groups' counts, of a survey and epoch or of all.
 
