@@ -1,4 +1,4 @@
-"""Public figures on other sites' pages: a chart as an image anywhere, a card where it may be."""
+"""Public figures on other sites' pages: a chart as an image, and no page in a frame."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -49,16 +49,11 @@ def framing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Served, 
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("host", "framed"), [("localhost", True), ("127.0.0.1", False)])
-def test_another_site_shows_what_it_may(
-    framing: tuple[Served, int], browser: Browser, host: str, framed: bool
-) -> None:
+def test_another_site_shows_what_it_may(framing: tuple[Served, int], browser: Browser) -> None:
     collector, port = framing
     at = f"{collector.origin}/surveys"
     images = (PUBLIC, PRIVATE)
     frames = {
-        "card": f"{PUBLIC}/card",
-        "private": f"{PRIVATE}/card",
         "page": PUBLIC,
         "share": f"{PRIVATE}/share",
     }
@@ -68,7 +63,7 @@ def test_another_site_shows_what_it_may(
     with browser.new_context(base_url=collector.origin) as context:
         page = context.new_page()
         log_in(page, collector.token)
-        page.goto(f"http://{host}:{port}")
+        page.goto(f"http://localhost:{port}")
         page.wait_for_load_state("networkidle")
         loaded = [
             name
@@ -78,22 +73,15 @@ def test_another_site_shows_what_it_may(
         assert loaded == [PUBLIC], "whoever is logged in"
         within = {name: page.frame_locator(f"[name={name}]") for name in frames}
         seen = {name for name, frame in within.items() if frame.locator("[data-page]").count()}
-        assert seen == ({"card"} if framed else set())
-        if framed:
-            expect(within["card"].locator(".sentence")).to_contain_text("95 % interval")
-            expect(within["card"].locator("tbody tr")).to_have_count(5)
+        assert seen == set()
 
 
 @pytest.mark.long
-def test_a_card_and_a_chart_say_when(framing: tuple[Served, int], browser: Browser) -> None:
+def test_a_chart_says_when(framing: tuple[Served, int], browser: Browser) -> None:
     collector, _ = framing
     with browser.new_context(base_url=collector.origin) as context:
         page = context.new_page()
         log_in(page, collector.token)
-        page.goto(f"/surveys/{FILLING}/card")
-        expect(page.locator("main")).to_contain_text(
-            "No figures yet: they appear once the first device has answered"
-        )
         for name, text in ((FILLING, "No figures yet"), (PRIVATE, "reflect only chance")):
             assert text in page.request.get(f"/surveys/{name}/chart.svg").text()
         page.goto(f"/surveys/{FILLING}")

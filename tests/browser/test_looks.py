@@ -20,7 +20,6 @@ PAGES: Final = (
     "/login",
     "/share",
     f"/surveys/{MARRIAGE}/share",
-    f"/surveys/{MARRIAGE}/card",
     *(f"/surveys/{name}" for name in SURVEYS),
     f"/surveys/{MARRIAGE}?epoch=0-{EPOCH - 1}&raw=1&group=good&group=very+good&view=projected",
     *(

@@ -540,7 +540,7 @@ async def test_a_page_of_another_survey_by_now_is_asked_for_whole(analyst: Colle
         "figures yet: they appear once the first device has answered; this day ends on 15 "
         "November 2023 at 22:13 UTC. Below are the figures of version 1, with 5 answers."
     )
-    for view in ("", "/series", "/ask", "/compare", "/line", "/card", "/plan"):
+    for view in ("", "/series", "/ask", "/compare", "/line", "/plan"):
         shown = words(await text(PAGE + view))
         assert told in shown
         known = ("An estimated", "changed", "very poor", "Ways to ask")
@@ -556,7 +556,7 @@ async def test_a_page_of_another_survey_by_now_is_asked_for_whole(analyst: Colle
     # The version with the most reports is shown from then on, and who is left out.
     await analyst.store.add([report(device, epoch=1) for device in (20, 21)])
     line = "On 15 November 2023, 2 devices answered version 1; 1 more answered version 2 of 14 Nov"
-    for view in ("", "/series", "/ask", "/compare", "/line", "/card", "/plan"):
+    for view in ("", "/series", "/ask", "/compare", "/line", "/plan"):
         assert line in words(await text(PAGE + view)), view
     other = newer.survey_id.hex()[:12]
     assert f'href="{MANIFEST.name}?survey={other}&epoch=1"' in unescape(
@@ -744,14 +744,13 @@ async def test_every_page_shows_the_last_day_that_is_over_and_counts_the_open_on
     assert "so-far" not in await shown(PAGE)
     analyst.clock.time += 86_400
     await analyst.store.add([report(d, 4, epoch=1) for d in range(40)])
-    for view in ("", "/ask?ask=leaders", "/line", "/card"):
+    for view in ("", "/ask?ask=leaders", "/line"):
         text = await shown(f"{PAGE}{view}")
         assert "14 November 2023" in words(text)
         assert "So far, " not in words(text)
-        if view != "/card":
-            (link, told) = re.findall('<a href="([^"]*)">(This day so far: [^<]*)</a>', text)[0]
-            assert told == "This day so far: 40 reports"
-            assert "epoch=2023-11-15" in link
+        (link, told) = re.findall('<a href="([^"]*)">(This day so far: [^<]*)</a>', text)[0]
+        assert told == "This day so far: 40 reports"
+        assert "epoch=2023-11-15" in link
     assert "So far, " in words(await shown(f"{PAGE}?epoch=2023-11-15"))
     (row, *_) = csv.DictReader((await shown(f"/v1{PAGE}/histogram?format=csv")).splitlines())
     assert (row["epoch"], row["n"]) == ("0", "9")
@@ -793,6 +792,6 @@ async def test_a_simulated_survey_is_marked(collector: Collector) -> None:
                 )
                 == marks
             )
-    for part, marks in (("line", 0), ("series", 1), ("ask", 1), ("card", 1)):
+    for part, marks in (("line", 0), ("series", 1), ("ask", 1)):
         answer = await collector.client.get(f"/surveys/simulated-rating/{part}", headers=headers)
         assert (await answer.text()).count("imulated: no real device answered") == marks

@@ -235,7 +235,7 @@ class Config:
     )
     cross_origins: frozenset[str] = _setting(
         [],
-        "origins whose pages may read public figures and frame cards; * for any",
+        "origins whose pages may read public figures; * for any",
         _origins,
     )
     upload_origins: frozenset[str] = _setting(

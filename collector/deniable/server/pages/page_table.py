@@ -101,7 +101,6 @@ PAGES: Final[tuple[Page, ...]] = (
     Page(f"{OF_SURVEY}/about", answer="entrance:about"),
     Page(f"{OF_SURVEY}/share", answer="entrance:share", form=True),
     Page(f"{OF_SURVEY}/line", answer="views:line"),
-    Page(f"{OF_SURVEY}/card", answer="views:card", takes=("survey", "epoch", "level")),
     Page(_CHART, media=SVG, answer="views:chart", takes=_CHARTED),
     Page(
         _DIFFERENCES,

@@ -1,7 +1,7 @@
 """Rendering of a page: its controls, and HTML with escaped texts and relative links."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -34,12 +34,11 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from multidict import MultiMapping
 
-_POLICY: Final = "Content-Security-Policy"
 _HEADERS: Final = {
     "Cache-Control": "no-store",
-    _POLICY: "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
     "img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; "
-    "frame-ancestors ",
+    "frame-ancestors 'none'",
     # Without a referrer, forms would be sent with the origin "null".
     "Referrer-Policy": "same-origin",
 }
@@ -52,16 +51,12 @@ def rendered(template: str, **values: Any) -> str:
     return _environment().get_template(template).render(values)
 
 
-def page(
-    template: str, status: int = 200, *, frames: Iterable[str] = (), **values: Any
-) -> web.Response:
-    """Return a whole page, which only these origins may frame."""
+def page(template: str, status: int = 200, **values: Any) -> web.Response:
+    """Return a whole page, which no other page may frame."""
     body = rendered(template, **values)
-    answer = web.Response(
+    return web.Response(
         status=status, text=body, content_type=HTML, charset="utf-8", headers=_HEADERS
     )
-    answer.headers[_POLICY] += " ".join(sorted(frames)) or "'none'"
-    return answer
 
 
 def shown_elsewhere(answer: web.Response, *, public: bool) -> web.Response:

@@ -28,10 +28,8 @@ from deniable.server.pages.rendering import (
     can_be_pooled,
     free_epsilon,
     is_script,
-    page,
     plan_epsilons,
     rendered,
-    root_of,
     shown_elsewhere,
 )
 from deniable.server.routes.estimating import to_the_end
@@ -51,7 +49,6 @@ if TYPE_CHECKING:
 
 _SMALL: Final = 300
 """The width in pixels of a chart in the list of surveys."""
-_ON_CARD: Final = 5
 
 
 async def figures(visit: Visit) -> web.Response:
@@ -171,37 +168,6 @@ async def line(visit: Visit) -> web.Response:
     content = await visit.estimated(subject, values, read, (version_notes, together))
     text = f'<div class="newest">{content.body}</div>'
     return web.Response(text=text, content_type=visit.page.media, charset="utf-8")
-
-
-async def card(visit: Visit) -> web.Response:
-    """Answer with the main figures in little space, for other sites' pages to frame."""
-    subject, site = await visit.subject(), visit.site
-    manifest, level = subject.newest, asked_level(visit.request)
-
-    def values(counts: Sequence[EpochCounts]) -> dict[str, Any]:
-        from deniable.presenting import headline_of, histogram_of
-
-        main = headline_of(visit.name, subject.surveys, counts[-1:], level)
-        whole = histogram_of(manifest, counts[-1:], level)
-        document = whole.document(top=None if whole.values else _ON_CARD, raw=False)
-        facts = [fact for fact in document.facts if fact.label in {"time", "reports"}]
-        tables = [table for table in document.tables if table.rows][:1]
-        cautions = {one.code: one for one in (*main.cautions, *document.cautions) if one.brief}
-        card_document = Document(facts, tables, (), [*cautions.values()], sentence=main.sentence)
-        return {"document": card_document}
-
-    content = await visit.estimated(subject, values)
-    public = site.catalogue.is_public(manifest.name)
-    answer = page(
-        "framed.html",
-        content.status,
-        frames=site.config.cross_origins if public else (),
-        root=root_of(visit.request),
-        manifest=manifest,
-        content=content,
-        version_notes=site.version_notes(subject),
-    )
-    return shown_elsewhere(answer, public=public)
 
 
 async def chart(visit: Visit) -> web.Response:
