@@ -42,9 +42,8 @@ def elsewhere() -> Iterator[int]:
 def framing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Served, int]]:
     """Yield a collector whose cards one origin may frame, and the port of that."""
     with elsewhere() as port:
-        settings = f'cross_origins = ["http://localhost:{port}"]'
         folder = tmp_path_factory.mktemp("framing")
-        with served(folder, PUBLIC, PRIVATE, FILLING, settings=settings) as collector:
+        with served(folder, PUBLIC, PRIVATE, FILLING) as collector:
             yield collector, port
 
 

@@ -16,7 +16,7 @@ from deniable.presenting.fields import histogram_csv
 from tests.server.collector import Collector, problem, running
 from tests.server.test_pages import SEEN
 from tests.support.designs import large_survey
-from tests.support.reports import envelope, report
+from tests.support.reports import report
 from tests.support.surveys import AUTHORITY, MANIFEST, START, manifest
 
 NAME = MANIFEST.name
@@ -216,46 +216,3 @@ async def test_what_takes_minutes_or_gigabytes_is_for_ones_own(collector: Collec
     assert len(shown["categories"]) == 10_000
     # A query of each category by itself would take a quarter of an hour.
     assert len((await get(collector, "/series", huge.name))["rows"]) == 10_000
-
-
-READING = (
-    *("", "/versions", "/manifest", "/epochs", "/counts"),
-    *("/histogram", "/histogram?format=csv", "/series"),
-)
-DASHBOARD = "https://dashboard.example"
-
-
-@pytest.mark.parametrize(
-    ("allowed", "answered"),
-    [((), None), (("https://other.example",), None), ((DASHBOARD,), DASHBOARD), (("*",), "*")],
-)
-async def test_pages_of_other_origins_read_what_is_public_if_the_operator_says_so(
-    tmp_path: Path, allowed: tuple[str, ...], answered: str | None
-) -> None:
-    settings: Any = {"public": frozenset({NAME}), "cross_origins": frozenset(allowed)}
-    said = "Access-Control-Allow-Origin"
-    async with running(tmp_path, **settings) as collector:
-        await collector.publish(COURTEOUS)
-        collector.clock.time += 1
-        await collector.send(envelope(1))
-        client, origin = collector.client, {"Origin": DASHBOARD}
-        for path in (*READING, "/counts?epoch=7", "/counts?x=1"):
-            answer = await client.get(f"/v1/surveys/{NAME}{path}", headers=origin)
-            assert answer.headers.get(said) == answered
-            assert answer.headers.get("Vary") == ("Origin" if allowed not in {(), ("*",)} else None)
-            assert "Access-Control-Allow-Credentials" not in answer.headers
-        # Nothing that a token or a cookie allowed, no other survey, and no report.
-        for headers in (await collector.token(), {"Cookie": "a=b"}):
-            answer = await client.get(f"/v1/surveys/{NAME}/counts", headers=origin | headers)
-            assert said not in answer.headers
-        elsewhere = (f"/v1/surveys/{COURTEOUS.name}", f"/surveys/{NAME}")
-        for path in ("/v1/surveys", *elsewhere, "/v1/authority", "/metrics"):
-            assert said not in (await client.get(path, headers=origin)).headers
-        asking = origin | {"Access-Control-Request-Method": "GET"}
-        preflight = await client.options(f"/v1/surveys/{NAME}/counts", headers=asking)
-        assert (preflight.status, preflight.headers.get(said)) == (
-            (204, answered) if allowed else (405, None)
-        )
-        assert "Access-Control-Allow-Headers" not in preflight.headers
-        for path in ("/v1/reports", "/v1/surveys", f"/v1/surveys/{COURTEOUS.name}/counts"):
-            assert (await client.options(path, headers=asking)).status == 405

@@ -219,7 +219,7 @@ async def test_the_line_and_the_list_show_each_visitor_what_they_may_see(tmp_pat
 async def test_nobody_may_frame_a_page_and_only_public_pictures_are_shown_elsewhere(
     tmp_path: Path,
 ) -> None:
-    settings = {"public": frozenset({OTHER.name}), "cross_origins": frozenset({"*"})}
+    settings = {"public": frozenset({OTHER.name})}
     async with running(tmp_path, **settings) as collector:
         await fill(collector, MANIFEST, OTHER)
         headers = await collector.token(Role.ANALYST)

@@ -29,7 +29,7 @@ CONFIG_FILE: Final = "collector.toml"
 """The settings file's name in a collector's directory."""
 
 _ADDRESS: Final = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\[\]:]+)):([0-9]{1,5})", re.ASCII)
-_ORIGIN: Final = re.compile(r"\*|https?://[a-z0-9.\[\]:-]+", re.ASCII)
+_ORIGIN: Final = re.compile(r"https?://[a-z0-9.\[\]:-]+", re.ASCII)
 _NUMBERS: Final = {
     "int": (int, re.compile(r"[0-9]{1,18}", re.ASCII)),
     "float": (float, re.compile(r"[0-9]{1,18}(\.[0-9]{1,18})?", re.ASCII)),
@@ -125,14 +125,8 @@ def _names(value: list[str]) -> frozenset[str]:
 
 def _origins(value: list[str]) -> frozenset[str]:
     if not all(_ORIGIN.fullmatch(str(origin)) for origin in value):
-        raise ValueError('must be a list of origins such as "https://example.org", or ["*"]')
+        raise ValueError('must be a list of origins, such as "https://example.org"')
     return frozenset(value)
-
-
-def _exact_origins(value: list[str]) -> frozenset[str]:
-    if "*" in value:
-        raise ValueError('must name each origin, such as "https://example.org"')
-    return _origins(value)
 
 
 def _networks(value: list[str]) -> tuple[Network, ...]:
@@ -233,13 +227,8 @@ class Config:
     hidden_texts: frozenset[str] = _setting(
         [], "texts that pages and commands hide, for surveys whose answers are texts", _hidden
     )
-    cross_origins: frozenset[str] = _setting(
-        [],
-        "origins whose pages may read public figures; * for any",
-        _origins,
-    )
     upload_origins: frozenset[str] = _setting(
-        [], "origins whose pages may report to surveys as devices in a browser", _exact_origins
+        [], "origins whose pages may report to surveys as devices in a browser", _origins
     )
     workers: int = _setting(1, "processes that share the port", _between(1, 256))
     address_rate: float = _setting(

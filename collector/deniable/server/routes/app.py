@@ -45,69 +45,44 @@ _DAY_SECONDS = "86400"
 
 
 class CrossOrigin:
-    """The other origins whose pages may read public surveys or report in a browser (CORS).
+    """The other origins whose pages may report in a browser (CORS); none by default.
 
-    None by default. Pages of ``cross_origins`` may read everything about public surveys that is
-    open to anyone. Pages of ``upload_origins`` may be devices: they may upload a report, and send
-    devices' requests, at the paths ``of_devices``. Neither may ever send a token or a cookie. This
-    does not stop clients other than browsers; it lists the pages that may use their visitors'
-    browsers for this.
+    Pages of ``upload_origins`` may be devices: they may upload a report, and send devices'
+    requests, at the paths ``of_devices``, but never a token or a cookie. This does not stop clients
+    other than browsers; it lists the pages that may use their visitors' browsers for this.
     """
 
-    def __init__(
-        self, config: Config, is_public: Callable[[str], bool], of_devices: Collection[str] = ()
-    ) -> None:
-        self._origins = config.cross_origins
-        self._upload_origins = config.upload_origins
-        self._is_public = is_public
-        self._of_devices = of_devices
+    def __init__(self, config: Config, of_devices: Collection[str] = ()) -> None:
+        self._origins = config.upload_origins
+        self._of_devices = of_devices if self._origins else ()
 
-    def allow(
-        self, request: web.BaseRequest, route: Route | None, name: str, answer: web.Response
-    ) -> None:
+    def allow(self, request: web.BaseRequest, route: Route | None, answer: web.Response) -> None:
         """Let an allowed origin read the answer."""
-        readable, of_devices = self._is_readable(route, name), self._is_of_devices(route)
-        if not (readable or of_devices) or {"Authorization", "Cookie"} & {*request.headers}:
+        if route is None or route.path not in self._of_devices:
             return
-        origin = request.headers.get("Origin", "")
-        if not of_devices and "*" in self._origins:
-            answer.headers["Access-Control-Allow-Origin"] = "*"
+        if {"Authorization", "Cookie"} & {*request.headers}:
             return
         answer.headers["Vary"] = "Origin"
-        if of_devices and origin in self._upload_origins:
+        origin = request.headers.get("Origin", "")
+        if origin in self._origins:
             # A device without a state needs the date; one that must wait needs the duration.
             answer.headers["Access-Control-Expose-Headers"] = "Date, Retry-After"
             # A page cannot request a new connection, and a browser automatically resends requests
             # lost on a reused one.
             answer.force_close()
-        elif not readable or not {origin, "*"} & self._origins:
-            return
-        answer.headers["Access-Control-Allow-Origin"] = origin or "*"
+            answer.headers["Access-Control-Allow-Origin"] = origin
 
-    def preflight(self, request: web.BaseRequest, route: Route, name: str) -> web.Response | None:
+    def preflight(self, request: web.BaseRequest, route: Route) -> web.Response | None:
         """Answer a browser's preflight request; None if nothing is allowed."""
-        of_devices = self._is_of_devices(route)
-        if request.method != "OPTIONS" or not (of_devices or self._is_readable(route, name)):
+        if request.method != "OPTIONS" or route.path not in self._of_devices:
             return None
         headers = {
             "Access-Control-Allow-Methods": ", ".join(route.methods),
             "Access-Control-Max-Age": _DAY_SECONDS,
         }
-        if of_devices and route.method == "POST":
+        if route.method == "POST":
             headers["Access-Control-Allow-Headers"] = "Content-Type"  # for an upload
         return web.Response(status=204, headers=headers)
-
-    def _is_readable(self, route: Route | None, name: str) -> bool:
-        return (
-            bool(self._origins)
-            and route is not None
-            and self._is_public(name)
-            and route.path.startswith("/v1/")  # the pages are the collector's own
-            and route.method == "GET"
-        )
-
-    def _is_of_devices(self, route: Route | None) -> bool:
-        return bool(self._upload_origins) and route is not None and route.path in self._of_devices
 
 
 _CONTINUE: Final = "100-continue"
@@ -155,7 +130,7 @@ async def build_server(
         "/readyz": ready,
         "/metrics": _metrics(meters, gauges, store, clock),
     }
-    cross_origin = CrossOrigin(config, catalogue.is_public, of_devices)
+    cross_origin = CrossOrigin(config, of_devices)
     return _server(config, handlers, meters, throttle, cross_origin)
 
 
@@ -165,8 +140,7 @@ def build_metrics_server(config: Config, meters: Meters, gauges: Gauges) -> Coll
     This server also answers whether the process is alive, even when devices flood the other server.
     """
     handlers = {"/healthz": _healthy, "/metrics": _metrics(meters, gauges)}
-    cross_origin = CrossOrigin(config, lambda _: False)
-    return _server(config, handlers, meters, LogThrottle(), cross_origin)
+    return _server(config, handlers, meters, LogThrottle(), CrossOrigin(config))
 
 
 def _server(
@@ -180,7 +154,6 @@ def _server(
 
     async def handle(request: web.BaseRequest) -> web.Response:
         route: Route | None = None
-        name = ""
         try:
             answer = _unless_unexpected(request)
             if answer is None:
@@ -190,13 +163,13 @@ def _server(
         except Exception as error:  # noqa: BLE001 - answer_to() logs what is unforeseen
             answer = None
             if isinstance(error, MethodNotAllowed):
-                answer = cross_origin.preflight(request, error.route, error.name)
-                route, name = (None, "") if answer is None else (error.route, error.name)
+                answer = cross_origin.preflight(request, error.route)
+                route = None if answer is None else error.route
             if answer is None:
                 answer = answer_to(error, meters, throttle)
                 if _is_for_people(request, route):
                     answer = failure_page(request, answer)
-        cross_origin.allow(request, route, name, answer)
+        cross_origin.allow(request, route, answer)
         meters.requests("other" if route is None else route.path, answer.status).inc()
         return answer
 

@@ -164,7 +164,7 @@ class Gateway:
                 return plain_problem(417, "Expectation Failed")
             route, handler, name = self._router.find(request.method, request.path)
             if request.method != route.method:
-                raise MethodNotAllowed(route, name)
+                raise MethodNotAllowed(route)
             return await handler(request, name)
         except Exception as error:  # noqa: BLE001 - answer_to() logs what is unforeseen
             if isinstance(error, ObliviousHttpError):

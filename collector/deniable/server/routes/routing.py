@@ -63,10 +63,9 @@ class Route:
 class MethodNotAllowed(Exception):
     """The path only accepts other methods; the message lists them."""
 
-    def __init__(self, route: Route, name: str) -> None:
+    def __init__(self, route: Route) -> None:
         super().__init__(",".join(route.methods))
         self.route = route
-        self.name = name
 
 
 def _of_figures(what: str, summary: str, parameters: tuple[str, ...]) -> Route:
@@ -183,7 +182,7 @@ class Router(Generic[AnyHandler]):
         routed = self._fixed.get(path)
         route, handler, name = (*routed, "") if routed is not None else self._find_named(path)
         if method not in route.methods:
-            raise MethodNotAllowed(route, name)
+            raise MethodNotAllowed(route)
         return route, handler, name
 
     def _find_named(self, path: str) -> tuple[Route, AnyHandler, str]:
