@@ -9,27 +9,16 @@ import pytest
 
 from deniable.intake import judge_report
 from deniable.messages import (
-    Enrolment,
-    RefusalCode,
-    Report,
-    SignedReport,
-    SigningKey,
     UploadAnswer,
-    enrolment_statement,
     pack_upload,
-    sign_report,
 )
-from deniable.messages.ed25519 import CONTEXT_ENROL
 from deniable.server.routes import uploads
 from tests.server.collector import problem, running
-from tests.server.sockets import SECONDS, HeldStore, healthy, until
+from tests.server.sockets import SECONDS, HeldStore, healthy
 from tests.support.effort import effort
-from tests.support.reports import envelope, secret
-from tests.support.surveys import manifest
+from tests.support.reports import envelope
 
 BATCH = 256
-ISSUER = SigningKey(b"issuer's seed of tests 000000001")
-CERTIFIED = manifest(name="certified", enrolment=Enrolment("certificate", (ISSUER.public_key,)))
 
 
 class Judging:
@@ -143,38 +132,3 @@ async def test_nonsense_is_counted_against_its_sender_too(tmp_path: Path) -> Non
                 return
             assert answer.status == 400
     pytest.fail("nonsense may be sent for ever")
-
-
-def vouched(device: int) -> bytes:
-    report = Report(CERTIFIED.survey_id, 0, 0)
-    key = SignedReport.from_envelope(sign_report(secret(device), report)).public_key
-    statement = enrolment_statement(CERTIFIED.survey_id, 0, key)
-    return sign_report(secret(device), report, ISSUER.sign(CONTEXT_ENROL, statement))
-
-
-async def test_replays_take_no_share_of_their_issuer_s_also_while_many_wait(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with running(tmp_path, issuer_rate=0.001) as collector:
-        await collector.publish(CERTIFIED)
-        assert await collector.send(vouched(0)) == UploadAnswer(1, 0)
-        held = HeldStore(collector, monkeypatch, 200)
-        replays = [asyncio.create_task(collector.send(vouched(0))) for _ in range(50)]
-        replays.append(asyncio.create_task(collector.send(*[vouched(0)] * 150)))
-        async with asyncio.timeout(SECONDS):
-            await held.entered.wait()
-        # 256 pass at once, whatever the rate, and one of them has been counted.
-        honest = [
-            asyncio.create_task(collector.send(*(vouched(1 + start + d) for d in range(51))))
-            for start in range(0, 255, 51)
-        ]
-        await until(lambda: held.waiting == 455 or any(answer.done() for answer in honest))
-        held.release.set()
-        assert {await answer for answer in honest} == {UploadAnswer(51, 0)}
-        assert sum([(await answer).duplicates for answer in replays]) == 200
-        # By its index, and the open survey's report beside it is counted.
-        last = await collector.send(envelope(1), vouched(998), vouched(999))
-        assert last == UploadAnswer(1, 0, tuple((at, RefusalCode.RATE_LIMITED) for at in (1, 2)))
-    async with running(tmp_path, issuer_rate=0.001) as collector:  # it knows nobody who has paid
-        assert await collector.send(*map(vouched, range(256))) == UploadAnswer(0, 256)
-        assert await collector.send(vouched(998), vouched(999)) == UploadAnswer(2, 0)

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.messages import pack_upload
-from deniable.server.sender_limits import IssuerShares, TokenBuckets
-from deniable.stores.values import Receipt
+from deniable.server.sender_limits import TokenBuckets
 from tests.server.collector import problem, running
 from tests.support.clock import FakeClock
 
@@ -83,47 +82,3 @@ async def test_an_address_is_limited_and_only_a_trusted_proxy_says_whose_it_is(
     async with running(tmp_path, address_rate=1e-6) as collector:
         answers = [await collector.upload(pack_upload([LARGE])) for _ in range(2)]
         assert [answer.status for answer in answers] == [200, 429]
-
-
-def test_what_is_given_back_can_be_taken_again_and_never_overfills() -> None:
-    issuers, _ = buckets(1.0, 2.0)
-    assert [issuers.take("issuer") for _ in range(3)] == [True, True, False]
-    issuers.give_back("issuer")
-    assert [issuers.take("issuer") for _ in range(2)] == [True, False]
-    for _ in range(9):
-        issuers.give_back("issuer")
-    assert [issuers.take("issuer") for _ in range(3)] == [True, True, False]
-    issuers.give_back("nobody")
-    assert len(issuers._buckets) == 1
-
-
-@given(st.data())
-def test_an_issuer_pays_for_what_is_counted_not_for_replays(data: st.DataObject) -> None:
-    """Reports of few keys come and are decided in any order; of each key the first is counted."""
-    burst = 5
-    issuers, _ = buckets(rate=1, burst=burst)
-    shares = IssuerShares(issuers)
-    stored = set(data.draw(st.sets(st.integers(0, 9))))
-    under_way: list[Receipt] = []
-    payers: set[int] = set()
-    known: set[int] = set()
-    counted = 0
-    for key in data.draw(st.lists(st.integers(-1, 9), max_size=60)):
-        if key >= 0:
-            came = Receipt(bytes(32), 0, bytes([key]), data.draw(st.integers(0, 1)), b"issuer")
-            passes = key in known or counted + len(payers) < burst
-            assert shares.take(came) is passes
-            if passes:
-                under_way.append(came)
-                payers |= {key} - known
-                known.add(key)
-        elif under_way:
-            came = under_way.pop(0)
-            (decided,) = came.key
-            if decided in stored:
-                shares.give_back(came)
-            else:
-                stored.add(decided)
-                counted += 1
-            payers.discard(decided)
-    assert shares.take(Receipt(bytes(32), 0, b"other", 0, None))

@@ -236,11 +236,6 @@ class Config:
         "reports per second that each worker accepts from one address; 0 for no limit",
         _between(0, math.inf),
     )
-    issuer_rate: float = _setting(
-        0.0,
-        "reports per second that each worker accepts from one issuer's devices; 0 for no limit",
-        _between(0, math.inf),
-    )
     trusted_proxies: tuple[Network, ...] = _setting(
         [], "addresses or networks of proxies whose X-Forwarded-For header is trusted", _networks
     )

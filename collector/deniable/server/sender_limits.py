@@ -1,4 +1,4 @@
-"""Limits of senders: how many reports and requests an address or an issuer may send.
+"""Limits of senders: how many reports and requests an address may send.
 
 Addresses are in token buckets in memory, and nowhere else.
 """
@@ -13,7 +13,6 @@ from aiohttp import web
 from deniable.directory import Config
 from deniable.messages import MAX_UPLOAD_REPORTS, Refusal, RefusalCode
 from deniable.server.connection_slots import Address, is_among, mark, sender
-from deniable.stores.values import Receipt
 
 _MOST_REMEMBERED: Final = 65_536
 _BURST_SECONDS: Final = 10.0
@@ -52,40 +51,6 @@ class TokenBuckets:
             self._buckets.popitem(last=False)
         return enough
 
-    def give_back(self, sender: Hashable) -> None:
-        """Return a token that was taken unnecessarily."""
-        if sender in self._buckets:
-            held, at = self._buckets[sender]
-            self._buckets[sender] = min(self._burst, held + 1.0), at
-
-
-class IssuerShares:
-    """Reports' shares in their issuers' buckets: one token per key, even if it is replayed."""
-
-    def __init__(self, buckets: TokenBuckets) -> None:
-        self._buckets = buckets
-        self._paid: OrderedDict[Hashable, Receipt] = OrderedDict()
-
-    def take(self, receipt: Receipt) -> bool:
-        """Take a token for a report, unless its key has paid; return False if no token is left."""
-        if receipt.issuer is None or not self._buckets.limited:
-            return True
-        key = receipt[:3]
-        if key in self._paid:
-            self._paid.move_to_end(key)
-            return True
-        if not self._buckets.take(receipt.issuer):
-            return False
-        self._paid[key] = receipt
-        if len(self._paid) > _MOST_REMEMBERED:
-            self._paid.popitem(last=False)
-        return True
-
-    def give_back(self, receipt: Receipt) -> None:
-        """Return the token of a receipt that was not counted: its key can never be counted."""
-        if self._paid.get(receipt[:3]) is receipt:
-            self._buckets.give_back(receipt.issuer)
-
 
 class SenderLimits:
     """The limits of all senders, in one worker."""
@@ -95,8 +60,8 @@ class SenderLimits:
         self._relays = config.relays
         self._relayed_from = config.relayed_from
         # A batch larger than any bucket would always be refused.
-        self._of_addresses = buckets(config.address_rate, MAX_UPLOAD_REPORTS)
-        self._of_relays = buckets(config.relay_rate, 1)
+        self._of_addresses = _buckets(config.address_rate, MAX_UPLOAD_REPORTS)
+        self._of_relays = _buckets(config.relay_rate, 1)
 
     def charge(self, request: web.BaseRequest, tokens: float) -> None:
         """Take tokens from the bucket of a request's sender.
@@ -128,6 +93,6 @@ class SenderLimits:
         return sender(request.remote or "", forwarded, self._trusted)
 
 
-def buckets(rate: float, least: float) -> TokenBuckets:
+def _buckets(rate: float, least: float) -> TokenBuckets:
     """Return buckets for ten seconds' inflow, and at least this much."""
     return TokenBuckets(rate, max(rate * _BURST_SECONDS, least), monotonic)

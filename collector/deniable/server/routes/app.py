@@ -110,7 +110,7 @@ async def build_server(
         keyring.read()
     published = Published(catalogue, clock, keyring)
     of_devices: dict[str, DeviceHandler] = {
-        "/v1/reports": Uploads(config, store, catalogue, clock, meters, limits).answer,
+        "/v1/reports": Uploads(store, catalogue, clock, meters, limits).answer,
         **published.device_handlers(),
     }
     gateway = Gateway(config, keyring, of_devices, limits, clock, meters, throttle)

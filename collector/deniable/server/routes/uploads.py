@@ -11,7 +11,6 @@ from nacl.bindings import crypto_sign_open
 from nacl.exceptions import CryptoError
 
 from deniable.counterparts.bodies import pack_answer_to_upload, split_upload
-from deniable.directory import Config
 from deniable.intake import judge_report
 from deniable.messages import (
     MAX_UPLOAD_BYTES,
@@ -28,7 +27,7 @@ from deniable.server.connections import read_body
 from deniable.server.metrics import Meters
 from deniable.server.routes.catalogue import Catalogue
 from deniable.server.routes.routing import MSGPACK
-from deniable.server.sender_limits import IssuerShares, SenderLimits, buckets
+from deniable.server.sender_limits import SenderLimits
 from deniable.stores import Overloaded, Store, Verdict
 from deniable.stores.group_commit import MOST_WAITING
 from deniable.stores.values import Receipt
@@ -79,7 +78,6 @@ class Uploads:
 
     def __init__(
         self,
-        config: Config,
         store: Store,
         catalogue: Catalogue,
         clock: Callable[[], float],
@@ -93,7 +91,6 @@ class Uploads:
         self._in_hand = 0
         self._judging = asyncio.Lock()
         self._limits = limits
-        self._issuers = IssuerShares(buckets(config.issuer_rate, MAX_UPLOAD_REPORTS))
 
     async def answer(self, request: web.BaseRequest | BinaryRequest, _: str) -> web.Response:
         """Answer a request; the gateway has charged for requests from a relay."""
@@ -153,9 +150,6 @@ class Uploads:
         verdicts = await self._store.add(judged.receipts) if judged.receipts else []
         if verdicts:
             meters.commit_seconds.observe(monotonic() - done)
-        for receipt, verdict in zip(judged.receipts, verdicts, strict=True):
-            if verdict is not Verdict.ACCEPTED:
-                self._issuers.give_back(receipt)
         accepted = verdicts.count(Verdict.ACCEPTED)
         duplicates = verdicts.count(Verdict.DUPLICATE)
         refused = judged.refused
@@ -188,8 +182,6 @@ class Uploads:
                     receipt = judge_report(
                         envelope, now, self._catalogue.surely, verify_by_libsodium
                     )
-                if not self._issuers.take(receipt):
-                    raise Refusal(RefusalCode.RATE_LIMITED, "too many reports for this issuer")
             except Refusal as refusal:
                 judged.refused.append((place, refusal.code))
             else:
