@@ -19,8 +19,8 @@ import pytest
 from deniable.counterparts.signing import sign_manifest
 from deniable.directory import Config
 from deniable.messages import pack_upload
-from deniable.server import configure_logging, serve
-from deniable.server.logging_setup import LoopErrors
+from deniable.server.logging_setup import LoopErrors, configure_logging
+from deniable.server.serving import serve
 from deniable.stores import SqliteStore
 from tests.support.clock import FakeClock
 from tests.support.logging_kept import logging_kept

@@ -31,7 +31,8 @@ def test_a_new_page_takes_an_entry_an_answer_and_a_template(tmp_path: Path) -> N
 
 def test_logs_and_certificates_need_no_numpy_nor_aiohttp_and_a_start_waits_for_no_numpy() -> None:
     program = (
-        "import sys\nfrom deniable.server import configure_logging, tls_context\n"
+        "import sys\nfrom deniable.server.logging_setup import configure_logging\n"
+        "from deniable.server.tls import tls_context\n"
         "print(*{'numpy', 'scipy', 'aiohttp', 'rich'} & sys.modules.keys())\n"
         "import deniable.server.serving\nprint(*{'numpy', 'scipy'} & sys.modules.keys())"
     )

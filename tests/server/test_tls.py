@@ -20,10 +20,10 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from deniable.directory import Config, InvalidConfig
-from deniable.server import build_server
 from deniable.server import listening as listening_module
 from deniable.server.listening import accept, open_sockets
 from deniable.server.metrics import Meters
+from deniable.server.routes.app import build_server
 from deniable.server.tls import reload_certificate, tls_context
 from deniable.stores import SqliteStore
 from tests.server.collector import Answer

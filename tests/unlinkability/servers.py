@@ -14,7 +14,7 @@ from deniable.directory.gateway_file import GatewayFile, write_gateway_file
 from deniable.enrolment import BlindIssuer, EpochKeys, SqliteIssuanceRecord
 from deniable.enrolment.routes import token_route
 from deniable.messages import Manifest
-from deniable.server import build_server
+from deniable.server.routes.app import build_server
 from deniable.stores import SqliteStore
 from tests.enrolment.issuers import RECORD_KEY
 from tests.support.surveys import AUTHORITY, ORIGIN

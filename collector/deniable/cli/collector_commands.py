@@ -122,8 +122,10 @@ def init(directory: Path, origin: str | None, port: int | None, authority_key: P
 def serve(directory: Path, workers: int | None) -> None:
     """Run the collector until SIGTERM or Ctrl-C; neither loses reports."""
     # The server takes a second to import: no other command needs it.
-    from deniable.server import WorkersFailed, configure_logging, run_in_loop, serve_with_workers
-    from deniable.server import serve as serve_alone
+    from deniable.server.logging_setup import configure_logging
+    from deniable.server.serving import run_in_loop
+    from deniable.server.serving import serve as serve_alone
+    from deniable.server.workers import WorkersFailed, serve_with_workers
 
     config = Config.load(directory)
     if workers is not None:

@@ -8,8 +8,8 @@ from typing import Protocol
 
 from deniable.directory import Config
 from deniable.messages import RefusalCode, UploadAnswer, pack_upload
-from deniable.server import build_server
 from deniable.server.connections import CollectorServer
+from deniable.server.routes.app import build_server
 from deniable.stores import Store
 from tests.support.surveys import AUTHORITY, ORIGIN
 from tests.system.simulation.operations import Fate, Item
