@@ -35,7 +35,6 @@ from deniable.reading import (
     EpochState,
     ListedEpoch,
     asked_alike,
-    instant_text,
 )
 from deniable.reading.epochs import (
     answered_texts,
@@ -50,7 +49,6 @@ from deniable.reading.epochs import (
     when_text,
 )
 from deniable.reading.source import MOST_LISTED, note_names
-from deniable.server.metrics import Meters
 from deniable.server.pages.page_table import PAGES, Page
 from deniable.server.pages.rendering import (
     LEVELS,
@@ -97,7 +95,6 @@ class Site:
     catalogue: Catalogue
     figures: FigureService
     clock: Callable[[], float]
-    meters: Meters
 
     def handlers(self) -> dict[str, Handler]:
         """Return the handlers of pages, by path."""
@@ -327,10 +324,6 @@ class Visit:
             "carried": urlencode(carried(request.query, view)),
             "known": role is not None,
             "shares": role not in {None, Role.READER},
-            # As for /metrics: a reader who counts every report knows more than figures show.
-            "collector": (
-                [*collector_health(site.meters.totals())] if role is Role.OPERATOR else ()
-            ),
             "downloads": (
                 [*downloads(pinned, view, root_of(request), manifest.name)]
                 if content.figures
@@ -339,7 +332,7 @@ class Visit:
         }
         plain = view.of_epochs and "against" not in view.takes and subject.epochs is None
         values["so_far"] = await site.so_far(subject) if plain else ("", "")
-        changing = ("answered", "so_far", "collector", "downloads")
+        changing = ("answered", "so_far", "downloads")
         state = (content, *(values[name] for name in changing))
         values["shown"] = sha256(repr(state).encode()).hexdigest()[:16]
         if script and headers.get("Shown-Figures") == values["shown"]:
@@ -450,22 +443,6 @@ def epoch_health(schedule: Schedule, epoch: EpochCounts) -> Iterator[Fact]:
     """Yield the time until which the figures of an epoch change."""
     until = f"yes, until {date_text(schedule.closes(epoch.epoch), time=True)}"
     yield Fact(dates_text(schedule, [epoch.epoch]), "no" if epoch.standing.state.closed else until)
-
-
-def collector_health(totals: Mapping[str, Mapping[tuple[str, ...], float]]) -> Iterator[Fact]:
-    """Yield the reports since a collector started, of all surveys, by its meters and labels."""
-    accepted, repeated, last = (
-        sum(totals[name].values())
-        for name in ("reports_accepted", "reports_duplicate", "last_report_timestamp_seconds")
-    )
-    refused = {code: n for (code,), n in totals["reports_refused"].items() if n}
-    yield Fact("received", f"{accepted + repeated + sum(refused.values()):,.0f}")
-    yield Fact("accepted", f"{accepted:,.0f}")
-    if repeated:
-        yield Fact("repeated", f"{repeated:,.0f}")
-    for code, number in sorted(refused.items(), key=lambda item: -item[1]):
-        yield Fact(f"refused: {code}", f"{number:,.0f}")
-    yield Fact("last report", instant_text(last) if last else "none yet")
 
 
 def _privacy_lines(manifest: Manifest) -> Iterator[str]:

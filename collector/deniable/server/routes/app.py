@@ -125,7 +125,7 @@ async def build_server(
         GATEWAY_PATH: gateway.answer,
         **published.handlers(),
         **figures.handlers(),
-        **Site(config, store, catalogue, figures, clock, meters).handlers(),
+        **Site(config, store, catalogue, figures, clock).handlers(),
         "/healthz": _healthy,
         "/readyz": ready,
         "/metrics": _metrics(meters, gauges, store, clock),
