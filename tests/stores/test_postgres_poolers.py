@@ -31,15 +31,17 @@ async def test_a_pooler_of_sessions_serves_a_store(server: PostgresServer) -> No
         await store.close()
 
 
+async def open_twice(url: str) -> None:
+    """Open a store, and then another, which gets the first one's session."""
+    for _ in range(2):
+        store = await PostgresStore.open(url, create=True)
+        await store.close()
+
+
 @pytest.mark.parametrize("translates", [False, True])
 async def test_a_pooler_of_transactions_is_told(server: PostgresServer, translates: bool) -> None:
     database = await server.create()
     async with postgres_pooler(server.socket, transactions=True, translates=translates) as pooler:
         url = f"postgresql://deniable@127.0.0.1:{pooler.port}/{database}"
-        # `init`, `doctor` and readiness end with this write.
-        store = await PostgresStore.open(url, create=True)
         with pytest.raises(StoreError, match="transaction pooling"):
-            await store.ping()
-        await store.close()
-        with pytest.raises(StoreError, match="transaction pooling"):
-            await PostgresStore.open(url)
+            await open_twice(url)

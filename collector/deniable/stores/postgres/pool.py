@@ -111,19 +111,9 @@ def _places(url: str) -> tuple[list[str], float]:
     seconds = exact_number("connect_timeout", given.pop("connect_timeout", f"{CONNECT_SECONDS:g}"))
     if seconds <= 0:
         raise ValueError("connect_timeout")
-    login, at, named = parts.netloc.rpartition("@")
-    hosts = (named or given.get("host", "")).split(",")
-    ports = given.get("port", "").split(",")
-    if named or len(ports) not in (1, len(hosts)):
-        ports = ports[:1]
-    urls = []
-    for number, host in enumerate(hosts):
-        if named:
-            place, query = f"{login}{at}{host}", given
-        else:
-            of_host = {"host": host, "port": ports[number % len(ports)]}
-            place, query = parts.netloc, given | {k: it for k, it in of_host.items() if it}
-        urls.append(urlunsplit(parts._replace(netloc=place, query=urlencode(query))))
+    login, at, hosts = parts.netloc.rpartition("@")
+    places = (f"{login}{at}{host}" for host in hosts.split(","))
+    urls = [urlunsplit(parts._replace(netloc=it, query=urlencode(given))) for it in places]
     return urls, float(seconds)
 
 
@@ -154,7 +144,6 @@ class Connections:
         self._url = url
         self._patience = patience
         self._kept: Connection | None = None
-        self._sessions_checked = False
         self._answer_seconds = ANSWER_SECONDS
 
     @property
@@ -162,16 +151,6 @@ class Connections:
         """Return the numbers of connections allowed, open, and in use."""
         pool = self._pool
         return pool.get_max_size(), pool.get_size(), pool.get_size() - pool.get_idle_size()
-
-    async def check_sessions(self) -> None:
-        """Raise StoreError if a second connection shares the session of a first; checked once."""
-
-        async def connect_beside(_: Connection) -> None:
-            await (await self._hosts.connect(command_timeout=ANSWER_SECONDS)).close()
-
-        if not self._sessions_checked:
-            await self.run(connect_beside)
-            self._sessions_checked = True
 
     async def run(
         self, work: Callable[[Connection], Awaitable[Result]], *, keep: bool = False

@@ -143,10 +143,6 @@ class PostgresStore(Store):
         # Like any lock, this waits for readers of all receipts, such as a backup.
         return await self._write(lambda: _prune(survey_id, epoch, now))
 
-    async def ping(self) -> None:
-        await self._connections.check_sessions()
-        await super().ping()
-
     async def check(self) -> list[str]:
         # Nobody who stores reports waits for it.
         async def work(connection: Connection) -> list[str]:
