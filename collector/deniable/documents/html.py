@@ -94,8 +94,7 @@ def table_html(table: Table, heading: Callable[[str], str] = escape) -> str:
         for column in columns
     )
     rows = (
-        f"<tr{_row_class(row)}{''.join(_data(known, row))}>"
-        f"{''.join(_cells(columns, cells, row))}</tr>\n"
+        f"<tr{_row_class(row)}{''.join(_data(known, row))}>{''.join(_cells(columns, cells))}</tr>\n"
         for row, cells in zip(
             table.rows,
             zip(*(column.texts(table.rows) for column in columns), strict=True),
@@ -116,14 +115,10 @@ def _facts_html(facts: Iterable[Fact], heading: Callable[[str], str]) -> str:
     return f'<dl class="facts">\n{rows}</dl>\n' if rows else ""
 
 
-def _cells(columns: list[Column], cells: Iterable[str], values: Mapping[str, Any]) -> Iterator[str]:
-    links = values.get("links", {})  # by the keys of columns
+def _cells(columns: list[Column], cells: Iterable[str]) -> Iterator[str]:
     for number, (column, text) in enumerate(zip(columns, cells, strict=True)):
         name, scope = ("td", "") if number else ("th", ' scope="row"')
-        markup = escape(text)
-        if column.key in links:
-            markup = f'<a href="{escape(links[column.key])}">{markup}</a>'
-        yield f"<{name}{scope}{_text_class(column)}>{markup}</{name}>"
+        yield f"<{name}{scope}{_text_class(column)}>{escape(text)}</{name}>"
 
 
 def _text_class(column: Column) -> str:

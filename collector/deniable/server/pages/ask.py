@@ -1,8 +1,8 @@
 """The page of questions: two survey questions together, who is ahead, who leads, and ranges."""
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
@@ -23,7 +23,6 @@ from deniable.server.routes.requests import asked_level, asked_quantile
 
 if TYPE_CHECKING:
     from deniable.estimates import Answers, Histogram
-    from deniable.estimates.questions import CrossTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +164,7 @@ def _answered(histogram: "Histogram", asking: Asking, manifest: Manifest) -> _An
                 )
             table = histogram.cross(rows, columns, query.get("of", "rows"))
             document = table.document()
-            return _Answer(_linked(document, table, query), document_json(document), table.to_csv())
+            return _Answer(document, document_json(document), table.to_csv())
         case "group" if "than" in query:
             than = answers("than")
             beside = histogram.beside(answers("answer"), given=answers("given"), than=than)
@@ -189,33 +188,6 @@ def _answered(histogram: "Histogram", asking: Asking, manifest: Manifest) -> _An
         case _:
             return _share(histogram, asking, manifest)
     return _Answer.of(document)
-
-
-def _linked(document: Document, table: "CrossTable", query: Mapping[str, str]) -> Document:
-    """Return the table; each cell links to its group, compared with the first other group."""
-    if len(document.tables) > 1:  # these tables are lists
-        return document
-    kept = {key: query[key] for key in ("survey", "epoch", "level") if key in query}
-    question, *groups = table.columns if table.of == "columns" else table.rows
-    other, *answers = table.rows if table.of == "columns" else table.columns
-
-    def link(group: int, answer: int) -> str:
-        chosen = {"answer": f"{other}: {answers[answer]}", "given": f"{question}: {groups[group]}"}
-        chosen["than"] = f"{question}: {groups[group == 0]}"
-        return f"ask?{urlencode({'ask': 'group', **chosen, **kept})}"
-
-    rows = [
-        {
-            **row,
-            "links": {
-                f"column_{c}": link(c, r) if table.of == "columns" else link(r, c)
-                for c in range(len(table.columns) - 1)
-                if r < len(table.rows) - 1
-            },
-        }
-        for r, row in enumerate(document.tables[0].rows)
-    ]
-    return replace(document, tables=[replace(document.tables[0], rows=rows)])
 
 
 def _share(histogram: "Histogram", asking: Asking, manifest: Manifest) -> _Answer:
