@@ -1,17 +1,12 @@
 """What epsilon means for one person, beside the best guess that there is."""
 
-import re
 from fractions import Fraction
 from itertools import combinations
 
-import numpy as np
 import pytest
-from numpy.typing import NDArray
 
-from deniable.messages import Manifest, Schedule, Specification
-from deniable.planning import best
+from deniable.messages import Manifest
 from deniable.planning.calibration import calibrated
-from deniable.planning.facts import choice_facts
 from deniable.planning.words import (
     MOST_EPSILON,
     guess_text,
@@ -19,11 +14,10 @@ from deniable.planning.words import (
     strength_warnings,
     too_strong_text,
 )
-from tests.support.effort import some
 from tests.support.entries import probability
 from tests.support.kinds import SURVEYS
 from tests.support.processes import ROOT
-from tests.support.surveys import DAY, START, manifest
+from tests.support.surveys import manifest
 
 PAGE = (ROOT / "docs/choosing-epsilon.md").read_text("utf-8")
 
@@ -107,43 +101,3 @@ def test_what_is_above_the_most_goes_by_the_pure_guarantee_too() -> None:
     assert too_strong_text(binary(f"{most}.000000001")) == f"{most}.000000001"
     assert too_strong_text(binary("1", "0.9")) == ""
     assert "with delta 0.99999" in too_strong_text(binary("1", "0.99999"))
-
-
-def _chance_above(rows: NDArray[np.float64], reports: int, level: float) -> float:
-    """Return the chance of a loss above a level, of the worst histories of so many reports.
-
-    Two that differ in any number of reports; all pairs of a design's rows are alike.
-    """
-    loss = np.log(rows[0] / rows[1])
-    step = loss.max()
-    places = np.rint(loss / step).astype(int)
-    assert np.allclose(places * step, loss)
-    one = np.bincount(places + 1, rows[0], minlength=3)
-    law, worst = np.ones(1), 0.0
-    for differing in range(1, reports + 1):
-        law = np.convolve(law, one)
-        sums = step * np.arange(-differing, differing + 1)
-        worst = max(worst, law[sums > level + 1e-9].sum())
-    return float(worst)
-
-
-@pytest.mark.parametrize("categories", some([3, 2, 20, 105]))
-@pytest.mark.parametrize(("epsilon", "reports"), [("0.5", 52), ("0.5", 10), ("1", 30), ("2", 8)])
-def test_the_stated_level_is_exceeded_no_more_often_than_the_fact_says(
-    categories: int, epsilon: str, reports: int
-) -> None:
-    chosen = best(categories, epsilon).candidate
-    survey = manifest(
-        categories=tuple(f"answer {number}" for number in range(categories)),
-        epsilon=epsilon,
-        schedule=Schedule(START, DAY, reports, DAY),
-        specification=Specification(chosen.kind, chosen.parameters),
-    )
-    (fact,) = (fact.text for fact in choice_facts(survey) if fact.label == "adds up")
-    said = re.search(r"at most epsilon ([\d.]+), except with a chance of 1 in ([\d,]+)", fact)
-    assert said is not None, fact
-    level, chance = float(said[1]), 1 / int(said[2].replace(",", ""))
-    mechanism = survey.mechanism
-    rows = np.array([mechanism.row(0), mechanism.row(1)], dtype=float) / float(mechanism.grid)
-    assert _chance_above(rows, reports, level) <= chance
-    assert _chance_above(rows, reports, level - float(epsilon)) > chance  # it is the least

@@ -60,7 +60,7 @@ def plan(
     mean, in their units or as a percentage of their range.
 
     The output also compares randomised response, the best mechanisms and a survey without privacy,
-    and shows what a device spends on the survey in a year.
+    and shows what a device spends on the survey.
     """
     # The plans need numpy, for which --help does not wait.
     from deniable.estimates import Accuracy

@@ -14,7 +14,6 @@ from deniable.planning.choice import Choice as Choice
 from deniable.planning.choice import best as best
 from deniable.planning.choice import compared as compared
 from deniable.planning.choice import composed as composed
-from deniable.planning.choice import unlikely_level as unlikely_level
 from deniable.planning.plans import Plan as Plan
 from deniable.planning.plans import plan as plan
 from deniable.planning.specification import best_fresh as best_fresh

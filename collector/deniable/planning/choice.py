@@ -4,13 +4,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from itertools import accumulate, takewhile
 from typing import Final
 
 from deniable.accounting import PrivacyLoss
-from deniable.accounting.privacy_loss import epsilon_ceiling
 from deniable.estimates.accuracy import checked_largest_share
-from deniable.mechanisms import Number, exact_delta, exact_epsilon, log_ceiling, odds_ceiling
+from deniable.mechanisms import (
+    Number,
+    exact_delta,
+    exact_epsilon,
+    odds_ceiling,
+)
 from deniable.mechanisms.answering import Answered
 from deniable.mechanisms.block_design import MAX_RESPONSES
 from deniable.mechanisms.kind import InvalidManifest
@@ -19,12 +22,6 @@ from deniable.planning.candidates import PLAIN, SMALLEST_WITHIN, Candidate, cand
 
 COMPOSED_DELTA: Final = "0.000001"
 """The slack of all reports together: an event may be so much more likely than by epsilon."""
-
-UNLIKELY: Final = Fraction(1, 10**6)
-"""The chance that all reports together exceed the level that people are shown."""
-
-_ROUNDED: Final = 1 + 1e-9
-"""More than the rounding, as a factor, of a thousand additions of positive floats."""
 
 _SIMPLEST_WITHIN: Final = 1.02
 """Randomised response is chosen unless another mechanism needs over 2 % fewer users."""
@@ -141,54 +138,15 @@ def composed(
     composed_delta: Number = COMPOSED_DELTA,
 ) -> Decimal:
     """Return the epsilon of this many reports of one device, at the composed delta; rounded up."""
+    pure = odds_ceiling(exact_epsilon(epsilon), 64) - 1
     loss = PrivacyLoss.of_design(
         candidate.responses,
         candidate.replication,
         candidate.separating,
-        _odds(candidate, epsilon, delta),
+        1 + candidate.excess(pure, exact_delta(delta)),
         reports,
     )
     return loss.epsilon_at(composed_delta)
-
-
-def unlikely_level(
-    candidate: Candidate, epsilon: Number, reports: int, delta: Number = "0"
-) -> Decimal:
-    """Return the level that reports of one device exceed with at most the chance ``UNLIKELY``.
-
-    Reports are at most e^level times as likely for any answers as for any one other row of answers;
-    rounded up. It is not an epsilon with a delta, which does not limit such a chance.
-    """
-    # A report distinguishes two answers by ln E with the chance E a, by -ln E with a, otherwise
-    # not. Rows of answers may differ in fewer reports, and those are not always less likely to
-    # exceed a level: with two responses an odd number of them is an odd number of steps apart.
-    odds = _odds(candidate, epsilon, delta)
-    mass = candidate.separating / (
-        candidate.replication * odds + candidate.responses - candidate.replication
-    )
-    up, down, none = float(odds * mass), float(mass), float(1 - (1 + odds) * mass)
-    law, steps, times = [1.0], 0, reports
-    if up**reports > UNLIKELY:  # all reports may be one step apart
-        steps, times = reports, 0
-    for n in range(1, times + 1):  # the distribution of the sum by falling steps, from n on
-        law = [
-            up * one + none * two + down * three
-            for one, two, three in zip(
-                [*law, 0.0, 0.0], [0.0, *law, 0.0], [0.0, 0.0, *law], strict=True
-            )
-        ]
-        unlikely = (above * _ROUNDED <= UNLIKELY for above in accumulate(law))
-        steps = max(steps, n - sum(takewhile(bool, unlikely)))
-    # The odds are rounded up, and those of a mechanism never exceed its epsilon.
-    step = exact_epsilon(epsilon)
-    if exact_delta(delta):
-        step = Fraction(log_ceiling(odds, _UNIT), _UNIT)
-    return epsilon_ceiling(steps * step)
-
-
-def _odds(candidate: Candidate, epsilon: Number, delta: Number) -> Fraction:
-    pure = odds_ceiling(exact_epsilon(epsilon), 64) - 1
-    return 1 + candidate.excess(pure, exact_delta(delta))
 
 
 @dataclass(frozen=True, slots=True)

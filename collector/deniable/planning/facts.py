@@ -1,7 +1,7 @@
 """Facts about a planned survey: its mechanism, its plan, and the total of its reports."""
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
 from math import ceil, inf, isfinite
@@ -14,7 +14,7 @@ from deniable.accounting import (
     epsilon_each,
     optimal_composition,
 )
-from deniable.budget import DEFAULT_LIFETIME_EPSILON, NANO, format_nano, pure_cost
+from deniable.budget import DEFAULT_LIFETIME_EPSILON, NANO, RangeCost, format_nano
 from deniable.documents import Column, Document, Fact, Table, upper_text
 from deniable.mechanisms import (
     InvalidPrivacyParameter,
@@ -24,17 +24,14 @@ from deniable.mechanisms import (
     exact_number,
     odds_text,
 )
-from deniable.messages import FRESH, InvalidManifest, Manifest
+from deniable.messages import MAX_EPOCHS, Manifest
 from deniable.planning.accuracy import blind_devices_text
 from deniable.planning.candidates import DESIGNS, PLAIN, Candidate
-from deniable.planning.choice import UNLIKELY, Choice, best, compared, composed, unlikely_level
+from deniable.planning.choice import Choice, best, compared, composed
 from deniable.planning.plans import (
     Drafts,
     Plan,
-    Year,
     epsilon_for,
-    plan,
-    year_of,
 )
 from deniable.planning.specification import SUFFICIENT, most_responses, sufficient_kept
 from deniable.planning.words import (
@@ -48,9 +45,6 @@ from deniable.planning.words import (
 from deniable.presenting.revealed import revealed_at_worst
 from deniable.reading import duration_text
 from deniable.reading.epochs import iso_time
-
-_MOST_REPORTS: Final = 1000
-"""Composing more takes too long."""
 
 _MOST_TIMES: Final = 1_000_000
 """Above this, the factor of users makes no difference to a choice."""
@@ -73,31 +67,6 @@ def choice_facts(manifest: Manifest, largest_share: float | None = None) -> Iter
             low = exact_epsilon(manifest.kept_epsilon or "0") < exact_epsilon(least)
             better = f'kept = "{least}" or more' if low else "the default fresh round (omit fresh)"
             yield Fact("", f"{better} comes within 5 % of the fewest users possible")
-    reports = min(manifest.schedule.epochs, _MOST_REPORTS)
-    if manifest.repeat == FRESH and reports > 1:
-        total, simple = (
-            ceil(NANO * unlikely_level(mechanism, manifest.epsilon, reports, manifest.delta))
-            for mechanism in (candidate, plain)
-        )
-        charged = reports * pure_cost(manifest.mechanism)
-        beside = "".join(
-            f" (randomised response: {format_nano(simple)}, with {_times(other.users)} users)"
-            for other in choice.alternatives
-            if other.candidate == plain
-        )
-        yield Fact(
-            "adds up",
-            f"{adds_up_text(reports, format_nano(min(total, charged)))}{beside}; devices charge "
-            f"the plain sum, {format_nano(charged)}",
-        )
-
-
-def adds_up_text(reports: int, level: str) -> str:
-    """Return in words the level to which this many reports of a device favour its answers."""
-    return (
-        f"{reports:,} reports from a device favour its answers over any alternative by at most "
-        f"epsilon {level}, except with a chance of 1 in {UNLIKELY.denominator:,}"
-    )
 
 
 def choice_of(manifest: Manifest, largest_share: float | None = None) -> Choice | None:
@@ -160,7 +129,7 @@ def plan_document(made: Plan, drafts: Drafts, reports: int | None) -> Document:
 
     For a survey that is specified by its epsilon, it shows the effects of other epsilons.
     """
-    manifest, year = made.manifest, year_of(made.manifest, DEFAULT_LIFETIME_EPSILON * NANO)
+    manifest = made.manifest
     delta = "" if manifest.delta == "0" else f", delta {manifest.delta}"
     odds = odds_text(made.odds)
     private = f"epsilon {manifest.epsilon}{delta}: {promise_text(made.odds)}"
@@ -175,8 +144,6 @@ def plan_document(made: Plan, drafts: Drafts, reports: int | None) -> Document:
         "size": made.accuracy.size,
         "standard_errors": made.accuracy.scale,
         "odds": odds,
-        "reports_a_year": year.reports,
-        "composed_level": None if year.level is None else str(year.level),
     }
     if made.pace is not None and made.accuracy.power is None:
         values |= {"reports_an_epoch": made.pace.rate, "reached_at": iso_time(made.reached_at())}
@@ -191,13 +158,7 @@ def plan_document(made: Plan, drafts: Drafts, reports: int | None) -> Document:
         text = f"{reports:,} reach a precision of {made.figure.amount(reached)}; {wanted}"
         facts.append(Fact("reports", text, "with_reports", reports))
         values |= {"reached": reached, "least_epsilon": allowed}
-    needed = None
-    if year.epsilon is not None:
-        # A matrix has its own probabilities, whatever epsilon it states.
-        with suppress(InvalidManifest):
-            yearly = plan(drafts(f"{year.epsilon:f}"), made.accuracy, made.largest_share)
-            needed = yearly.reports(yearly.ways[0])
-    facts += _budget(manifest, year, needed)
+    facts += budget_facts(manifest)
     if isinstance(manifest.mechanism, Strings):
         facts.append(found_fact(manifest.mechanism, manifest.specification.parameters["least"]))
     if choice := choice_of(manifest, made.largest_share):
@@ -221,24 +182,30 @@ def _rows(made: Plan) -> Iterator[dict[str, object]]:
         }
 
 
-def _budget(manifest: Manifest, year: Year, needed: int | None) -> Iterator[Fact]:
-    length = manifest.schedule.epoch_seconds
-    together = (
-        "" if year.level is None else f"; {adds_up_text(year.reports, upper_text(year.level, 4))}"
+def budget_facts(manifest: Manifest) -> Iterator[Fact]:
+    """Yield what a device spends on a survey, and how long its default budget lasts."""
+    schedule, cost = manifest.schedule, RangeCost.of(manifest.mechanism)
+    length, kept = schedule.epoch_seconds, manifest.repeat.epochs or 1
+    charged = cost.most(schedule.epochs, kept)
+    affordable = bisect_right(
+        range(MAX_EPOCHS + 1),
+        DEFAULT_LIFETIME_EPSILON * NANO,
+        key=lambda reports: cost.most(reports, kept),
     )
-    charged = (
-        f"reports in {year.reports:,} of {year.epochs:,} epochs of {duration_text(length)} cost a "
-        f"device epsilon {format_nano(year.charged)}{together}"
+    yield Fact(
+        "costs",
+        f"reports in all {schedule.epochs:,} epochs of {duration_text(length)} cost a device "
+        f"epsilon {format_nano(charged)}",
+        "charged",
+        charged / NANO,
     )
-    yield Fact("a year", charged, "charged", year.charged / NANO)
-    does = (
-        f"a lifetime_epsilon of {year.lifetime / NANO:g} allows {year.affordable:,} reports, over "
-        f"{duration_text(year.affordable * length)}"
+    yield Fact(
+        "budget",
+        f"a lifetime_epsilon of {DEFAULT_LIFETIME_EPSILON} allows {affordable - 1:,} reports, over "
+        f"{duration_text((affordable - 1) * length)}",
+        "affordable_reports",
+        affordable - 1,
     )
-    if year.epsilon is not None and year.epochs > year.affordable:
-        takes = "" if needed is None else f", and then {needed:,} devices per epoch"
-        does += f"; {year.epochs:,} reports would require epsilon {year.epsilon:f}{takes}"
-    yield Fact("budget", does, "affordable_reports", year.affordable)
 
 
 _MOST_EPSILON: Final = 2_000

@@ -1,24 +1,20 @@
 """Reports needed for an accuracy, their dates, and the epsilon that this many reports allow."""
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from decimal import ROUND_FLOOR, Context, Decimal
+from decimal import Decimal
 from fractions import Fraction
 from math import inf, isfinite, sqrt
 from typing import Final
 
-from deniable.budget import NANO, RangeCost, pure_cost
 from deniable.documents import level_text, upper_text
 from deniable.estimates.accuracy import Accuracy, default_largest_share, share_variance
 from deniable.estimates.binomial import NotInvertible
 from deniable.mechanisms import SurveyMechanism, exact_epsilon
 from deniable.mechanisms.answering import combinations_of, sizes_of
-from deniable.messages import FRESH, RANDOMISED_RESPONSE, InvalidManifest, Manifest, Specification
-from deniable.messages.schedule import MAX_EPOCHS
+from deniable.messages import RANDOMISED_RESPONSE, InvalidManifest, Manifest, Specification
 from deniable.planning.calibration import calibrated
-from deniable.planning.candidates import DESIGNS, PLAIN, Candidate
-from deniable.planning.choice import unlikely_level
 from deniable.planning.specification import AUTO, LEVELS, answered_best, specified
 from deniable.planning.words import MOST_EPSILON, TOGETHER, largest_share_text
 from deniable.planning.words import terms as terms_of
@@ -430,69 +426,3 @@ def _epsilons(manifest: Manifest) -> list[str]:
     kept = manifest.kept_epsilon if manifest.kind.first_round_kept else None
     texts = [f"{number.normalize():f}" for number in numbers if number <= MOST_EPSILON]
     return [text for text in texts if kept is None or exact_epsilon(text) < exact_epsilon(kept)]
-
-
-_YEAR: Final = 365 * 86_400
-_MOST_COMPOSED: Final = 1000
-"""Composing more reports takes too long."""
-
-
-@dataclass(frozen=True, slots=True)
-class Year:
-    """A device's reports in the first 365 days of a survey, one in every epoch.
-
-    Attributes:
-        epochs: the number of epochs in a year, at least 1, though the survey may have fewer.
-        reports: the number of epochs in which the survey asks.
-        charged: the device's charge for these reports, in units of 1e-9 epsilon.
-        level: the most by which these reports favour the device's answers, except with a chance of
-            1 in a million; rounded up. None for kinds whose reports are not composed here, and for
-            kept responses.
-        lifetime: the device's ceiling set by the app, in units of 1e-9 epsilon.
-        affordable: the number of reports that the ceiling pays for, up to the epochs of any survey.
-        epsilon: the epsilon at which the ceiling pays for a report in every epoch of the year,
-            rounded down to two digits; None for kept responses.
-    """
-
-    epochs: int
-    reports: int
-    charged: int
-    level: Decimal | None
-    lifetime: int
-    affordable: int
-    epsilon: Decimal | None
-
-
-def year_of(manifest: Manifest, lifetime: int) -> Year:
-    """Return a survey's year, for a lifetime budget in units of 1e-9 epsilon."""
-    schedule, fresh = manifest.schedule, manifest.repeat == FRESH
-    cost = RangeCost.of(manifest.mechanism)
-    kept = manifest.repeat.epochs or 1
-
-    def charged(reports: int) -> int:
-        return cost.most(reports, kept)
-
-    epochs = max(1, _YEAR // schedule.epoch_seconds)
-    reports = min(schedule.epochs, epochs)
-    epsilon = Context(prec=2, rounding=ROUND_FLOOR).divide(
-        Decimal(lifetime), Decimal(NANO * epochs)
-    )
-    return Year(
-        epochs,
-        reports,
-        charged(reports),
-        _level(manifest, reports) if fresh else None,
-        lifetime,
-        bisect_right(range(MAX_EPOCHS + 1), lifetime, key=charged) - 1,
-        epsilon if fresh else None,
-    )
-
-
-def _level(manifest: Manifest, reports: int) -> Decimal | None:
-    kind = manifest.kind.name
-    if kind not in {PLAIN, *DESIGNS} or reports > _MOST_COMPOSED:
-        return None
-    candidate = Candidate.of(kind, len(manifest.categories), manifest.specification.parameters)
-    level = unlikely_level(candidate, manifest.epsilon, reports, manifest.delta)
-    # It is rounded up further than the plain sum, which is also an upper limit.
-    return min(level, Decimal(reports * pure_cost(manifest.mechanism)) / NANO)
