@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from benchmarks.answers import Indices, likely_answers
+from benchmarks.linking import linking_probability
 from benchmarks.table import write
 from deniable.budget import NANO, RangeCost
 from deniable.estimates.decoders import Floats, decoder_of
@@ -22,7 +23,6 @@ from deniable.mechanisms.two_round import SINGLE
 from deniable.messages import Specification
 from deniable.planning import best_fresh, lower_bound
 from deniable.planning.words import answering_text
-from deniable.publishing.linking import linking_probability
 
 _CASES: Final = ((26, "3", "1"), (105, "4", "1"), (256, "5", "2"), (1_024, "6", "2"))
 """k, the level that is kept, that of one report."""

@@ -35,8 +35,6 @@ _GIVEN = "[]"
 _TESTED: Final = """
 accounting/test_composition test_a_hundred_reports_have_the_published_epsilon
     planning.facts:composition_document
-publishing/test_linking test_the_best_guess_is_right_as_often_as_counting_says
-    publishing.document:repeat_facts
 audit/test_optimality test_the_least_variance_is_that_of_the_best_subset_selection
     planning.facts:users_text
 audit/test_optimality_lp
@@ -173,8 +171,6 @@ planning/test_best test_costs_and_compositions_are_those_of_the_mechanism
     planning.facts:_times planning.facts:users_text
   test_no_design_and_no_published_mechanism_needs_fewer_reports_for_a_share
     planning.plans:ways_to_ask
-planning/test_fresh_round test_the_level_said_to_suffice_does_and_a_tenth_less_does_not
-    planning.facts:choice_facts
 planning/test_guidance test_a_caution_stands_from_epsilon_4_on planning.words:strength_warnings
   test_the_stated_guess_is_reached_and_rounded_up planning.words:strength_fact
 planning/test_plan test_a_lifetime_does_for_as_many_reports_as_are_told planning.facts:budget_facts

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from benchmarks import rivals, texts
+from benchmarks.linking import linking_probability
 from deniable.budget import NANO, RangeCost
 from deniable.estimates import Model, covariance
 from deniable.estimates.decoders import decoder_of
@@ -18,7 +19,6 @@ from deniable.mechanisms.two_round import SINGLE
 from deniable.messages import Specification
 from deniable.planning import Candidate, best, best_fresh, candidates, lower_bound
 from deniable.planning.specification import specified
-from deniable.publishing.linking import linking_probability
 from deniable.publishing.numbering import next_manifest
 from deniable.publishing.survey_file import SurveyFile
 from tests.audit.matrices import of_weights

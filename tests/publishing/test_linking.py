@@ -6,11 +6,11 @@ from itertools import product
 import numpy as np
 import pytest
 
+from benchmarks.linking import linking_probability
 from deniable.mechanisms import TwoRound
 from deniable.mechanisms.affine import Affine
 from deniable.mechanisms.difference_set import DifferenceSet
 from deniable.mechanisms.subset import Subset
-from deniable.publishing.linking import linking_probability
 
 
 @pytest.mark.parametrize(

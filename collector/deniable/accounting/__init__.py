@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from deniable.accounting.composition import Guarantee as Guarantee
 from deniable.accounting.composition import basic_composition as basic_composition
-from deniable.accounting.composition import epsilon_each as epsilon_each
 from deniable.accounting.composition import optimal_composition as optimal_composition
 from deniable.accounting.privacy_loss import MAX_TOTAL_EPSILON as MAX_TOTAL_EPSILON
 from deniable.accounting.privacy_loss import PrivacyLoss as PrivacyLoss

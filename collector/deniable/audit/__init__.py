@@ -3,7 +3,6 @@
 A parameter that is a float raises TypeError, one outside its domain InvalidPrivacyParameter.
 """
 
-from deniable.accounting import epsilon_each as epsilon_each
 from deniable.audit.lies import Lie as Lie
 from deniable.audit.lies import largest_lie as largest_lie
 from deniable.audit.solution_matrix import InvalidMatrix as InvalidMatrix

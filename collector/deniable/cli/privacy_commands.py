@@ -120,8 +120,7 @@ def _public_key(text: str) -> bytes:
 
 
 @click.command(short_help="Add up the privacy loss of several reports.")
-@click.option("--epsilon", help="Privacy of one report.")
-@click.option("--total", help="Total epsilon of all reports, to be divided among them.")
+@click.option("--epsilon", required=True, help="Privacy of one report.")
 @click.option("--delta", default="0", show_default=True, help="Delta of one report.")
 @click.option(
     "--times",
@@ -144,25 +143,21 @@ def _public_key(text: str) -> bytes:
 )
 @json_option
 def budget(
-    epsilon: str | None,
-    total: str | None,
+    epsilon: str,
     delta: str,
     times: int,
     slack: str,
     categories: int,
     as_json: bool,
 ) -> None:
-    """Add up the privacy loss of several reports of one person, in several ways; or divide a total.
+    """Add up the privacy loss of several reports of one person, in several ways.
 
     The ways are the sum of epsilons and the optimum of Kairouz, Oh and Viswanath (2015). For
     randomised response, and for the design that "auto" may choose in a survey file, the result is
-    exact, even if answers change between reports. Every epsilon and delta is rounded up; a report's
-    share of a total is rounded down.
+    exact, even if answers change between reports. Every epsilon and delta is rounded up.
     """
-    if (epsilon is None) == (total is None):
-        raise click.ClickException("give either --epsilon or --total")
     try:
-        document = composition_document(epsilon, total, delta, times, slack, categories)
+        document = composition_document(epsilon, delta, times, slack, categories)
     except ValueError as error:
         raise click.ClickException(str(error)) from error
     show(document, as_json=as_json)

@@ -20,9 +20,6 @@ from deniable.mechanisms.kind import InvalidManifest
 from deniable.mechanisms.randomised_response import check_size
 from deniable.planning.candidates import PLAIN, SMALLEST_WITHIN, Candidate, candidates, lower_bound
 
-COMPOSED_DELTA: Final = "0.000001"
-"""The slack of all reports together: an event may be so much more likely than by epsilon."""
-
 _SIMPLEST_WITHIN: Final = 1.02
 """Randomised response is chosen unless another mechanism needs over 2 % fewer users."""
 
@@ -134,8 +131,8 @@ def composed(
     candidate: Candidate,
     epsilon: Number,
     reports: int,
-    delta: Number = "0",
-    composed_delta: Number = COMPOSED_DELTA,
+    delta: Number,
+    composed_delta: Number,
 ) -> Decimal:
     """Return the epsilon of this many reports of one device, at the composed delta; rounded up."""
     pure = odds_ceiling(exact_epsilon(epsilon), 64) - 1

@@ -1,17 +1,16 @@
 """Facts about a planned survey: its mechanism, its plan, and the total of its reports."""
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
-from math import ceil, inf, isfinite
+from math import ceil, isfinite
 from typing import Final
 
 from deniable.accounting import (
     Guarantee,
     PrivacyLoss,
     basic_composition,
-    epsilon_each,
     optimal_composition,
 )
 from deniable.budget import DEFAULT_LIFETIME_EPSILON, NANO, RangeCost, format_nano
@@ -20,7 +19,6 @@ from deniable.mechanisms import (
     InvalidPrivacyParameter,
     RandomisedResponse,
     Strings,
-    exact_epsilon,
     exact_number,
     odds_text,
 )
@@ -33,7 +31,7 @@ from deniable.planning.plans import (
     Plan,
     epsilon_for,
 )
-from deniable.planning.specification import SUFFICIENT, most_responses, sufficient_kept
+from deniable.planning.specification import most_responses
 from deniable.planning.words import (
     MOST_EPSILON,
     found_fact,
@@ -60,13 +58,6 @@ def choice_facts(manifest: Manifest, largest_share: float | None = None) -> Iter
         yield Fact("mechanism", "randomised response")
     if text := users_text(choice):
         yield Fact("users", text)
-    if manifest.kind.first_round_kept and choice.cost > SUFFICIENT * (choice.bound or inf):
-        k, shares = len(manifest.categories), choice.largest_share
-        least = sufficient_kept(k, manifest.epsilon, shares)
-        if least is not None:
-            low = exact_epsilon(manifest.kept_epsilon or "0") < exact_epsilon(least)
-            better = f'kept = "{least}" or more' if low else "the default fresh round (omit fresh)"
-            yield Fact("", f"{better} comes within 5 % of the fewest users possible")
 
 
 def choice_of(manifest: Manifest, largest_share: float | None = None) -> Choice | None:
@@ -211,65 +202,40 @@ def budget_facts(manifest: Manifest) -> Iterator[Fact]:
 _MOST_EPSILON: Final = 2_000
 _UNIT: Final = 10**18
 _DIGITS: Final = 7
-
-_Composition = Callable[[Fraction], Guarantee]
-"""The guarantee of all reports, as a function of the epsilon of one."""
-
-_Way = tuple[str, _Composition, Callable[[Fraction], str]]
-"""A name, a composition, and its scope as a function of epsilon; an empty scope means none."""
+_ANY: Final = "any mechanism of this epsilon and delta"
 
 
 def composition_document(
-    epsilon: str | None,
-    total: str | None,
-    delta: str,
-    times: int,
-    slack: str,
-    categories: int,
+    epsilon: str, delta: str, times: int, slack: str, categories: int
 ) -> Document:
-    """Return the document of a sum of reports at this epsilon, or of a report's part of a total.
-
-    The document also mentions a device's lifetime budget.
-    """
+    """Return the document of a sum of reports, which also mentions a device's lifetime budget."""
     extra = exact_number("slack", slack)
     if extra >= 1:
         raise InvalidPrivacyParameter("slack must be in [0, 1)")
-    mechanism = RandomisedResponse(categories, 1 if epsilon is None else epsilon, delta)
-    level = mechanism.epsilon
-    in_all = level * times if total is None else exact_number("total", total)
-    if in_all > _MOST_EPSILON:
+    mechanism = RandomisedResponse(categories, epsilon, delta)
+    if mechanism.epsilon * times > _MOST_EPSILON:
         raise InvalidPrivacyParameter(
-            f"{times:,} reports of epsilon {epsilon or total} protect nothing; the sum must be at "
-            f"most {_MOST_EPSILON:,}"
+            f"{times:,} reports of epsilon {epsilon} protect nothing; the sum must be at most "
+            f"{_MOST_EPSILON:,}"
         )
-    rows, guess = [], Fraction(in_all, times)
-    for name, compose, holds_for in _compositions(mechanism.delta, times, extra, categories):
-        if total is not None:
-            epsilon_text = f"{epsilon_each(total, _epsilon_of(compose), guess=guess)}"
-            level = Fraction(epsilon_text)
-            if holds_for is _any:  # no other composition is much worse
-                guess = level
-        if not (held := holds_for(level)):
-            continue
-        guarantee = compose(level)
-        if total is None:
-            epsilon_text = upper_text(guarantee.epsilon, _DIGITS)
-        bound = upper_text(guarantee.delta, _DIGITS)
-        rows.append({"name": name, "epsilon": epsilon_text, "delta": bound, "holds_for": held})
-    question, counts, column = (
-        (f"epsilon {epsilon}", "smallest", "epsilon")
-        if total is None
-        else (f"epsilon {total} in all", "largest", "epsilon each")
-    )
+    rows = [
+        {
+            "name": name,
+            "epsilon": upper_text(guarantee.epsilon, _DIGITS),
+            "delta": upper_text(guarantee.delta, _DIGITS),
+            "holds_for": held,
+        }
+        for name, guarantee, held in _compositions(mechanism, times, extra)
+    ]
     columns = (
         Column("name", "composition"),
-        Column("epsilon", column, "number"),
+        Column("epsilon", "epsilon", "number"),
         Column("delta", "delta", "number"),
         Column("holds_for", "holds for"),
     )
     note = (
         "Every line is a proven bound; of those that hold for your mechanism, use the one with the "
-        f"{counts} epsilon. Any event is at most e^epsilon times as likely as with other answers, "
+        "smallest epsilon. Any event is at most e^epsilon times as likely as with other answers, "
         "plus delta. Delta is not the probability of exceeding epsilon. Devices add up as in the "
         "first line, the plain sum, and stop at their app's lifetime_epsilon, by default "
         f"{DEFAULT_LIFETIME_EPSILON}."
@@ -278,26 +244,18 @@ def composition_document(
     return Document(
         tables=[Table(columns, rows, "compositions")],
         notes=[note],
-        heading=f"{times:,} reports of {question}{slacks}",
-        values={"times": times, "total": total},
+        heading=f"{times:,} reports of epsilon {epsilon}{slacks}",
+        values={"times": times},
     )
 
 
-def _epsilon_of(compose: _Composition) -> Callable[[Fraction], Decimal]:
-    return lambda level: compose(level).epsilon
-
-
-def _any(_level: Fraction) -> str:
-    return "any mechanism of this epsilon and delta"
-
-
-def _compositions(delta: Fraction, times: int, extra: Fraction, categories: int) -> Iterator[_Way]:
-    """Yield all compositions."""
-
-    def basic(level: Fraction) -> Guarantee:
-        return basic_composition([(level, delta)] * times)
-
-    yield "basic", basic, _any
+def _compositions(
+    mechanism: RandomisedResponse, times: int, extra: Fraction
+) -> Iterator[tuple[str, Guarantee, str]]:
+    """Yield all compositions: their names, the guarantee of all reports, and their scope."""
+    level, delta, categories = mechanism.epsilon, mechanism.delta, mechanism.categories
+    basic = basic_composition([(level, delta)] * times)
+    yield "basic", basic, _ANY
     # One slack for all following compositions, rounded up to a plain decimal.
     together = Fraction(ceil((1 - (1 - delta) ** times * (1 - extra)) * _UNIT), _UNIT)
     if together >= 1:
@@ -305,26 +263,16 @@ def _compositions(delta: Fraction, times: int, extra: Fraction, categories: int)
             f"{times:,} reports of this delta and slack protect nothing; lower delta or slack"
         )
 
-    def optimal(level: Fraction, loss: PrivacyLoss | None = None) -> Guarantee:
-        epsilon = (loss or optimal_composition(level, delta, times)).epsilon_at(together)
+    def guarantee(epsilon: Decimal) -> Guarantee:
         # Rounded up, the optimum can exceed the plain sum by a digit in the twelfth place.
-        return Guarantee(epsilon if delta else min(epsilon, basic(level).epsilon), together)
+        return Guarantee(epsilon if delta else min(epsilon, basic.epsilon), together)
 
-    def exact(level: Fraction) -> Guarantee:
-        odds = RandomisedResponse(categories, level, delta).privacy.odds
-        return optimal(level, PrivacyLoss.of_design(categories, 1, 1, odds, times))
-
-    def auto(level: Fraction) -> Guarantee:
-        epsilon = composed(chosen(level), level, times, delta, together)
-        return Guarantee(epsilon if delta else min(epsilon, basic(level).epsilon), together)
-
-    def chosen(level: Fraction) -> Candidate:
-        return best(categories, level, delta=delta).candidate
-
-    def design(level: Fraction) -> str:
-        candidate = chosen(level)
-        return "" if candidate.kind == PLAIN else str(candidate)
-
-    yield "optimal", optimal, _any
-    yield "exact", exact, lambda _: f"randomised response, {categories:,} categories"
-    yield "exact, auto", auto, design
+    optimal = optimal_composition(level, delta, times)
+    yield "optimal", guarantee(optimal.epsilon_at(together)), _ANY
+    exact = PrivacyLoss.of_design(categories, 1, 1, mechanism.privacy.odds, times)
+    scope = f"randomised response, {categories:,} categories"
+    yield "exact", guarantee(exact.epsilon_at(together)), scope
+    candidate = best(categories, level, delta=delta).candidate
+    if candidate.kind != PLAIN:
+        epsilon = composed(candidate, level, times, delta, together)
+        yield "exact, auto", guarantee(epsilon), str(candidate)

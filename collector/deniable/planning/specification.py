@@ -1,9 +1,7 @@
 """The mechanism of a survey: the mechanism that its operator names, or the best."""
 
-from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from decimal import Decimal
 from functools import cache
 from itertools import takewhile
 from math import ceil, exp, expm1, log, log1p
@@ -18,7 +16,6 @@ from deniable.mechanisms import (
 )
 from deniable.mechanisms.answering import Answering, Dimensions, combinations_of, sizes_of
 from deniable.mechanisms.block_design import MAX_RESPONSES
-from deniable.mechanisms.exact import MAX_EPSILON
 from deniable.mechanisms.levels import Widths
 from deniable.mechanisms.two_round import MAX_POINTS, SINGLE
 from deniable.messages import FRESH, RANDOMISED_RESPONSE, InvalidManifest, Repeat, Specification
@@ -42,9 +39,6 @@ from deniable.planning.choice import best
 
 _NEAR: Final = 1.02
 """Of designs that need at most 2 % more users than the best, the least revealing one."""
-
-SUFFICIENT: Final = 1.05
-"""The most users, relative to the fewest possible, at a sufficient kept level."""
 
 _FLOATS: Final = 700.0
 """Above this, e^x is not a float."""
@@ -101,21 +95,6 @@ def best_fresh(
         ),
     )
     return SINGLE if chosen.kind == PLAIN else chosen.answering
-
-
-def sufficient_kept(categories: int, epsilon: Number, largest_share: float) -> str | None:
-    """Return the least kept level, in tenths, that needs at most 5 % more users than the best."""
-    one = float(exact_epsilon(epsilon))
-    limit = SUFFICIENT * lower_bound(categories, one, largest_share)
-
-    def suffices(level: str) -> bool:
-        fresh = best_fresh(categories, epsilon, level, 1, largest_share)
-        return Candidate.of_answering(categories, fresh).cost(one, 0.0, largest_share) <= limit
-
-    tenths = range(int(10 * one) + 1, 10 * MAX_EPSILON + 1)
-    levels = [f"{Decimal(count).scaleb(-1).normalize():f}" for count in tenths]
-    least = bisect_left(levels, True, key=suffices)
-    return levels[least] if least < len(levels) else None
 
 
 def _resized(candidate: Candidate, step: int) -> Iterator[Candidate]:

@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from deniable.budget import NANO, constant_cost, format_nano, pure_cost
 from deniable.client import DAY, DEFAULT_LIFETIME_EPSILON
-from deniable.documents import Fact, upper_text
+from deniable.documents import Fact
 from deniable.mechanisms import MatrixPrivacy, TwoRound, exact_epsilon, odds_floor
 from deniable.mechanisms.exact import ceil_div, percent_text
 from deniable.messages import Manifest
@@ -171,8 +171,6 @@ def repeat_facts(manifest: Manifest) -> Iterator[Fact]:
         yield Fact("changing", "changes of answers are visible: no epsilon limits what they reveal")
         yield Fact("linking", "equal responses link a device's epochs, although its keys do not")
         return
-    from deniable.publishing.linking import linking_probability  # needs numpy
-
     kept = manifest.kept_epsilon or ""
 
     def together(reports: int) -> str:
@@ -181,7 +179,6 @@ def repeat_facts(manifest: Manifest) -> Iterator[Fact]:
 
     second, more = (format_nano(count * pure_cost(rounds.fresh)) for count in (1, 2))
     assert isinstance(rounds, TwoRound)
-    linked = upper_text(Fraction(100 * linking_probability(rounds)), 3)
     yield Fact(
         "repeat",
         f"two rounds: the first kept for {epochs:,} epochs ({length}), the second fresh for each "
@@ -199,10 +196,8 @@ def repeat_facts(manifest: Manifest) -> Iterator[Fact]:
     )
     yield Fact(
         "linking",
-        "the best guess whether two reports of one unchanged answer come from one device is right "
-        f"{linked}\N{NO-BREAK SPACE}% of the time (by chance, 50\N{NO-BREAK SPACE}%) if all "
-        "answers are equally frequent. Guesses are better if few answers are frequent, or with "
-        "more reports",
+        "reports of one unchanged answer can be recognised as those of one device, more surely the "
+        "more there are and the greater kept is (docs/choosing.md)",
     )
 
 
