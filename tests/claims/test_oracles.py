@@ -124,7 +124,6 @@ estimates/test_object test_of_sparse_samples_chance_is_counted_among_all_tables
     presenting.comparison:news_sentence
     presenting.estimate:test_text
 estimates/test_planning test_the_mean_takes_what_even_answers_and_the_worst_noise_take
-    planning.accuracy:_beside_mean
     planning.accuracy:_distribution planning.accuracy:accuracy_facts
     presenting.cautions:_few_numbers
   test_the_worst_case_is_attained_by_no_more_than_two_categories planning.accuracy:accuracy_facts
@@ -136,7 +135,7 @@ estimates/test_poisoning test_fakes_show_from_the_detectable_share_on_at_best
     presenting.cautions:_unseen_fakes
   test_the_fakes_said_to_be_there_are_there_but_so_seldom_exactly
     presenting.cautions:_not_to_be_used
-estimates/test_questions test_planning_is_for_each_question planning.accuracy:_of_questions
+estimates/test_questions test_planning_is_for_each_question planning.accuracy:accuracy_facts
 estimates/test_recurring_devices
     test_intervals_hold_of_a_trend_whether_devices_stay_or_others_take_their_place
     presenting.series:trend_sentence
@@ -195,7 +194,7 @@ statistics/test_coverage test_intervals_of_every_kind_hold_as_often_as_they_say
     presenting.estimate:verdict_sentence presenting.questions:beside_conclusion
     server.pages.rendering:GLOSSARY
   test_no_fewer_intervals_cover_the_quartiles_and_they_are_short planning.accuracy:_distribution
-    planning.accuracy:_beside_mean presenting.estimate:quantile_sentence
+    presenting.estimate:quantile_sentence
 statistics/test_groups test_all_ranks_hold_at_once presenting.questions:_left_out
     presenting.histogram:lead_sentence presenting.questions:leaders_document
     presenting.questions:leaders_sentence presenting.questions:_ranks_text

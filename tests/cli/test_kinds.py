@@ -85,12 +85,12 @@ TOLD: list[tuple[dict[str, str], tuple[str, ...], tuple[str, ...]]] = [
     (
         SEVERAL,
         ("one of 3 questions: 2 by randomised-response, 1 by subset (d = 2)",),
-        ("within ± 5 percentage points", '14,076 reports; with mechanism = "joint", 68,145'),
+        ("within ± 5 percentage points", "14,076 reports"),
     ),
     (
         SEVERAL | {"mechanism": '"joint"'},
         (),
-        ('each share of a single question 68,145; with mechanism = "one-question", 14,076',),
+        ("each combination estimated by itself within ± 5 percentage points needs at most",),
     ),
     (
         {"categories": '["never", "often"]', "mechanism": '"matrix"', "matrix": '"tea.csv"'},

@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from deniable.estimates.planning import mean_variance as mean_variance
     from deniable.estimates.planning import reports_for_mean as reports_for_mean
     from deniable.estimates.planning import reports_for_quartiles as reports_for_quartiles
-    from deniable.estimates.planning import reports_for_share as reports_for_share
     from deniable.estimates.poisoning import Poisoning as Poisoning
     from deniable.estimates.results import MissingPackage as MissingPackage
     from deniable.estimates.revealed import Revealed as Revealed
@@ -67,8 +66,7 @@ else:  # numpy and scipy: planning or publishing does not wait for them
         "histogram": "Histogram estimate_histogram",
         "means": "Margin combined",
         "numeric": "Bin NumericSummary",
-        "planning": "cumulative_variance mean_variance "
-        "reports_for_mean reports_for_quartiles reports_for_share",
+        "planning": "cumulative_variance mean_variance reports_for_mean reports_for_quartiles",
         "poisoning": "Poisoning",
         "results": "MissingPackage",
         "revealed": "Revealed",

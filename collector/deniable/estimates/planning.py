@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from deniable.estimates.accuracy import Accuracy, check_points, worst_variance
+from deniable.estimates.accuracy import Accuracy, worst_variance
 from deniable.estimates.binomial import normal_quantile
 from deniable.estimates.curve import (
     MOST_CUTS,
@@ -26,24 +26,6 @@ from deniable.mechanisms import Mechanism
 
 _MANY: Final = 1 << 50
 """Enough reports that their expected counts are practically whole numbers."""
-
-
-def reports_for_share(
-    mechanism: Mechanism,
-    members: Sequence[bool],
-    half_width: float,
-    level: float = 0.95,
-    largest_share: float = 1.0,
-) -> int:
-    """Return about how many reports give the share of a group of categories this margin of error.
-
-    The number is for the worst case of shares up to a limit, as for a single category.
-    """
-    check_points(half_width)
-    decoder, group = decoder_of(mechanism), np.asarray(members)
-    moments = decoder.means(decoder.kernels(group.astype(np.float64)) ** 2)
-    worst = worst_variance(float(moments[group].max()), float(moments[~group].max()), largest_share)
-    return Accuracy.half_width(half_width, level).reports(worst)
 
 
 def reports_for_mean(

@@ -1,24 +1,19 @@
 """Facts about the number of reports that a survey needs for useful figures."""
 
-from collections.abc import Iterator, Sequence
-from fractions import Fraction
+from collections.abc import Iterator
 from math import ceil, exp, expm1
 from typing import Final
 
 from deniable import estimates
 from deniable.documents import Fact
-from deniable.estimates.accuracy import Accuracy, checked_largest_share, reports_for_half_width
+from deniable.estimates.accuracy import Accuracy, reports_for_half_width
 from deniable.mechanisms import (
-    MAX_CATEGORIES,
     MatrixPrivacy,
     RandomisedResponse,
     Strings,
-    SurveyMechanism,
 )
-from deniable.mechanisms.answering import Dimensions, combinations_of, separated, sizes_of
 from deniable.messages import Manifest
-from deniable.planning.plans import best_specification, shares_text, tells_distribution
-from deniable.planning.specification import AUTO, LEVELS, specified
+from deniable.planning.plans import shares_text, tells_distribution
 from deniable.planning.words import found_fact
 from deniable.presenting.revealed import revealed_at_worst
 
@@ -49,12 +44,11 @@ def accuracy_facts(manifest: Manifest, largest_share: float | None = None) -> It
             f"the mean within ± {float(half):.15g}, 2 % of the range, needs about {reports:,} "
             "reports, if answers are spread evenly",
         )
-        if len(manifest.values) > 2:  # for two values, the mean suffices
-            yield from _beside_mean(manifest, manifest.values)
         return
     reports = reports_for_half_width(manifest.mechanism, _POINTS, largest_share)
     if manifest.dimensions:
-        yield Fact("accuracy", _of_questions(manifest, reports, largest_share))
+        what = "combination" if manifest.kind.name == "joint" else "share of each question"
+        yield Fact("accuracy", f"each {what} {_WITHIN} {reports:,} reports")
         return
     text = f"each share {_WITHIN} {reports:,} reports"
     if isinstance(manifest.mechanism.privacy, MatrixPrivacy):
@@ -68,96 +62,28 @@ def accuracy_facts(manifest: Manifest, largest_share: float | None = None) -> It
 
 
 def _distribution(manifest: Manifest) -> Iterator[Fact]:
-    """Yield how many reports shares up to an answer need, and the accuracy of quartiles."""
-    mechanism, points = manifest.mechanism, 100 * _POINTS
+    """Yield how many reports shares up to an answer, the quartiles and the mean need."""
+    mechanism, values = manifest.mechanism, manifest.values
     reports = Accuracy.half_width(_POINTS).reports(estimates.cumulative_variance(mechanism))
-    one = specified(AUTO, len(manifest.categories), manifest.epsilon, manifest.delta)
-    design = one.mechanism(len(manifest.categories), manifest.epsilon, manifest.delta)
-    other = Accuracy.half_width(_POINTS).reports(estimates.cumulative_variance(design))
     yield Fact(
         "accuracy",
-        f"the share of all answers up to a chosen one, estimated by itself within ± {points:g} "
-        f"percentage points, needs at most {reports:,} reports; the mechanism for single shares "
-        f"needs {other:,}",
+        "the share of all answers up to a chosen one, estimated by itself within ± "
+        f"{100 * _POINTS:g} percentage points, needs at most {reports:,} reports",
     )
-    if manifest.values is None or len(manifest.values) == 2:
+    if values is None or len(values) == 2:
         return
-    values = manifest.values
     step, half = values[1] - values[0], (values[-1] - values[0]) / 50
     reach = ceil(half / step) * step
-    wanted = estimates.reports_for_mean(mechanism, values, float(half))
-    alone = specified("mean", len(values), manifest.epsilon, repeat=manifest.repeat)
-    best = alone.mechanism(len(values), manifest.epsilon, "0")
-    mean = estimates.reports_for_mean(best, values, float(half))
     needed = estimates.reports_for_quartiles(mechanism, values, reach)
     yield Fact(
         "quartiles",
         f"an accuracy of ± {float(reach):.15g} needs about {needed:,} reports, if answers are "
         "spread evenly",
     )
+    wanted = estimates.reports_for_mean(mechanism, values, float(half))
     yield Fact(
         "mean",
-        f"an accuracy of ± {float(half):.15g}, 2 % of the range, needs about {wanted:,} reports; "
-        f'with tells = "mean", {mean:,}',
-    )
-
-
-def _of_questions(manifest: Manifest, reports: int, largest_share: float | None) -> str:
-    """Return the number of reports for useful figures, and the number for the other kind."""
-    dimensions = manifest.dimensions
-    if manifest.kind.name == "joint":
-        single = _for_single_questions(manifest.mechanism, dimensions, largest_share)
-        one = _made("one-question", manifest, largest_share)
-        other = reports_for_half_width(one, _POINTS, largest_share)
-        return (
-            f"each combination {_WITHIN} {reports:,} reports, each share of a single question "
-            f'{single:,}; with mechanism = "one-question", {other:,}'
-        )
-    text = f"each share of each question {_WITHIN} {reports:,} reports"
-    if combinations_of(dimensions) > MAX_CATEGORIES:
-        return text
-    joint = _made("joint", manifest, largest_share)
-    needed = _for_single_questions(joint, dimensions, largest_share)
-    return f'{text}; with mechanism = "joint", {needed:,}'
-
-
-def _made(kind: str, manifest: Manifest, largest_share: float | None) -> SurveyMechanism:
-    """Return the best mechanism of another kind for the same questions."""
-    specification = best_specification(manifest, kind, largest_share=largest_share)
-    labels = specification.of_kind.labels(manifest.dimensions)
-    return specification.mechanism(len(labels), manifest.epsilon, manifest.delta)
-
-
-def _for_single_questions(
-    joint: SurveyMechanism, dimensions: Dimensions, largest_share: float | None
-) -> int:
-    """Return how many reports an answer's share needs, for the question that needs the most."""
-    sizes = sizes_of(dimensions)
-    first = [separated(x, sizes) for x in range(joint.categories)]
-    return max(
-        estimates.reports_for_share(
-            joint,
-            [answers[at] == 0 for answers in first],
-            _POINTS,
-            largest_share=checked_largest_share(largest_share, size),
-        )
-        for at, size in enumerate(sizes)
-    )
-
-
-def _beside_mean(manifest: Manifest, values: Sequence[Fraction]) -> Iterator[Fact]:
-    """Yield how many reports the mean and quartiles need in a survey of the distribution."""
-    step, half = values[1] - values[0], (values[-1] - values[0]) / 50
-    levels = specified(LEVELS, len(values), manifest.epsilon, repeat=manifest.repeat)
-    tree = levels.mechanism(len(values), manifest.epsilon, "0")
-    mean = estimates.reports_for_mean(tree, values, float(half))
-    reach = ceil(half / step) * step
-    needed = estimates.reports_for_quartiles(tree, values, reach)
-    yield Fact(
-        "quartiles",
-        f'quartiles and shares require tells = "distribution": '
-        f"quartiles within ± {float(reach):.15g} then need about {needed:,} reports, and the mean "
-        f"within ± {float(half):.15g} about {mean:,}",
+        f"an accuracy of ± {float(half):.15g}, 2 % of the range, needs about {wanted:,} reports",
     )
 
 

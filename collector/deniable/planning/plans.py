@@ -109,11 +109,10 @@ def republished(manifest: Manifest, epsilon: str) -> Manifest:
 
 def best_specification(
     manifest: Manifest,
-    kind: str | None = None,
     epsilon: str | None = None,
     largest_share: float | None = None,
 ) -> Specification:
-    """Return the best specification for shares up to a limit; of several questions, by kind."""
+    """Return the best specification of a survey's kind, for shares up to a limit."""
     epsilon, delta, repeat = epsilon or manifest.epsilon, manifest.delta, manifest.repeat
     if manifest.kind.texts:
         parameters = manifest.specification.parameters
@@ -132,7 +131,7 @@ def best_specification(
             repeat,
             largest_share=largest_share,
         )
-    name = kind or manifest.kind.name
+    name = manifest.kind.name
     settings = answered_best(name, manifest.dimensions, epsilon, delta, repeat, largest_share)
     return calibrated(name, 0, epsilon, settings)
 
