@@ -31,12 +31,11 @@ def make(
     predecessor: Manifest | Sequence[Manifest] | None,
     now: float,
     written: SurveyFile = FILE,
-    after_epoch: int = -1,
     **changes: int | None,
 ) -> Manifest:
     survey = replace(written, **changes)  # type: ignore[arg-type]
     before = [predecessor] if isinstance(predecessor, Manifest) else predecessor or []
-    return next_manifest(survey, before, ORIGIN, b"n" * 16, now, after_epoch)
+    return next_manifest(survey, before, ORIGIN, b"n" * 16, now)
 
 
 def test_the_first_survey_begins_at_midnight_utc_with_epoch_0() -> None:
@@ -107,26 +106,6 @@ def test_epochs_must_exceed_the_numbers_already_used(current: int, least: int) -
         make(first, now, epochs=least - 1)
     assert caught.value.field == "epochs"
     assert make(first, now, epochs=least).schedule.epochs == least
-
-
-@pytest.mark.parametrize("length", [HOUR, DAY, WEEK])
-def test_after_a_lost_store_no_device_waits_for_a_number_that_was_used(length: int) -> None:
-    # The lost survey ran by days since midnight; its devices have decided any number up to 40.
-    lost = make(None, MIDNIGHT, epochs=400)
-    now = MIDNIGHT + 40 * DAY + HOUR
-    made = make(None, now, epoch_seconds=length, epochs=100, after_epoch=40)
-    for decided in range(41):
-        comes = max(lost.schedule.epoch_start(decided + 1), made.schedule.epoch_start(41))
-        epoch = made.schedule.epoch_at(comes)
-        assert epoch is not None
-        assert epoch > decided
-    assert made.schedule.epoch_start(41) <= now
-    again = make(made, now, epoch_seconds=length, epochs=101)  # it need not be said twice
-    assert (again.schedule.start, again.sequence) == (made.schedule.start, 1)
-    with pytest.raises(InvalidManifest, match="must exceed 41:"):
-        make(None, now, epochs=41, after_epoch=40)
-    with pytest.raises(InvalidManifest, match="must be omitted"):
-        make(None, now, epochs=100, start=MIDNIGHT, after_epoch=40)
 
 
 def test_an_epoch_too_long_and_a_start_before_1970_are_named() -> None:

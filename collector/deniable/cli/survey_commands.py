@@ -9,7 +9,6 @@ import click
 
 from deniable.cli.log_commands import cosigned_text
 from deniable.cli.options import (
-    Whole,
     a_file,
     authority_key_option,
     directory_option,
@@ -47,13 +46,6 @@ _MOST_ANSWERS: Final = 200
 @directory_option
 @authority_key_option
 @click.option(
-    "--after-epoch",
-    type=Whole(-1),
-    default=-1,
-    metavar="EPOCH",
-    help="Last epoch number used by a lost store's surveys; numbering continues after this number.",
-)
-@click.option(
     "--hardly-private",
     is_flag=True,
     help=f"Allow an epsilon above {MOST_EPSILON}, at which one report hides almost nothing.",
@@ -63,7 +55,6 @@ def publish(
     file: Path,
     directory: Path,
     authority_key: Path | None,
-    after_epoch: int,
     *,
     hardly_private: bool,
     dry_run: bool,
@@ -86,9 +77,7 @@ def publish(
     ) -> tuple[Manifest, list[Manifest], dict[bytes, int], PublicLog]:
         surveys = await published(store, config)
         if dry_run:
-            manifest = successor(
-                config, written, surveys, after_epoch, hardly_private=hardly_private
-            )
+            manifest = successor(config, written, surveys, hardly_private=hardly_private)
         else:
             signer = (await authority_chain(store, config.authority))[-1]
             key_file = authority_key or find_key_file(directory, signer)
@@ -98,7 +87,6 @@ def publish(
                 written,
                 surveys,
                 key_file,
-                after_epoch,
                 hardly_private=hardly_private,
             )
         return manifest, surveys, await store.ended(), PublicLog(await store.log())

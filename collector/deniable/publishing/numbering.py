@@ -36,14 +36,13 @@ def next_manifest(
     origin: str,
     nonce: bytes,
     now: float,
-    after_epoch: int = -1,
     beside: Iterable[Manifest] = (),
 ) -> Manifest:
     """Return the manifest to be published after all those of its name, the newest first.
 
     The manifest begins when the newest one's current epoch ends, or today if that one is over; if
     it is blind, with the current epoch of other blind surveys in ``beside``. The nonce is 16 fresh
-    random bytes. Lost manifests had numbers up to ``after_epoch``.
+    random bytes.
 
     Raises:
         InvalidManifest: naming the invalid field.
@@ -57,15 +56,11 @@ def next_manifest(
         for other in blind_surveys(beside) if isinstance(survey.enrolment, BlindKeys) else ():
             if other.schedule.epoch_seconds == length and now < other.schedule.end:
                 earliest = int(now) - (int(now) - other.schedule.start) % length
-        start, first = continued(schedules, length, now, earliest, after_epoch)
+        start, first = continued(schedules, length, now, earliest)
         if start < 0:
             raise InvalidManifest(
                 "epoch", "is too long for the earlier epoch numbers to continue; set start"
             )
-    elif after_epoch >= 0:
-        raise InvalidManifest(
-            "start", "must be omitted if epoch numbers continue after a lost epoch"
-        )
     else:
         _check_start(schedules, start, length, now)
         first = 1 + max((current_number(schedule, now) for schedule in schedules), default=-1)
@@ -156,18 +151,16 @@ def continued(
     epoch_seconds: int,
     now: float,
     earliest: int,
-    after_epoch: int = -1,
 ) -> tuple[int, int]:
     """Return the start and first number of epochs after these schedules, the newest first.
 
     The first begins when the newest schedule's current epoch ends, or at ``earliest`` if that is
-    over. Its number is above ``after_epoch``, the highest number of manifests not listed here. The
-    start is that of epoch 0, in Unix seconds; it is negative if there was never such a time.
+    over. The start is that of epoch 0, in Unix seconds, negative if there was never such a time.
     """
-    begins, first = earliest, after_epoch + 1
+    begins, first = earliest, 0
     if before:
         begins = max(before[0].epoch_start(current_number(before[0], now) + 1), earliest)
-        first = max(first, _first_number(before, begins, epoch_seconds))
+        first = _first_number(before, begins, epoch_seconds)
     return begins - first * epoch_seconds, first
 
 

@@ -22,14 +22,12 @@ def successor(
     config: Config,
     written: SurveyFile,
     surveys: Sequence[Manifest],
-    after_epoch: int = -1,
     *,
     hardly_private: bool = False,
 ) -> Manifest:
     """Return the manifest that publishing would sign after these surveys, the newest first.
 
-    Lost surveys of the name had epochs up to ``after_epoch``. An epsilon above ``MOST_EPSILON`` is
-    refused unless ``hardly_private`` is set.
+    An epsilon above ``MOST_EPSILON`` is refused unless ``hardly_private`` is set.
 
     Raises:
         InvalidManifest: naming the invalid field, or stating that nothing has changed.
@@ -37,9 +35,7 @@ def successor(
     before = [old for old in surveys if old.name == written.name]
     if before and says_the_same(written, before[0], config.origin):
         raise InvalidManifest(written.name, "nothing has changed; the published survey remains")
-    manifest = next_manifest(
-        written, before, config.origin, os.urandom(16), time.time(), after_epoch, surveys
-    )
+    manifest = next_manifest(written, before, config.origin, os.urandom(16), time.time(), surveys)
     if not hardly_private and (epsilon := too_strong_text(manifest)):
         raise InvalidManifest(
             "epsilon",
@@ -58,7 +54,6 @@ async def publish(
     written: SurveyFile,
     surveys: Sequence[Manifest],
     key_file: Path,
-    after_epoch: int = -1,
     *,
     hardly_private: bool = False,
 ) -> Manifest:
@@ -73,7 +68,7 @@ async def publish(
     key = await _authority_key(store, config, key_file)
     # In any case: an interrupted publishing may be repeated without a change.
     keep_record(key_file, PublicLog(await store.log()))
-    manifest = successor(config, written, surveys, after_epoch, hardly_private=hardly_private)
+    manifest = successor(config, written, surveys, hardly_private=hardly_private)
     publisher = await begin_publishing(store, config, key_file)
     envelope = sign_manifest(manifest, key)
     # Published and logged in one transaction.
