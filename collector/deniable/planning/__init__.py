@@ -9,7 +9,6 @@ from deniable.planning.candidates import PLAIN as PLAIN
 from deniable.planning.candidates import Candidate as Candidate
 from deniable.planning.candidates import candidates as candidates
 from deniable.planning.candidates import lower_bound as lower_bound
-from deniable.planning.choice import Alternative as Alternative
 from deniable.planning.choice import Choice as Choice
 from deniable.planning.choice import best as best
 from deniable.planning.choice import compared as compared

@@ -1,6 +1,6 @@
 """The choice among the candidates, with the costs of the others."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -28,21 +28,8 @@ _UNIT: Final = 10**18
 
 
 @dataclass(frozen=True, slots=True)
-class Alternative:
-    """A mechanism that was not chosen.
-
-    Attributes:
-        candidate: the mechanism.
-        users: the factor by which the mechanism needs more users for the same accuracy.
-    """
-
-    candidate: Candidate
-    users: float
-
-
-@dataclass(frozen=True, slots=True)
 class Choice:
-    """A mechanism, and its comparison with others.
+    """A mechanism, and its cost beside that of the best.
 
     Attributes:
         candidate: the mechanism.
@@ -53,7 +40,6 @@ class Choice:
         bound: the bound for the best design of all subsets, at delta 0. For all shares together no
             unbiased estimates cost less in the worst case, in which all categories are equally
             frequent.
-        alternatives: the best mechanism of each kind, except the chosen one; the best first.
     """
 
     candidate: Candidate
@@ -62,7 +48,6 @@ class Choice:
     largest_share: float
     cost: float
     bound: float | None
-    alternatives: tuple[Alternative, ...]
 
     def mechanism(self) -> Answered:
         """Return the solution matrix: ``choice.mechanism().randomise(answer)`` is a response."""
@@ -99,15 +84,15 @@ def best(
         ValueError: if epsilon and delta are both 0, or no survey has as many categories.
     """
     terms = _Terms.of(categories, epsilon, delta, largest_share)
-    those = terms.candidates(most_responses)
-    ranked = terms.ranked(one for one in those if kind in {None, one.kind})
-    if not ranked:
+    every = terms.candidates(most_responses)
+    those = [one for one in every if kind in {None, one.kind}]
+    if not those:
         raise InvalidManifest(
             "mechanism",
             f"no {kind} design of about the best size has at most {most_responses:,} responses "
-            f"for {categories:,} categories; omit the mechanism to get {terms.ranked(those)[0]}",
+            f"for {categories:,} categories; omit the mechanism to get {terms.chosen(every)}",
         )
-    return terms.choice(ranked)
+    return terms.choice(terms.chosen(those))
 
 
 def compared(
@@ -115,16 +100,15 @@ def compared(
     epsilon: Number,
     *,
     delta: Number = "0",
-    most_responses: int = MAX_RESPONSES,
     largest_share: float | None = None,
 ) -> Choice:
-    """Return a mechanism as if it had been chosen, compared with the candidates of :func:`best`.
+    """Return a mechanism as if :func:`best` had chosen it.
 
     Raises:
         InvalidPrivacyParameter, ValueError: as for ``best``.
     """
     terms = _Terms.of(candidate.categories, epsilon, delta, largest_share)
-    return terms.choice([candidate, *terms.ranked(terms.candidates(most_responses))])
+    return terms.choice(candidate)
 
 
 def composed(
@@ -172,29 +156,18 @@ class _Terms:
     def cost(self, candidate: Candidate) -> float:
         return candidate.cost(float(self.epsilon), float(self.delta), self.largest_share)
 
-    def ranked(self, those: Iterable[Candidate]) -> list[Candidate]:
-        """Return the candidates, the chosen one first, then by cost."""
-        ranked = sorted(those, key=self.cost)
-        if ranked:
-            chosen = self._chosen(ranked, self.cost(ranked[0]))
-            ranked.remove(chosen)
-            ranked.insert(0, chosen)
-        return ranked
-
-    def _chosen(self, those: Sequence[Candidate], least: float) -> Candidate:
-        for one in those:
-            if one.kind == PLAIN and self.cost(one) <= least * _SIMPLEST_WITHIN:
+    def chosen(self, those: Sequence[Candidate]) -> Candidate:
+        """Return the simplest of the candidates that are nearly as cheap as the cheapest."""
+        costs = {one: self.cost(one) for one in those}
+        least = min(costs.values())
+        for one, cost in costs.items():
+            if one.kind == PLAIN and cost <= least * _SIMPLEST_WITHIN:
                 return one
-        near = (one for one in those if self.cost(one) <= least * SMALLEST_WITHIN)
-        return min(near, key=lambda one: one.responses)
+        near = (one for one, cost in costs.items() if cost <= least * SMALLEST_WITHIN)
+        return min(near, key=lambda one: (one.responses, costs[one]))
 
-    def choice(self, ranked: Sequence[Candidate]) -> Choice:
-        """Return the first candidate, and the best of each kind among the others."""
-        candidate, *others = ranked
-        cost = self.cost(candidate)
-        firsts: dict[str, Candidate] = {}
-        for other in others:
-            firsts.setdefault(other.kind, other)
+    def choice(self, candidate: Candidate) -> Choice:
+        """Return a candidate with its cost."""
         epsilon = float(self.epsilon)
         return Choice(
             candidate,
@@ -202,12 +175,6 @@ class _Terms:
             Decimal(self.epsilon * _UNIT // 1) / _UNIT,
             self.delta,
             self.largest_share,
-            cost,
+            self.cost(candidate),
             None if self.delta else lower_bound(self.categories, epsilon, self.largest_share),
-            # A different candidate of the same kind counts unless it is equally good.
-            tuple(
-                Alternative(other, self.cost(other) / cost)
-                for other in sorted(firsts.values(), key=self.cost)
-                if other.kind != candidate.kind or self.cost(other) * SMALLEST_WITHIN < cost
-            ),
         )

@@ -31,7 +31,6 @@ from deniable.planning.plans import (
     Plan,
     epsilon_for,
 )
-from deniable.planning.specification import most_responses
 from deniable.planning.words import (
     MOST_EPSILON,
     found_fact,
@@ -43,9 +42,6 @@ from deniable.planning.words import (
 from deniable.presenting.revealed import revealed_at_worst
 from deniable.reading import duration_text
 from deniable.reading.epochs import iso_time
-
-_MOST_TIMES: Final = 1_000_000
-"""Above this, the factor of users makes no difference to a choice."""
 
 
 def choice_facts(manifest: Manifest, largest_share: float | None = None) -> Iterator[Fact]:
@@ -61,50 +57,29 @@ def choice_facts(manifest: Manifest, largest_share: float | None = None) -> Iter
 
 
 def choice_of(manifest: Manifest, largest_share: float | None = None) -> Choice | None:
-    """Return the comparison of a mechanism; None unless randomised response or a design."""
+    """Return the cost of a mechanism; None unless randomised response or a design."""
     kind, parameters = manifest.kind.name, manifest.specification.parameters
-    k, most = len(manifest.categories), most_responses(manifest.repeat)
+    k = len(manifest.categories)
     if manifest.kind.first_round_kept:
-        # One report is the fresh round's design at its own level; others cannot be kept.
-        candidate, most = Candidate.of_answering(k, parameters["fresh"]), 0
+        # One report is the fresh round's design at its own level.
+        candidate = Candidate.of_answering(k, parameters["fresh"])
     elif kind in {PLAIN, *DESIGNS}:
         candidate = Candidate.of(kind, k, parameters)
     else:
         return None
-    return compared(
-        candidate,
-        manifest.epsilon,
-        delta=manifest.delta,
-        most_responses=most,
-        largest_share=largest_share,
-    )
+    return compared(candidate, manifest.epsilon, delta=manifest.delta, largest_share=largest_share)
 
 
 def users_text(choice: Choice) -> str:
-    """Return how many users a mechanism needs, compared with the fewest and the others."""
-    parts = []
-    if choice.bound is not None:
-        ratio = choice.cost / choice.bound
-        more = ceil(1000 * (ratio - 1 - 1e-9)) / 10
-        near = f"within {more:g} % of the fewest users" if more else "the fewest"
-        near = near if ratio < 1.1 else f"{ratio:.1f} times the fewest users"
-        whole = choice.largest_share * choice.candidate.categories <= 1
-        parts.append(f"{near} {'possible' if whole else 'known'} in the worst case")
-    parts += [
-        f"{str(other.candidate).replace('-', ' ')} would need {_times(other.users)}"
-        for other in choice.alternatives
-        if f"{other.users:.2f}" != "1.00"
-    ]
-    shares = largest_share_text(choice.largest_share)
-    return f"for {shares} {'; '.join(parts)}" if parts else ""
-
-
-def _times(users: float) -> str:
-    if users > _MOST_TIMES:
-        return f"over {_MOST_TIMES:,} times as many"
-    if users <= 0.5:
-        return f"{1 / users:,.1f} times fewer"
-    return f"{users:,.{2 if users < 100 else 0}f} times as many"
+    """Return how many users a mechanism needs, compared with the fewest; empty with a delta."""
+    if choice.bound is None:
+        return ""
+    ratio = choice.cost / choice.bound
+    more = ceil(1000 * (ratio - 1 - 1e-9)) / 10
+    near = f"within {more:g} % of the fewest users" if more else "the fewest"
+    near = near if ratio < 1.1 else f"{ratio:.1f} times the fewest users"
+    known = "possible" if choice.largest_share * choice.candidate.categories <= 1 else "known"
+    return f"for {largest_share_text(choice.largest_share)} {near} {known} in the worst case"
 
 
 _COLUMNS = (
