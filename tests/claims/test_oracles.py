@@ -271,7 +271,7 @@ NO_CLAIMS: dict[str, str] = {
         presenting.histogram:turnout_sentence
         presenting.rows:enrolment_text presenting.rows:histogram_facts
         publishing.document:_keys_text publishing.document:answers_of
-        publishing.document:_successor_text publishing.document:left_behind_text
+        publishing.document:_successor_text
         server.pages.page_table:PAGES templates:live.html
         templates:survey.html templates:surveys.html terms.sentences:Coalitions.of
 

@@ -13,8 +13,7 @@ from deniable.directory.collector_directory import current, running
 from deniable.doctor.diagnosis import Status
 from deniable.doctor.survey_checks import judge_lifetime
 from deniable.messages import InvalidManifest, Manifest, Repeat, Schedule
-from deniable.publishing.document import left_behind_text
-from deniable.publishing.following import declared, followed, left_behind, reserved, reserved_by_all
+from deniable.publishing.following import declared, followed, reserved, reserved_by_all
 from deniable.publishing.numbering import next_manifest
 from deniable.publishing.survey_file import SurveyFile
 from tests.cli.commands import SURVEY, Workplace
@@ -212,29 +211,6 @@ def test_of_a_name_the_declaration_that_costs_most_counts() -> None:
         ONE + pure_cost(COFFEE.mechanism)
     )
     assert reserved_by_all([LATER, TEN, MANIFEST], NOW) == 3 * ONE + 4 * ONE
-
-
-def told(newest: Manifest, older: list[Manifest], offered: list[Manifest]) -> list[str]:
-    return [left_behind_text(newest, *each) for each in left_behind(newest, older, offered, NOW)]
-
-
-def test_published_declarations_that_the_newest_does_not_fit_are_told() -> None:
-    ended = manifest(sequence=0, question="How was it?")
-    older = [replace(MANIFEST, sequence=3), replace(TEN, sequence=2), MANIFEST, ended]
-    newest = manifest(sequence=4, categories=("yes", "no"), epsilon="0.5")
-    answers = ", ".join(CATEGORIES)
-    assert told(newest, older, [newest, *older[:2]]) == [
-        f"apps that declare the 5 answers {answers} keep answering sequence 3, until "
-        "2023-11-22 22:13 UTC",
-        "apps that declare the 6 answers very poor, poor, fair, good, very good, a tenth keep "
-        "answering sequence 2, until 2023-11-22 22:13 UTC",
-        'apps that declare "How was it?" no longer get a survey',
-    ]
-    # What fits the declaration leaves nobody behind; what exceeds its ceilings does.
-    assert told(manifest(sequence=1, epsilon="0.5"), [MANIFEST], [MANIFEST]) == []
-    assert told(manifest(sequence=1, epsilon="2"), [MANIFEST], []) == [
-        "apps that declare the ceilings of sequence 0 no longer get a survey"
-    ]
 
 
 def test_the_doctor_adds_up_what_runs() -> None:

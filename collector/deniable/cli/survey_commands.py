@@ -32,8 +32,7 @@ from deniable.reading import find_version
 from deniable.stores import Store
 
 _DECISIVE: Final = frozenset(
-    {"changed", "successor", "epochs", "strength", "costs", "together", "accuracy", "older"}
-    | {"warning"}
+    {"changed", "successor", "epochs", "strength", "costs", "together", "accuracy"} | {"warning"}
 )
 """Facts that ``publish`` prints; ``--dry-run`` prints all."""
 

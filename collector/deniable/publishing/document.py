@@ -18,7 +18,7 @@ from deniable.planning.facts import choice_facts
 from deniable.planning.words import promise_text, strength_fact, strength_warnings, survey_terms
 from deniable.publishing.blind_keys import blind_surveys
 from deniable.publishing.changes import changes
-from deniable.publishing.following import CEILING, epochs_left, left_behind, reserved
+from deniable.publishing.following import CEILING, epochs_left, reserved
 from deniable.reading import duration_text, instant_text
 from deniable.reading.epochs import ranges_text, unit_text
 from deniable.stores import Seal
@@ -69,8 +69,6 @@ def published_facts(
     yield from accuracy_facts(manifest, largest_share or None)
     if manifest.enrolment.mode == "blind":
         yield Fact("lost", blind_devices_text(manifest, 1000))
-    for before, follows in left_behind(manifest, older, offered, now):
-        yield Fact("older", left_behind_text(manifest, before, follows))
     for warning in _warnings(manifest, together, now):
         yield Fact("warning", warning)
 
@@ -267,22 +265,6 @@ def _successor_text(manifest: Manifest, before: Manifest, now: float) -> str:
             f"devices that answered this {unit_text(old)} will answer again in the next one"
         )
     return "; ".join(texts)
-
-
-def left_behind_text(newest: Manifest, before: Manifest, follows: Sequence[Manifest]) -> str:
-    """Return the surveys that apps with an older declaration get once a newer one is published."""
-    if before.question != newest.question:
-        declared = f'"{before.question}"'
-    elif before.all_answers != newest.all_answers:
-        listed = textwrap.shorten(", ".join(before.all_answers), 60, placeholder=" …")
-        declared = f"the {len(before.all_answers)} answers {listed}"
-    else:
-        declared = f"the ceilings of sequence {before.sequence}"
-    if not follows:
-        return f"apps that declare {declared} no longer get a survey"
-    sequences = " and ".join(str(survey.sequence) for survey in follows)
-    end = instant_text(max(survey.schedule.end for survey in follows))
-    return f"apps that declare {declared} keep answering sequence {sequences}, until {end}"
 
 
 def _warnings(manifest: Manifest, together: int, now: float) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """The published manifests that a device follows, and their cost, by the device's own rules."""
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from deniable.budget import DEFAULT_LIFETIME_EPSILON, NANO
@@ -63,20 +63,3 @@ def reserved_by_all(offered: Sequence[Manifest], now: float) -> int:
         costs = reserved(followed(declared(manifest), offered, now), now)
         most[manifest.name] = max(most.get(manifest.name, 0), costs)
     return sum(most.values())
-
-
-def left_behind(
-    newest: Manifest, older: Sequence[Manifest], offered: Collection[Manifest], now: float
-) -> Iterator[tuple[Manifest, list[Manifest]]]:
-    """Yield the remaining manifests for each declaration that a name's newest one does not fit.
-
-    These are the newest of the older manifests (newest first) with that declaration, and the
-    offered manifests that its apps follow.
-    """
-    declarations: list[Survey] = []
-    for before in older:
-        survey = declared(before)
-        if survey not in declarations and not fits_declaration(newest, survey):
-            declarations.append(survey)
-            running = [manifest for manifest in older if manifest in offered]
-            yield before, followed(survey, running, now)
