@@ -5,8 +5,6 @@ invalid key of the survey file.
 """
 
 from collections.abc import Callable, Mapping
-from itertools import islice
-from math import comb
 from typing import Any, Final
 
 from deniable.mechanisms import (
@@ -17,7 +15,6 @@ from deniable.mechanisms import (
     exact_epsilon,
     odds_floor,
 )
-from deniable.mechanisms.affine import MAX_ORDER, is_prime
 from deniable.mechanisms.answering import RANDOMISED_RESPONSE, Dimensions, check_dimensions
 from deniable.mechanisms.block_design import MAX_RESPONSES
 from deniable.mechanisms.kind import as_tuples, at_fault
@@ -113,52 +110,17 @@ def _matrix(settings: Settings, _categories: int, _epsilon: str) -> Parameters:
     return parameters
 
 
-def _subset(settings: Settings, categories: int, _epsilon: str) -> Parameters:
-    d = setting(settings, "d")
-    KINDS["subset"].check({"d": d})
-    if d >= categories > 1:
-        raise InvalidManifest("d", f"{d} must be below {categories}, the number of categories")
-    if comb(categories, d) > MAX_RESPONSES:
-        raise InvalidManifest(
-            "d", f'{categories} categories have too many sets of {d} (over 2^20); use "affine"'
-        )
-    return {"d": d}
+def _design(kind: str) -> Callable[[Settings, int, str], Parameters]:
+    """Return the calibration of a design, whose parameters are an operator's own or the best."""
 
+    def calibrated_design(settings: Settings, categories: int, _epsilon: str) -> Parameters:
+        parameters = {name: setting(settings, name) for name in KINDS[kind].fields}
+        KINDS[kind].check(parameters)
+        with at_fault("mechanism"):
+            KINDS[kind].design(parameters, categories)
+        return parameters
 
-def _nearest_primes(number: int) -> list[int]:
-    """Return the next prime below, and the next above if it is not too large."""
-    below = next(n for n in range(number, 1, -1) if is_prime(n))
-    return [below, *islice(filter(is_prime, range(number + 1, MAX_ORDER)), 1)]
-
-
-def _affine(settings: Settings, categories: int, _epsilon: str) -> Parameters:
-    fields = KINDS["affine"].fields
-    for name in fields:
-        if name not in settings:
-            raise InvalidManifest(name, "is missing: give all three of q, m and s, or none")
-    parameters = {name: settings[name] for name in fields}
-    q, m, s = parameters.values()
-    if type(q) is type(m) is type(s) is int:
-        if q > 1 and not (q < MAX_ORDER and is_prime(q)):
-            near = " or ".join(map(str, _nearest_primes(min(q, MAX_ORDER - 1))))
-            text = f"{q} is not a prime below {MAX_ORDER:,}; use {near}, or omit q, m and s"
-            raise InvalidManifest("q", text)
-        if q > 1 and not 1 <= s < q:
-            raise InvalidManifest("s", f"{s} must be from 1 to {q - 1} (q - 1)")
-        least = next((n for n in range(1, 18) if q**n >= categories), 1)
-        if 1 <= m < least:
-            text = f"{q}^{m} is below {categories:,}, the number of categories; use {least}"
-            raise InvalidManifest("m", text)
-    KINDS["affine"].check(parameters)
-    return parameters
-
-
-def _difference_set(settings: Settings, categories: int, _epsilon: str) -> Parameters:
-    v = setting(settings, "v")
-    KINDS["difference-set"].check({"v": v})
-    if categories > v:
-        raise InvalidManifest("v", f"{v} is below {categories}, the number of categories")
-    return {"v": v}
+    return calibrated_design
 
 
 def _one_question(settings: Settings, _categories: int, _epsilon: str) -> Parameters:
@@ -211,9 +173,9 @@ CALIBRATIONS: Final[dict[str, Callable[[Settings, int, str], Parameters]]] = {
     "two-round": _two_round,
     "mean": _mean,
     "matrix": _matrix,
-    "subset": _subset,
-    "affine": _affine,
-    "difference-set": _difference_set,
+    "subset": _design("subset"),
+    "affine": _design("affine"),
+    "difference-set": _design("difference-set"),
     "one-question": _one_question,
     "joint": _joint,
     "levels": _levels,
