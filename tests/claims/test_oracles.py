@@ -36,7 +36,7 @@ _TESTED: Final = """
 accounting/test_composition test_a_hundred_reports_have_the_published_epsilon
     planning.facts:composition_document
 audit/test_optimality test_the_least_variance_is_that_of_the_best_subset_selection
-    planning.facts:users_text
+    planning.facts:users_facts
 audit/test_optimality_lp
     test_no_mechanism_has_a_smaller_largest_or_average_error_than_the_stated_one
     audit.document:_lie
@@ -167,7 +167,7 @@ mechanisms/test_two_round test_reports_of_one_answer_have_the_stated_odds_togeth
 messages/test_schedule test_reports_are_taken_from_the_clock_tolerance_before_to_the_grace_after
     client.explaining.prompt:details publishing.changes:_grace_seconds
 planning/test_best test_costs_and_compositions_are_those_of_the_mechanism
-    planning.facts:users_text
+    planning.facts:users_facts
   test_no_design_and_no_published_mechanism_needs_fewer_reports_for_a_share
     planning.plans:ways_to_ask
 planning/test_guidance test_a_caution_stands_from_epsilon_4_on planning.words:strength_warnings

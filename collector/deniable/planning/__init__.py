@@ -11,7 +11,6 @@ from deniable.planning.candidates import candidates as candidates
 from deniable.planning.candidates import lower_bound as lower_bound
 from deniable.planning.choice import Choice as Choice
 from deniable.planning.choice import best as best
-from deniable.planning.choice import compared as compared
 from deniable.planning.choice import composed as composed
 from deniable.planning.plans import Plan as Plan
 from deniable.planning.plans import plan as plan

@@ -1,6 +1,6 @@
 """The choice among the candidates, with the costs of the others."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -83,32 +83,43 @@ def best(
         InvalidManifest: if the kind has no such mechanism.
         ValueError: if epsilon and delta are both 0, or no survey has as many categories.
     """
-    terms = _Terms.of(categories, epsilon, delta, largest_share)
-    every = terms.candidates(most_responses)
-    those = [one for one in every if kind in {None, one.kind}]
+    check_size(categories, 64)
+    level, slack = exact_epsilon(epsilon), exact_delta(delta)
+    if level == slack == 0:
+        raise ValueError("epsilon and delta are both 0")
+    share = checked_largest_share(largest_share, categories)
+    terms = float(level), float(slack)
+    costs = {
+        one: one.cost(*terms, share)
+        for one in candidates(categories, *terms, most_responses, share)
+    }
+    those = {one: cost for one, cost in costs.items() if kind in {None, one.kind}}
     if not those:
         raise InvalidManifest(
             "mechanism",
             f"no {kind} design of about the best size has at most {most_responses:,} responses "
-            f"for {categories:,} categories; omit the mechanism to get {terms.chosen(every)}",
+            f"for {categories:,} categories; omit the mechanism to get {_simplest(costs)}",
         )
-    return terms.choice(terms.chosen(those))
+    candidate = _simplest(those)
+    return Choice(
+        candidate,
+        # Rounded down, towards privacy.
+        Decimal(level * _UNIT // 1) / _UNIT,
+        slack,
+        share,
+        costs[candidate],
+        None if slack else lower_bound(categories, terms[0], share),
+    )
 
 
-def compared(
-    candidate: Candidate,
-    epsilon: Number,
-    *,
-    delta: Number = "0",
-    largest_share: float | None = None,
-) -> Choice:
-    """Return a mechanism as if :func:`best` had chosen it.
-
-    Raises:
-        InvalidPrivacyParameter, ValueError: as for ``best``.
-    """
-    terms = _Terms.of(candidate.categories, epsilon, delta, largest_share)
-    return terms.choice(candidate)
+def _simplest(costs: Mapping[Candidate, float]) -> Candidate:
+    """Return the simplest of the candidates that are nearly as cheap as the cheapest."""
+    least = min(costs.values())
+    for one, cost in costs.items():
+        if one.kind == PLAIN and cost <= least * _SIMPLEST_WITHIN:
+            return one
+    near = (one for one, cost in costs.items() if cost <= least * SMALLEST_WITHIN)
+    return min(near, key=lambda one: (one.responses, costs[one]))
 
 
 def composed(
@@ -128,53 +139,3 @@ def composed(
         reports,
     )
     return loss.epsilon_at(composed_delta)
-
-
-@dataclass(frozen=True, slots=True)
-class _Terms:
-    """The terms on which candidates for this many categories compete."""
-
-    categories: int
-    epsilon: Fraction
-    delta: Fraction
-    largest_share: float
-
-    @classmethod
-    def of(
-        cls, categories: int, epsilon: Number, delta: Number, largest_share: float | None
-    ) -> "_Terms":
-        check_size(categories, 64)
-        level, slack = exact_epsilon(epsilon), exact_delta(delta)
-        if level == slack == 0:
-            raise ValueError("epsilon and delta are both 0")
-        return cls(categories, level, slack, checked_largest_share(largest_share, categories))
-
-    def candidates(self, most_responses: int) -> tuple[Candidate, ...]:
-        terms = float(self.epsilon), float(self.delta)
-        return candidates(self.categories, *terms, most_responses, self.largest_share)
-
-    def cost(self, candidate: Candidate) -> float:
-        return candidate.cost(float(self.epsilon), float(self.delta), self.largest_share)
-
-    def chosen(self, those: Sequence[Candidate]) -> Candidate:
-        """Return the simplest of the candidates that are nearly as cheap as the cheapest."""
-        costs = {one: self.cost(one) for one in those}
-        least = min(costs.values())
-        for one, cost in costs.items():
-            if one.kind == PLAIN and cost <= least * _SIMPLEST_WITHIN:
-                return one
-        near = (one for one, cost in costs.items() if cost <= least * SMALLEST_WITHIN)
-        return min(near, key=lambda one: (one.responses, costs[one]))
-
-    def choice(self, candidate: Candidate) -> Choice:
-        """Return a candidate with its cost."""
-        epsilon = float(self.epsilon)
-        return Choice(
-            candidate,
-            # Rounded down, towards privacy.
-            Decimal(self.epsilon * _UNIT // 1) / _UNIT,
-            self.delta,
-            self.largest_share,
-            self.cost(candidate),
-            None if self.delta else lower_bound(self.categories, epsilon, self.largest_share),
-        )

@@ -15,17 +15,19 @@ from deniable.accounting import (
 )
 from deniable.budget import DEFAULT_LIFETIME_EPSILON, NANO, RangeCost, format_nano
 from deniable.documents import Column, Document, Fact, Table, upper_text
+from deniable.estimates.accuracy import checked_largest_share
 from deniable.mechanisms import (
     InvalidPrivacyParameter,
     RandomisedResponse,
     Strings,
+    exact_epsilon,
     exact_number,
     odds_text,
 )
 from deniable.messages import MAX_EPOCHS, Manifest
 from deniable.planning.accuracy import blind_devices_text
-from deniable.planning.candidates import DESIGNS, PLAIN, Candidate
-from deniable.planning.choice import Choice, best, compared, composed
+from deniable.planning.candidates import DESIGNS, PLAIN, Candidate, lower_bound
+from deniable.planning.choice import best, composed
 from deniable.planning.plans import (
     Drafts,
     Plan,
@@ -46,40 +48,36 @@ from deniable.reading.epochs import iso_time
 
 def choice_facts(manifest: Manifest, largest_share: float | None = None) -> Iterator[Fact]:
     """Yield the reasons for a mechanism that is randomised response or a design; otherwise none."""
-    choice = choice_of(manifest, largest_share)
-    if choice is None:
-        return
-    candidate, plain = choice.candidate, Candidate.of(PLAIN, len(manifest.categories), {})
-    if candidate == plain:
+    if candidate_of(manifest) == Candidate.of(PLAIN, len(manifest.categories), {}):
         yield Fact("mechanism", "randomised response")
-    if text := users_text(choice):
-        yield Fact("users", text)
+    yield from users_facts(manifest, largest_share)
 
 
-def choice_of(manifest: Manifest, largest_share: float | None = None) -> Choice | None:
-    """Return the cost of a mechanism; None unless randomised response or a design."""
+def candidate_of(manifest: Manifest) -> Candidate | None:
+    """Return a survey's randomised response or design; None for other mechanisms."""
     kind, parameters = manifest.kind.name, manifest.specification.parameters
-    k = len(manifest.categories)
     if manifest.kind.first_round_kept:
         # One report is the fresh round's design at its own level.
-        candidate = Candidate.of_answering(k, parameters["fresh"])
-    elif kind in {PLAIN, *DESIGNS}:
-        candidate = Candidate.of(kind, k, parameters)
-    else:
-        return None
-    return compared(candidate, manifest.epsilon, delta=manifest.delta, largest_share=largest_share)
+        return Candidate.of_answering(len(manifest.categories), parameters["fresh"])
+    if kind in {PLAIN, *DESIGNS}:
+        return Candidate.of(kind, len(manifest.categories), parameters)
+    return None
 
 
-def users_text(choice: Choice) -> str:
-    """Return how many users a mechanism needs, compared with the fewest; empty with a delta."""
-    if choice.bound is None:
-        return ""
-    ratio = choice.cost / choice.bound
+def users_facts(manifest: Manifest, largest_share: float | None) -> Iterator[Fact]:
+    """Yield how many users a mechanism needs, compared with the fewest, which delta 0 has."""
+    if (candidate := candidate_of(manifest)) is None or manifest.delta != "0":
+        return
+    k, epsilon = len(manifest.categories), float(exact_epsilon(manifest.epsilon))
+    share = checked_largest_share(largest_share, k)
+    cost = candidate.cost(epsilon, 0.0, share)
+    ratio = cost / lower_bound(k, epsilon, share)
     more = ceil(1000 * (ratio - 1 - 1e-9)) / 10
     near = f"within {more:g} % of the fewest users" if more else "the fewest"
     near = near if ratio < 1.1 else f"{ratio:.1f} times the fewest users"
-    known = "possible" if choice.largest_share * choice.candidate.categories <= 1 else "known"
-    return f"for {largest_share_text(choice.largest_share)} {near} {known} in the worst case"
+    known = "possible" if share * k <= 1 else "known"
+    text = f"for {largest_share_text(share)} {near} {known} in the worst case"
+    yield Fact("users", text, "cost", cost)
 
 
 _COLUMNS = (
@@ -127,8 +125,7 @@ def plan_document(made: Plan, drafts: Drafts, reports: int | None) -> Document:
     facts += budget_facts(manifest)
     if isinstance(manifest.mechanism, Strings):
         facts.append(found_fact(manifest.mechanism, manifest.specification.parameters["least"]))
-    if choice := choice_of(manifest, made.largest_share):
-        facts.append(Fact("users", users_text(choice), "cost", choice.cost))
+    facts += users_facts(manifest, made.largest_share)
     least = made.reports(made.ways[0])
     if manifest.enrolment.mode == "blind" and least is not None:
         facts.append(Fact("lost", blind_devices_text(manifest, least)))
