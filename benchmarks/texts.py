@@ -6,7 +6,7 @@ supports of prefixes are independent: two binomials each. pure-ldp hashes every 
 each report, so its own code gets 500 texts of 12 bits only.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from itertools import product
@@ -66,7 +66,7 @@ BITS: Final = Setting("01", LENGTHS[-1], 500, 4_000, "4", 8)
 
 
 def text_counts(
-    mechanism: Strings, truth: Truth, devices: int, generator: np.random.Generator
+    mechanism: Strings, truth: Mapping[bytes, float], devices: int, generator: np.random.Generator
 ) -> Counts:
     """Return the count of each response from devices with these shares of texts."""
     levels, h, m = len(mechanism.lengths), mechanism.hashes, mechanism.value.categories

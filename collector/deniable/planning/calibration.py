@@ -16,7 +16,7 @@ from deniable.mechanisms import (
     odds_floor,
 )
 from deniable.mechanisms.answering import RANDOMISED_RESPONSE, Dimensions, check_dimensions
-from deniable.mechanisms.block_design import MAX_RESPONSES
+from deniable.mechanisms.block_design import MAX_RESPONSES, DesignKind
 from deniable.mechanisms.kind import as_tuples, at_fault
 from deniable.mechanisms.levels import check_size
 from deniable.mechanisms.mean import MAX_RESPONSES as MAX_OF_MEAN
@@ -114,10 +114,12 @@ def _design(kind: str) -> Callable[[Settings, int, str], Parameters]:
     """Return the calibration of a design, whose parameters are an operator's own or the best."""
 
     def calibrated_design(settings: Settings, categories: int, _epsilon: str) -> Parameters:
-        parameters = {name: setting(settings, name) for name in KINDS[kind].fields}
-        KINDS[kind].check(parameters)
+        of_kind = KINDS[kind]
+        assert isinstance(of_kind, DesignKind)
+        parameters = {name: setting(settings, name) for name in of_kind.fields}
+        of_kind.check(parameters)
         with at_fault("mechanism"):
-            KINDS[kind].design(parameters, categories)
+            of_kind.design(parameters, categories)
         return parameters
 
     return calibrated_design

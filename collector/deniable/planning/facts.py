@@ -24,7 +24,8 @@ from deniable.mechanisms import (
     exact_number,
     odds_text,
 )
-from deniable.messages import MAX_EPOCHS, Manifest
+from deniable.messages import Manifest
+from deniable.messages.schedule import MAX_EPOCHS
 from deniable.planning.accuracy import blind_devices_text
 from deniable.planning.candidates import DESIGNS, PLAIN, Candidate, lower_bound
 from deniable.planning.choice import best, composed
@@ -146,7 +147,7 @@ def _rows(made: Plan) -> Iterator[dict[str, object]]:
 
 
 def budget_facts(manifest: Manifest) -> Iterator[Fact]:
-    """Yield what a device spends on a survey, and how long its default budget lasts."""
+    """Yield a survey's cost for a device, and the reports that its default budget allows."""
     schedule, cost = manifest.schedule, RangeCost.of(manifest.mechanism)
     length, kept = schedule.epoch_seconds, manifest.repeat.epochs or 1
     charged = cost.most(schedule.epochs, kept)
