@@ -33,6 +33,7 @@ from deniable.mechanisms import (
     ceil_div,
     exact_delta,
     exact_number,
+    odds_ceiling,
     odds_floor,
 )
 from deniable.mechanisms.privacy import epsilon_of_odds
@@ -224,3 +225,34 @@ def _inverse_powers(base: Fraction, most: int) -> tuple[int, list[int]]:
         falling.append(falling[-1] * down // up)
         rising.append(rising[-1] * up // down)
     return bits, rising[:0:-1] + falling
+
+
+@dataclass(frozen=True, slots=True)
+class Guarantee:
+    """A claim of (epsilon, delta)-privacy, epsilon with 12 places; delta 1 claims nothing."""
+
+    epsilon: Decimal
+    delta: Fraction
+
+
+def basic_composition(parts: Iterable[tuple[Number, Number]]) -> Guarantee:
+    """Return the guarantee of independent reports together: epsilons add up, and so do deltas.
+
+    The same holds for the rows of a group: one person's answers to several questions, or people
+    whose answers depend on one another.
+    """
+    epsilon = delta = Fraction(0)
+    for level, slack in parts:
+        epsilon += total_epsilon(level)
+        delta += exact_delta(slack)
+    return Guarantee(epsilon_ceiling(epsilon), min(Fraction(1), delta))
+
+
+def optimal_composition(epsilon: Number, delta: Number, times: int) -> PrivacyLoss:
+    """Return the loss of ``times`` reports of which only epsilon and delta are known.
+
+    Its curve is the optimum: no better statement holds for all such mechanisms. Kairouz, Oh and
+    Viswanath 2015, Theorem 3.3.
+    """
+    level, report_delta = total_epsilon(epsilon), exact_delta(delta)
+    return PrivacyLoss.of_guarantee(odds_ceiling(level), report_delta, times)
