@@ -22,8 +22,6 @@ from deniable.planning import best
 SIZES: Final = (16, 105, 1024)
 REPORTS: Final = (1_000, 10_000, 100_000, 1_000_000)
 RUNS: Final = {16: 1_000, 105: 1_000, 1024: 400}
-LIKELIHOODS: Final = {16: 400, 105: 60, 1024: 0}
-"""Runs of the view that takes longest; the collector's page has it of up to 256 answers."""
 TRUTHS: Final = {"uniform": "all alike", "zipf": "Zipf's", "most": "one has 95 %"}
 _TOP: Final = 10
 
@@ -32,7 +30,7 @@ class Viewed(NamedTuple):
     """Figures of each run.
 
     Attributes:
-        squares: the summed squared errors of each view; NaN where it was left out.
+        squares: the summed squared errors of each view.
         ranked: the share of the ten largest answers that is among the ten largest estimates.
         own: the share of these ten whose own interval holds the truth; inside: what is projected.
         held: whether all simultaneous intervals hold the truth; around: what is projected.
@@ -53,19 +51,16 @@ def population(name: str, k: int) -> Floats:
     return truths((k,))[name]
 
 
-def measured(
-    decoder: Decoder, truth: Floats, n: int, *, runs: int, seed: int, likelihoods: int = 0
-) -> Viewed:
+def measured(decoder: Decoder, truth: Floats, n: int, *, runs: int, seed: int) -> Viewed:
     """Return the figures of so many runs with n reports each."""
     law = decoder.response_shares(truth)
     generator = np.random.default_rng(seed)
-    squares = {view: np.full(runs, np.nan) for view in View}
+    squares = {view: np.empty(runs) for view in View}
     rows, tenth = [], np.sort(truth)[-_TOP]
     for run in range(runs):
         tally = Tally(n, generator.multinomial(n, law / law.sum()))
         for view in View:
-            if view is not View.LIKELIHOOD or run < likelihoods:
-                squares[view][run] = np.sum((viewed(view, decoder, tally) - truth) ** 2)
+            squares[view][run] = np.sum((viewed(view, decoder, tally) - truth) ** 2)
         # The projection keeps the order; what it makes 0 is ranked by the estimate.
         top = np.argsort(-decoder.frequencies(tally), kind="stable")[:_TOP]
         shown = viewed(View.PROJECTED, decoder, tally)
@@ -89,9 +84,9 @@ def within(intervals: Intervals, values: Floats) -> NDArray[np.bool_]:
 def run() -> None:
     """Measure, print, and write the table for docs/coverage.md."""
     lines = [
-        "| k | reports | truth | first | error: unbiased | projected | likelihood | true ten found "
-        "| own: hold | have the projected | at once: hold | have the projected |",
-        "|---" * 12 + "|",
+        "| k | reports | truth | first | error: unbiased | projected | true ten found | own: hold "
+        "| have the projected | at once: hold | have the projected |",
+        "|---" * 11 + "|",
     ]
     for k in SIZES:
         decoder = decoder_of(best(k, "1").mechanism())
@@ -103,7 +98,6 @@ def run() -> None:
                 n,
                 runs=RUNS[k],
                 seed=seed,
-                likelihoods=LIKELIHOODS[k],
             )
             first = first_view(decoder, decoder.tally({0: n}))
             errors = [_points(found.squares[view], k) for view in View]
@@ -117,5 +111,4 @@ def run() -> None:
 
 def _points(squares: Floats, k: int) -> str:
     """Return the root mean square error of a share, in percentage points."""
-    known = squares[~np.isnan(squares)]
-    return f"{100 * np.sqrt(known.mean() / k):.3g}" if known.size else "-"
+    return f"{100 * np.sqrt(squares.mean() / k):.3g}"

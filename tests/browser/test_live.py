@@ -47,5 +47,4 @@ def test_a_choice_is_not_lost_to_an_answer_that_was_under_way(page: Page) -> Non
         route.continue_()
     expect(page.locator("#live th", has_text="raw")).to_be_visible()
     page.get_by_label("projected").check()
-    page.get_by_label("likelihood").check()
-    expect(page.locator("#live thead")).to_contain_text("likelihood")
+    expect(page.locator("#live thead")).to_contain_text("projected")

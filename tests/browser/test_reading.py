@@ -46,9 +46,8 @@ def test_each_control_changes_it_and_the_way_back_undoes_it(collector: Served, p
     page.locator("[name=level]").select_option("0.99")
     expect_figures(page, told(page, collector, epoch=2, level=0.99))
     page.get_by_text("For statisticians").click()
-    for view in ("projected", "likelihood"):
-        page.get_by_label(view).check()
-        expect(page.locator("#live thead")).to_contain_text(view)
+    page.get_by_label("projected").check()
+    expect(page.locator("#live thead")).to_contain_text("projected")
     page.get_by_label("raw counts").check()
     for each in told(page, collector, epoch=2)["categories"]:
         expect_data(row(page, category=each["category"]), raw=str(each["raw"]))
@@ -58,7 +57,7 @@ def test_each_control_changes_it_and_the_way_back_undoes_it(collector: Served, p
     expect_figures(page, told(page, collector, epoch="1-3", level=0.9))
     page.goto(address)
     page.locator("[name=epoch]").select_option(index=EPOCH + 2)
-    shown: dict[str, Any] = {"level": 0.99, "view": "likelihood"}
+    shown: dict[str, Any] = {"level": 0.99, "view": "projected"}
     expect_figures(page, told(page, collector, epoch=f"0-{EPOCH}", **shown))
     page.go_back()
     expect(page).to_have_url(address)

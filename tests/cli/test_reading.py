@@ -15,7 +15,7 @@ READING = [
     *("survey epochs tea", "survey epochs tea --json --survey {older}"),
     "survey epochs tea --csv --survey {older}",
     *(f"hist tea --survey {{older}} {of}" for of in ("--epoch 0 --json", "--epoch 0-5 --csv")),
-    *("hist tea --view projected", "hist tea --view likelihood --json"),
+    *("hist tea --view projected", "hist tea --view projected --json"),
     *("ask share tea often,always", "ask compare tea 0 --survey {older}"),
     "ask compare tea 0 --survey {older} --share never --json",
     *("ask trend tea", "ask trend tea --json", "ask trend tea --share often --csv"),

@@ -7,7 +7,7 @@ mechanism and the number of reports (``first_view``).
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, overload
@@ -23,7 +23,6 @@ from deniable.estimates.decoders import (
     Model,
     Part,
     Tally,
-    TwoValuedDecoder,
     decoder_of,
     recurring_errors,
 )
@@ -182,12 +181,6 @@ def uncut_intervals(
     return low, high, methods
 
 
-_GAP: Final = 1e-4
-"""The tolerance for the maximum of the log-likelihood, which chance moves by 1/2."""
-
-_MOST_STEPS: Final = 20_000
-
-
 _FEW: Final = 10
 """Up to this many answers are read one by one."""
 
@@ -200,9 +193,6 @@ class View(StrEnum):
 
     PROJECTED = "projected"
     """The frequencies nearest to the estimate, never further from the truth than it is."""
-
-    LIKELIHOOD = "likelihood"
-    """The frequencies under which the counts are most likely."""
 
 
 def first_view(decoder: Decoder, tally: Tally) -> View:
@@ -238,7 +228,7 @@ def viewed(view: View, decoder: Decoder, tally: Tally) -> Floats:
         own = part.tally(tally)
         if not own.n:
             raise ValueError("one of the questions has no reports yet")
-        frequencies[part.categories] = _VIEWS[view](part.decoder, own)
+        frequencies[part.categories] = projected(part.decoder.frequencies(own))
     return frequencies
 
 
@@ -252,59 +242,6 @@ def projected(frequencies: Floats) -> Floats:
     head = np.sort(frequencies)[::-1]
     t = (np.cumsum(head) - 1) / np.arange(1, len(head) + 1)
     return np.asarray(np.maximum(frequencies - t[np.flatnonzero(head > t)[-1]], 0.0))
-
-
-def _projected(decoder: Decoder, tally: Tally) -> Floats:
-    return projected(decoder.frequencies(tally))
-
-
-def likeliest(decoder: Decoder, tally: Tally) -> Floats:
-    """Return the frequencies f that maximise sum_y c_y ln (P^T f)_y.
-
-    It is within 0.0001 of the maximum; ValueError if that takes too many steps.
-    """
-    if isinstance(decoder, TwoValuedDecoder):
-        return _likeliest_of_counts(tally.counts.astype(np.float64), -decoder.extremes.least[0])
-    seen = tally.counts > 0
-    shares = tally.shares
-
-    def gains(f: Floats) -> Floats:
-        """Return the slope of the likelihood: g_x = sum_y (c_y/n) P_xy / lambda_y."""
-        lam = decoder.response_shares(f)
-        return decoder.means(np.where(seen, shares / np.where(seen, lam, 1.0), 0.0))
-
-    # Expectation and maximisation: f_x g_x. With sum f_x g_x = 1 the likelihood is no further from
-    # its maximum than n ln max g (Jensen). Three steps are combined into a longer one (SQUAREM:
-    # Varadhan and Roland 2008), which is used as long as it stays among the frequencies.
-    f = np.full(decoder.categories, 1 / decoder.categories)
-    for _ in range(_MOST_STEPS):
-        g = gains(f)
-        if tally.n * np.log(g.max()) <= _GAP:
-            return f
-        first = f * g
-        second = first * gains(first)
-        step, bend = first - f, second - 2 * first + f
-        norm = float(np.linalg.norm(bend))
-        length = max(float(np.linalg.norm(step)) / norm, 1.0) if norm > 0 else 1.0
-        longer = f + 2 * length * step + length**2 * bend
-        f = longer / longer.sum() if longer.min() > 0 else second
-    raise ValueError("the likelihood is too flat for its maximum to be found; use another view")
-
-
-def _likeliest_of_counts(counts: Floats, r: float) -> Floats:
-    """Return max(0, c_x/nu - r), the maximum for randomised response with r = q/kappa."""
-    # On the support c_x kappa/(q + kappa f_x) is the same for all x, so f_x = c_x/nu - r. They sum
-    # to 1 if nu = C/(1 + j r), where C is the sum of the j counts of the support: the longest head
-    # of the sorted counts in which every member has f_x > 0.
-    head = np.sort(counts)[::-1]
-    nu = np.cumsum(head) / (1 + r * np.arange(1, len(head) + 1))
-    return np.asarray(np.maximum(counts / nu[np.flatnonzero(head > r * nu)[-1]] - r, 0.0))
-
-
-_VIEWS: Final[Mapping[View, Callable[[Decoder, Tally], Floats]]] = {
-    View.PROJECTED: _projected,
-    View.LIKELIHOOD: likeliest,
-}
 
 
 RARELY: Final = 0.05

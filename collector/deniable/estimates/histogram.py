@@ -239,7 +239,7 @@ class Histogram(DebiasedCounts, Tabular):
         raise ValueError(f"{answer} is not an answer")
 
     def view(self, view: View | str) -> Floats:
-        """Return the frequencies in a view: unbiased, projected or likelihood."""
+        """Return the frequencies in a view: unbiased or projected."""
         self.check_shares()
         return viewed(View(view), self.sample.decoder, self.sample.tally)
 

@@ -22,10 +22,6 @@ _MANY: Final = 10**9
 """More reports than any survey gets."""
 CHANCE: Final = "only chance, not people who were not asked, did not answer or lied."
 """The scope of intervals, and its limits."""
-_VIEWS: Final = {
-    View.PROJECTED: "the possible shares nearest to the unbiased estimates",
-    View.LIKELIHOOD: "the possible shares under which these counts are most likely",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,9 +247,9 @@ def _biased_view(figures: DisplayedFigures) -> str:
             "negative estimates. "
         )
     return (
-        f"The {figures.view} view shows {_VIEWS[figures.view]}. These shares are biased: use them "
-        f"only for display, and never add or average them. {first}Intervals are those of the "
-        "unbiased view."
+        f"The {figures.view} view shows the possible shares nearest to the unbiased estimates. "
+        "These shares are biased: use them only for display, and never add or average them. "
+        f"{first}Intervals are those of the unbiased view."
     )
 
 

@@ -186,7 +186,7 @@ class Source(ABC):
 
 ID_PREFIX: Final = "[0-9a-f]{4,64}"
 """The pattern of the beginning of a survey's id."""
-VIEWS: Final = ("unbiased", "projected", "likelihood")
+VIEWS: Final = ("unbiased", "projected")
 """Views of a histogram, by the names of ``deniable.estimates.View``."""
 LINE_EPOCHS: Final = 12
 """The number of newest epochs behind a survey's figure in a list of all."""

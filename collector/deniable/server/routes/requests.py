@@ -15,7 +15,6 @@ from deniable.stores import Role, Store
 SESSION: Final = "deniable-session-"
 """The prefix of the names of token cookies; there may be one for each collector."""
 
-_MOST_LIKELY: Final = 256
 _BEARER: Final = "bearer"
 _MOST_SESSIONS: Final = 16
 _RANKS: Final = tuple(Role)
@@ -151,12 +150,6 @@ def asked_limit(request: web.BaseRequest, *, percent: bool) -> float | None:
 
 
 def check_view(manifest: Manifest, view: str) -> None:
-    """Refuse (bad-query) a view that the survey does not have, or that would take minutes."""
+    """Refuse (bad-query) a view that the survey does not have."""
     if view != VIEWS[0] and manifest.values is not None:
         raise Refusal(RefusalCode.BAD_QUERY, "a numeric survey has only the unbiased view")
-    if view == VIEWS[2] and len(manifest.categories) > _MOST_LIKELY:
-        raise Refusal(
-            RefusalCode.BAD_QUERY,
-            f"for more than {_MOST_LIKELY} categories, calculate the figures from the counts on "
-            "your own machine, with deniable.presenting.connect",
-        )
