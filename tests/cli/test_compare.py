@@ -14,7 +14,6 @@ import pytest
 
 from deniable.directory import Config
 from deniable.directory.store_source import StoreSource
-from deniable.estimates import Model
 from deniable.messages import Repeat, Schedule
 from deniable.presenting import Surveys
 from deniable.reading import EpochState, ListedEpoch, TooFewReports, newest_over, sides_across
@@ -88,15 +87,7 @@ def test_the_newest_epoch_that_is_over_is_compared_with_the_one_before(place: Wo
     survey = Surveys(StoreSource(Config.load(place.directory)))["tea"]
     assert json.loads(json.dumps(survey.compare().to_dict())) == told
     assert survey.compare().sentence in shown(place)
-    (wider,) = re.findall(r"wider than necessary \(by (\d+) % at most\)", str(survey.compare()))
-    alone = survey.compare(model=Model.FIXED)
-    errors = [
-        drawn.estimate.standard_error / noise.estimate.standard_error
-        for drawn, noise in zip(survey.compare().rows, alone.rows, strict=True)
-    ]
-    assert 0 <= int(wider) - 100 * (max(errors) - 1) < 1  # rounded up: "at most"
-    assert "recurring-devices" not in {caution.code for caution in alone.cautions}
-    assert "Intervals cover only the noise" in str(alone)
+    assert "recurring-devices" in {caution.code for caution in survey.compare().cautions}
 
 
 def test_the_earlier_is_subtracted_in_whatever_order_they_are_named(place: Workplace) -> None:

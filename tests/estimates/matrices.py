@@ -13,7 +13,7 @@ from deniable.estimates import Estimate, Model, decoder_of
 from deniable.estimates.decoders import Counts
 from deniable.estimates.estimate import query_of
 from deniable.estimates.forms import Sample
-from deniable.estimates.frequencies import Intervals, covariance_of, errors_of, intervals_of
+from deniable.estimates.frequencies import Intervals, covariance_of, intervals_of
 from deniable.estimates.influences import furthest_shifts
 from deniable.estimates.means import mean_of
 from deniable.estimates.poisoning import FALSE_ALARM, Tests
@@ -177,12 +177,12 @@ def debias(mechanism: Mechanism, counts: Counts) -> Floats:
 
 def standard_errors(mechanism: Mechanism, counts: Counts, model: Model) -> Floats:
     decoder = decoder_of(mechanism)
-    return errors_of(decoder, decoder.tally(counts), model)
+    return decoder.standard_errors(decoder.tally(counts), model)
 
 
-def estimated_covariance(mechanism: Mechanism, counts: Counts, model: Model) -> Floats:
+def estimated_covariance(mechanism: Mechanism, counts: Counts) -> Floats:
     decoder = decoder_of(mechanism)
-    return covariance_of(decoder, decoder.tally(counts), model)
+    return covariance_of(decoder, decoder.tally(counts))
 
 
 def frequency_intervals(mechanism: Mechanism, counts: Counts, level: float) -> Intervals:
@@ -191,13 +191,9 @@ def frequency_intervals(mechanism: Mechanism, counts: Counts, level: float) -> I
 
 
 def linear_query(
-    mechanism: Mechanism,
-    counts: Counts,
-    weights: Sequence[float],
-    level: float = 0.95,
-    model: Model = Model.SAMPLED,
+    mechanism: Mechanism, counts: Counts, weights: Sequence[float], level: float = 0.95
 ) -> Estimate:
-    return query_of(sample(mechanism, counts), weights, level, model)
+    return query_of(sample(mechanism, counts), weights, level)
 
 
 def mean(mechanism: Mechanism, counts: Counts, values: Sequence[Fraction]) -> Estimate:

@@ -13,7 +13,7 @@ import pytest
 from deniable.documents import Caution, Document, Level
 from deniable.documents.html import document_html
 from deniable.documents.terminal import document_text
-from deniable.estimates import Histogram, View, combined, estimate_histogram
+from deniable.estimates import Histogram, View, estimate_histogram
 from deniable.estimates.comparison import compare
 from deniable.estimates.planning import even_counts
 from deniable.estimates.series import Point, Series
@@ -140,15 +140,6 @@ def test_a_caution_of_a_comparison_or_series_is_on_every_surface(code: str) -> N
         written = [{"code": caution.code, "text": caution.text} for caution in cautions]
         assert result.to_dict()["cautions"] == written
     check(series.cautions(), words(series.plot().svg), brief=True)
-
-
-def test_devices_of_samples_that_are_disjoint_do_not_recur() -> None:
-    one, other = (
-        example.histogram().share("good") for example in (PLAIN, PLAIN._replace(epochs=(5,)))
-    )
-    for disjoint in (False, True):
-        codes = {caution.code for caution in combined([one, other], disjoint=disjoint).cautions}
-        assert ("recurring-devices" in codes) != disjoint
 
 
 def test_every_caution_of_the_table_has_an_example() -> None:

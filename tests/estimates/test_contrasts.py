@@ -13,7 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 
-from deniable.estimates import Accuracy, Estimate, Histogram, Model, estimate_histogram
+from deniable.estimates import Accuracy, Estimate, Histogram, estimate_histogram
 from deniable.estimates.comparison import compare
 from deniable.estimates.decoders import decoder_of
 from deniable.estimates.means import margins
@@ -92,7 +92,7 @@ def test_a_difference_of_two_groups_has_the_error_of_both_with_their_covariance(
     counts = expected(asked, 10**6)
     found = estimate_histogram(asked, 0, counts)
     one, other = (found.share({"theme": "B"}, given={"plan": plan}) for plan in ("paid", "free"))
-    matrix = estimated_covariance(asked.mechanism, counts, Model.SAMPLED)
+    matrix = estimated_covariance(asked.mechanism, counts)
     slope = np.zeros(SHAPE)
     for at, share, sign in ((1, one, 1), (0, other, -1)):
         size = found.share({"plan": ("free", "paid")[at]}).value
@@ -403,11 +403,10 @@ def test_margins_are_the_sums_of_the_table(asked: Manifest) -> None:
 
 
 @every_joint
-@pytest.mark.parametrize("model", Model)
-def test_margins_of_a_joint_survey_have_exact_errors(asked: Manifest, model: Model) -> None:
+def test_margins_of_a_joint_survey_have_exact_errors(asked: Manifest) -> None:
     counts = expected(asked, 10**5)
-    matrix = estimated_covariance(asked.mechanism, counts, model)
-    for i, question in enumerate(margins(asked, counts, model=model)):
+    matrix = estimated_covariance(asked.mechanism, counts)
+    for i, question in enumerate(margins(asked, counts)):
         for j, share in enumerate(question.shares):
             held = np.zeros(SHAPE)
             held[(slice(None),) * i + (j,)] = 1
@@ -424,7 +423,7 @@ def test_a_conditional_share_is_a_ratio_with_fiellers_interval(asked: Manifest) 
     assert found.value == pytest.approx(ratio, rel=1e-3)
     below, above = np.zeros(SHAPE), np.zeros(SHAPE)
     below[1] = above[1, 1] = 1
-    matrix = estimated_covariance(asked.mechanism, counts, Model.SAMPLED)
+    matrix = estimated_covariance(asked.mechanism, counts)
     b = float(below.reshape(-1) @ TABLE.reshape(-1))
 
     def error(r: float) -> float:

@@ -192,9 +192,9 @@ def test_figures_follow_from_the_matrix(mechanism: Mechanism, decoder: Decoder) 
 
         found = covariance(mechanism, f / f.sum(), n, model)
         np.testing.assert_allclose(found, expected(f / f.sum() @ p, f / f.sum()) / n, **near)
-        found = estimated_covariance(mechanism, counts, model)
-        right = expected(seen, estimate) / (n - (model is Model.SAMPLED))
-        np.testing.assert_allclose(found, right, **near)
+    found = estimated_covariance(mechanism, counts)
+    right = expected(seen, estimate, Model.SAMPLED) / (n - 1)
+    np.testing.assert_allclose(found, right, **near)
 
 
 @pytest.mark.parametrize(("categories", "tree"), COMPLETE + OTHERS)

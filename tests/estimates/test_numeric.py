@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from deniable.audit import SolutionMatrix
-from deniable.estimates import Model, Quantile, decoder_of, numeric
+from deniable.estimates import Quantile, decoder_of, numeric
 from deniable.estimates.curve import quantiles, rising_shares
 from deniable.estimates.numeric import NumericSummary, bin_ends, numeric_summary
 from deniable.estimates.queries import cautious_values
@@ -32,11 +32,9 @@ def values_to(most: int) -> list[Fraction]:
     return [Fraction(i) for i in range(most + 1)]
 
 
-def summary(
-    mechanism: Mechanism, counts: list[int], level: float = 0.95, model: Model = Model.SAMPLED
-) -> NumericSummary:
+def summary(mechanism: Mechanism, counts: list[int], level: float = 0.95) -> NumericSummary:
     values = values_to(mechanism.categories - 1)
-    return numeric_summary(mechanism, counts, list(map(str, values)), values, level, model)
+    return numeric_summary(mechanism, counts, list(map(str, values)), values, level)
 
 
 PLAIN = SolutionMatrix([[int(x == y) for y in range(100)] for x in range(100)], 1)
@@ -89,16 +87,15 @@ def test_blur_moves_no_interval_away_from_the_share_with_sharp_ends(
 
 
 @PROPERTY
-@example([0, 0, 1, *[0] * 8], 0.95, Model.SAMPLED)
+@example([0, 0, 1, *[0] * 8], 0.95)
 @given(
     st.lists(st.integers(0, 500), min_size=11, max_size=11).filter(any),
     st.sampled_from([1e-9, 0.95, 1 - 1e-12]),
-    st.sampled_from(list(Model)),
 )
 def test_whatever_was_counted_is_plain_json_with_ordered_intervals(
-    counts: list[int], level: float, model: Model
+    counts: list[int], level: float
 ) -> None:
-    found = summary(clamped_geometric(11, "1"), counts, level, model)
+    found = summary(clamped_geometric(11, "1"), counts, level)
     for share in (group.share for group in found.bins):
         assert 0 <= share.low <= share.high <= 1
         assert share.outside or share.low <= min(max(share.value, 0), 1) <= share.high
@@ -110,8 +107,7 @@ def test_whatever_was_counted_is_plain_json_with_ordered_intervals(
     assert set(written["quartiles"][0]) == {"probability", "value", "low", "high", "too_wide"}
     if sum(counts) == 1:  # one report says nothing of groups
         assert {(row["low"], row["high"]) for row in written["bins"]} == {(0, 1)}
-        if model is Model.SAMPLED:
-            assert {row["standard_error"] for row in written["bins"]} == {None}
+        assert {row["standard_error"] for row in written["bins"]} == {None}
     # Over more than half of what is possible: of the range 0 to 10, or of [0, 1].
     names = ("mean", "lower quartile", "median", "upper quartile")
     rows = [

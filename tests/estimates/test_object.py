@@ -18,9 +18,7 @@ from deniable.estimates import (
     Model,
     Point,
     Series,
-    combined,
     compare,
-    covariance,
     decoder_of,
     estimate_histogram,
 )
@@ -29,7 +27,7 @@ from deniable.estimates.curve import QUARTILES
 from deniable.mechanisms import RandomisedResponse
 from deniable.messages import Manifest, Repeat
 from deniable.presenting.pictures import series_panels
-from tests.estimates.matrices import estimated_covariance
+from tests.estimates.matrices import estimated_covariance, standard_errors
 from tests.support.effort import effort, some
 from tests.support.kinds import WITH_SHARES
 from tests.support.surveys import manifest
@@ -97,8 +95,7 @@ def test_what_is_made_of_estimates_has_the_variance_of_the_summed_weights(survey
     rng = np.random.default_rng(3)
     v, w = rng.normal(size=(2, len(found.categories)))
     matrices = [
-        estimated_covariance(survey.mechanism, each.sample.tally, Model.SAMPLED)
-        for each in (found, other)
+        estimated_covariance(survey.mechanism, each.sample.tally) for each in (found, other)
     ]
     made = 3 * found.query(v) - found.query(w) / 2
     asked = 3 * v - w / 2
@@ -119,7 +116,7 @@ def test_epochs_of_the_same_devices_average_out_noise_and_nothing_else(survey: M
     counts = drawn(survey, 20_000, 1)
     once = estimate_histogram(survey, 0, counts)
     four = estimate_histogram(survey, range(4), [4 * count for count in counts])
-    noise = estimate_histogram(survey, 0, counts, model=Model.FIXED).standard_error ** 2
+    noise = standard_errors(survey.mechanism, once.sample.tally, Model.FIXED) ** 2
     sampling = np.maximum(once.standard_error**2 - noise, 0)
     # Noise of a fourth, and sampling of all: of an estimate below 0, whose sampling is none, the
     # variance of devices that are drawn is less than that of fixed ones.
@@ -142,7 +139,6 @@ def test_epochs_of_the_same_devices_average_out_noise_and_nothing_else(survey: M
     first, second, *rest = (one.query(weights) for one in each)
     error = pytest.approx(four.query(weights).standard_error, rel=1e-3)
     assert (reduce(add, rest, first + second) / 4).standard_error == error
-    assert combined([first, second, *rest]).standard_error == error
     assert (first - second).standard_error == pytest.approx(2**0.5 * first.standard_error)
 
 
@@ -180,8 +176,6 @@ def test_what_shares_reports_or_noise_is_not_compared() -> None:
     for mixed in (found.share("good").__sub__, found.share("good").__truediv__):
         with pytest.raises(ValueError, match="simulated"):
             mixed(simulated.share("good"))
-    with pytest.raises(ValueError, match="simulated"):
-        combined([found.share("good"), simulated.share("good")])
     with pytest.raises(ValueError, match="simulated"):
         found.changed_from(simulated)
 
@@ -308,37 +302,13 @@ def test_where_nothing_changed_few_tests_say_so(survey: Manifest) -> None:
     assert sum(p < 0.05 for p in low) <= stats.binom.isf(1e-6, runs, 0.05)
 
 
-def test_groups_of_one_population_are_weighted_by_what_they_can_tell() -> None:
-    found = histogram(manifest(epsilon="1"), n=20_000)
-    precise = histogram(manifest(epsilon="3", name="precise"), n=20_000)
-    shares = [found.share("good"), precise.share("good")]
-    both = combined(shares)
-    even = [
-        covariance(one.sample.mechanism, np.full(5, 0.2), one.n, Model.SAMPLED)[3, 3]
-        for one in (found, precise)
-    ]
-    weights = [1 / variance for variance in even]
-    values = [share.value for share in shares]
-    assert both.value == pytest.approx(np.average(values, weights=weights))
-    # Nearly as exact as by the least weights of all, which nobody knows.
-    least = sum(share.standard_error**-2 for share in shares) ** -0.5
-    assert least <= both.standard_error < 1.02 * least
-    with pytest.raises(ValueError, match="independent"):
-        combined([found.share("good"), found.share("poor")])
-    with pytest.raises(ValueError, match="not of good, poor"):
-        combined([found.share("good"), precise.share("poor")])
-    with pytest.raises(ValueError, match="not of good, grade"):
-        combined([found.share("good"), precise.query([1, 2, 3, 4, 5], label="grade")])
-
-
 def test_what_is_not_to_be_used_says_so_whatever_is_made_of_it() -> None:
     fine = estimate_histogram(manifest(), 3, [1032, 1009, 1236, 1479, 1610])
     bad = estimate_histogram(manifest(), 4, [3000, 2800, 2500, 1600, 100])
     simulated = estimate_histogram(manifest(name="simulated-rating"), 4, [100] * 5)
     good, other = bad.share("good"), fine.share("good")
-    both = combined([good, other])
     halved, all_ = good.at(0.5), bad.query([1] * 5)
-    for made in (good, halved, good - other, both, good / other, 2 * good, all_):
+    for made in (good, halved, good - other, good / other, 2 * good, all_):
         assert (
             "Do not use these figures: honest devices would not produce the counts of"
             in made.sentence

@@ -10,7 +10,7 @@ import pytest
 from numpy.random import Generator
 from scipy import stats
 
-from deniable.estimates import Estimate, Histogram, Model, combined, estimate_histogram
+from deniable.estimates import Estimate, Histogram, estimate_histogram
 from deniable.estimates.series import Point, Series
 from deniable.mechanisms import TwoRound
 from deniable.mechanisms.answering import answer_labels
@@ -34,7 +34,6 @@ LONGER = manifest(epsilon="4", sequence=2, categories=(*FIRST.categories, "not m
 
 FIGURES: dict[str, tuple[Callable[[Estimate, Estimate], Estimate], float]] = {
     "mean of both": (lambda one, other: (one + other) / 2, 0.6),
-    "combined": (lambda one, other: combined([one, other]), 0.6),
     "difference": (lambda one, other: one - other, 0.0),
 }
 
@@ -88,7 +87,7 @@ def test_intervals_hold_of_a_ratio_of_what_both_tell(successor: Manifest) -> Non
     def drawn(rng: Generator) -> Estimate:
         answers = rng.choice(5, DEVICES, p=TRUTH)
         both = [counted(survey, answers, rng) for survey in (FIRST, successor)]
-        good, best = (combined([one.share(name) for one in both]) for name in ("good", "very good"))
+        good, best = (both[0].share(name) + both[1].share(name) for name in ("good", "very good"))
         return good / best
 
     assert holding(0.5, drawn) >= LEAST  # 84 to 87 % did
@@ -111,64 +110,6 @@ def test_intervals_hold_where_devices_answer_one_question_now_and_another_later(
         return told[0].share({"plan": "paid"}) + told[-1].share({"theme": "dark"})
 
     assert holding(1, drawn) >= LEAST  # 82 to 88 % did
-
-
-@pytest.mark.long
-def test_what_changed_among_the_devices_that_reported_is_known_up_to_noise() -> None:
-    answers = np.random.default_rng(8).choice(5, DEVICES, p=TRUTH)
-
-    def drawn(rng: Generator) -> Estimate:
-        pair = [counted(FIRST, answers, rng, epoch) for epoch in range(2)]  # the same devices
-        known, drawn = (
-            later.share(["good", "very good"]) - earlier.share(["good", "very good"])
-            for model in (Model.FIXED, Model.SAMPLED)
-            for earlier, later in [
-                [
-                    estimate_histogram(FIRST, one.epochs, one.raw.tolist(), model=model)
-                    for one in pair
-                ]
-            ]
-        )
-        assert known.value == drawn.value
-        assert known.high - known.low < 0.7 * (drawn.high - drawn.low)
-        return known
-
-    # On either side: they are as wide as need be.
-    assert LEAST <= holding(0, drawn) <= stats.binom.isf(1e-6, RUNS, 0.95)
-
-
-def test_where_few_responses_are_moved_fixed_devices_have_no_less_an_error() -> None:
-    counts = [30, 0, 0, 0, 30]  # at epsilon 9 hardly one of 60
-    at_nine = [manifest(epsilon="9", sequence=sequence) for sequence in (0, 1)]
-    known, drawn = (
-        one.share("good") - other.share("very poor")
-        for model in (Model.FIXED, Model.SAMPLED)
-        for one, other in [[estimate_histogram(s, 0, counts, model=model) for s in at_nine]]
-    )
-    assert known.high - known.low >= 0.9 * (drawn.high - drawn.low) > 0
-
-
-def test_who_knows_that_devices_are_others_says_so() -> None:
-    rng = np.random.default_rng(4)
-    answers = rng.choice(5, DEVICES, p=TRUTH)
-    one, other = (counted(survey, answers, rng).share("good") for survey in (FIRST, SUCCESSOR))
-    both, disjoint = combined([one, other]), combined([one, other], disjoint=True)
-    assert disjoint.value == both.value
-    assert disjoint.standard_error < 0.85 * both.standard_error
-    assert (2 * disjoint).standard_error == pytest.approx(2 * disjoint.standard_error)
-    elsewhere = counted(replace(SUCCESSOR, name="other"), answers, rng).share("good")
-    assert combined([one, elsewhere]).standard_error < 0.85 * both.standard_error
-    place = "rating-of-marriage on 14 November 2023"
-    assert (one - other).label == f"good, {place} (version 1) against {place} (version 2)"
-
-
-def test_a_group_that_nobody_seems_to_be_in_is_combined_too() -> None:
-    one, other = (
-        estimate_histogram(manifest(name=name, epsilon="4"), 0, counts).share("good")
-        for name, counts in (("one", [0, 0, 0, 300, 0]), ("other", [300, 0, 0, 0, 0]))
-    )
-    both = combined([one, other])
-    assert both.value == pytest.approx((one.value + other.value) / 2)
 
 
 def test_reports_of_one_range_are_not_independent() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from deniable.documents.terminal import document_text
-from deniable.estimates import Histogram, Model, Series, Unit, compare, estimate_histogram
+from deniable.estimates import Histogram, Series, Unit, compare, estimate_histogram
 from deniable.estimates.decoders import decoder_of
 from deniable.estimates.series import Point
 from deniable.messages import Manifest, Repeat
@@ -138,12 +138,8 @@ def test_a_trend_is_the_slope_of_weighted_least_squares_over_the_epochs_that_are
         "rating-of-marriage, 7–20 October 2024: good or fair is falling by "
         f"{-100 * slope:.1f} points a week (95 % interval {end:.1f} to "
     )
-    noise = replace(trend.slope.linear, model=Model.FIXED).figures()[1]
-    (wider,) = re.findall(
-        r"epochs make the trend's interval wider than necessary \(by ([\d.]+) % at most\), but",
-        str(told.to_dict(["good", "fair"])["cautions"]),
-    )
-    assert 0 <= float(wider) / 100 + 1 - trend.slope.standard_error / noise < 0.01  # rounded up
+    wider = "epochs make the trend's interval wider than necessary, but"
+    assert wider in str(told.to_dict(["good", "fair"])["cautions"])
     assert told.to_dict(["good", "fair"])["trend"]["estimate"] == trend.slope.value
     assert trend.sentence in told.sentence(["good", "fair"])
     step = "The figure may have changed suddenly at that time: compare the epochs before and after."

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from deniable.estimates.histogram import Histogram as Histogram
     from deniable.estimates.histogram import estimate_histogram as estimate_histogram
     from deniable.estimates.means import Margin as Margin
-    from deniable.estimates.means import combined as combined
     from deniable.estimates.numeric import Bin as Bin
     from deniable.estimates.numeric import NumericSummary as NumericSummary
     from deniable.estimates.planning import cumulative_variance as cumulative_variance
@@ -64,7 +63,7 @@ else:  # numpy and scipy: planning or publishing does not wait for them
         "forms": "Unit",
         "frequencies": "Intervals View covariance",
         "histogram": "Histogram estimate_histogram",
-        "means": "Margin combined",
+        "means": "Margin",
         "numeric": "Bin NumericSummary",
         "planning": "cumulative_variance mean_variance reports_for_mean reports_for_quartiles",
         "poisoning": "Poisoning",

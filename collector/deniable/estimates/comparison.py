@@ -8,7 +8,6 @@ from typing import Any, Final
 from deniable.estimates.answers import Answers, answers_text, denies
 from deniable.estimates.change import Test
 from deniable.estimates.curve import Quantile, quantile_bounds
-from deniable.estimates.decoders import Model
 from deniable.estimates.estimate import Estimate, multiple
 from deniable.estimates.forms import Unit
 from deniable.estimates.histogram import Histogram
@@ -232,11 +231,6 @@ def _of_quantiles(histogram: Histogram, against: Histogram, probability: float) 
         raise ValueError("the answers are not numbers, so their quantiles cannot be subtracted")
     if values != against.values:
         raise ValueError(_OTHER_ANSWERS)
-    if Model.FIXED in {histogram.model, against.model}:
-        raise ValueError(
-            "quantiles cannot be compared for fixed devices: their intervals also cover devices "
-            "that did not report"
-        )
     now, before = sides = tuple(side.quantile(probability) for side in (histogram, against))
     bounds, others = (
         quantile_bounds(side.sample.mechanism, side.sample.tally) for side in (histogram, against)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from deniable.estimates.accuracy import Accuracy, reports_for_half_width
 from deniable.estimates.answers import Answers, Range, answers_text, not_together, weights_of
 from deniable.estimates.binomial import IntervalMethod
-from deniable.estimates.decoders import Floats, Model
+from deniable.estimates.decoders import Floats
 from deniable.estimates.decoders.decoder import MEAN_ALONE
 from deniable.estimates.forms import Sample
 from deniable.estimates.found_texts import FoundTexts
@@ -60,7 +60,7 @@ class DebiasedCounts:
         responses: the responses, if they have their own names; otherwise empty.
         raw: the number of reports with each response; if that is empty, supporting each category.
         estimate: unbiased frequencies; they sum to 1 and may leave [0, 1].
-        standard_error: the error of each estimate in the given model; NaN for a single report.
+        standard_error: the error of each estimate; NaN for a single report.
         low, high: ends of each category's confidence interval, within [0, 1], about the possible
             share nearest to the estimate. They cover chance, not manipulation.
         outside: whether the estimate is further from all possible shares than the interval reaches.
@@ -105,7 +105,6 @@ class DebiasedCounts:
     low: Floats
     high: Floats
     level: float
-    model: Model
     methods: tuple[IntervalMethod, ...]
     outside: NDArray[np.bool_] = field(repr=False)
     level_at_once: float = field(repr=False)
@@ -165,7 +164,7 @@ class DebiasedCounts:
     def covariance(self) -> Floats:
         """Return the estimated covariance of the frequencies, (categories, categories)."""
         self.check_shares()
-        return covariance_of(self.sample.decoder, self.sample.tally, self.model)
+        return covariance_of(self.sample.decoder, self.sample.tally)
 
     @property
     def guarantee(self) -> str:
@@ -249,7 +248,6 @@ def debiased_fields(
     sample: Sample,
     categories: tuple[str, ...],
     level: float,
-    model: Model,
     labels: tuple[str, ...] = (),
     values: tuple[Fraction, ...] | None = None,
     answers: int = 0,
@@ -263,21 +261,19 @@ def debiased_fields(
         "n": tally.n,
         "responses": labels,
         "level": level,
-        "model": model,
         "pure_epsilon": str(mechanism.privacy.epsilon),
         "values": values,
         "sample": sample,
     }
     if not decoder.tells_shares:
-        return common | _fields_of_mean(mechanism, sample, level, model, values)
+        return common | _fields_of_mean(mechanism, sample, level, values)
     estimate = decoder.frequencies(tally)
-    if model is Model.SAMPLED and tally.n < 2:
-        errors = np.full(decoder.categories, np.nan)
-    else:
-        errors = errors_of(decoder, tally, model)
+    errors = np.full(decoder.categories, np.nan)
+    if tally.n > 1:
+        errors = errors_of(decoder, tally)
     numeric = None
     if values is not None:
-        numeric = numeric_summary(mechanism, tally, categories, values, level, model)
+        numeric = numeric_summary(mechanism, tally, categories, values, level)
     intervals = intervals_of(decoder, tally, level)
     rows = len(categories) + answers
     rows -= rows == 2  # the shares sum to 1, so one interval follows from the other
@@ -304,14 +300,13 @@ def _fields_of_mean(
     mechanism: Mechanism,
     sample: Sample,
     level: float,
-    model: Model,
     values: tuple[Fraction, ...] | None,
 ) -> dict[str, Any]:
     """Return the fields of a histogram with only a mean, and no categories."""
     if values is None:
         raise ValueError(MEAN_ALONE)
     decoder, tally = sample.decoder, sample.tally
-    summary = numeric_summary(mechanism, tally, (), values, level, model)
+    summary = numeric_summary(mechanism, tally, (), values, level)
     # In shares of the range; the estimate of one end's share is the mean.
     estimate = decoder.frequencies(tally)
     errors = np.zeros(decoder.categories)

@@ -14,7 +14,7 @@ from typing import Final, SupportsFloat
 import numpy as np
 
 from deniable.estimates.binomial import check_level, normal_quantile
-from deniable.estimates.decoders import Floats, Model
+from deniable.estimates.decoders import Floats
 from deniable.estimates.forms import (
     FAKES,
     Form,
@@ -47,7 +47,7 @@ class Estimate(Worded):
 
     Attributes:
         value: the estimate; it may be outside the possible range.
-        standard_error: the value's standard error; NaN for a single report in the sampled model.
+        standard_error: the value's standard error; NaN for a single report.
         low, high: ends of the confidence interval, within the possible range; about the nearest
             possible value.
         outside: whether the value is further from all possible values than the interval about the
@@ -279,7 +279,6 @@ def query_of(
     sample: Sample,
     weights: Sequence[float] | Floats,
     level: float = 0.95,
-    model: Model = Model.SAMPLED,
     *,
     label: str = "",
     unit: Unit = Unit.NUMBER,
@@ -290,7 +289,7 @@ def query_of(
         raise ValueError(f"{sample.decoder.categories} weights are expected, one per category")
     if not np.isfinite(w).all():
         raise ValueError("weights must be finite numbers")
-    return estimate_of(Form({sample: w}, model), level, label, unit)
+    return estimate_of(Form({sample: w}), level, label, unit)
 
 
 def ratio(above: Form, below: Form, level: float, label: str) -> Estimate:

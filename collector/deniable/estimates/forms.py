@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from deniable.estimates.binomial import binomial_intervals, normal_quantile
-from deniable.estimates.decoders import Decoder, Floats, Model, Tally, decoder_of
+from deniable.estimates.decoders import Decoder, Floats, Tally, decoder_of
 from deniable.estimates.influences import furthest_shifts
 from deniable.estimates.poisoning import FALSE_ALARM, Tests
 from deniable.estimates.queries import cautious_values, query_values, widening
@@ -21,8 +21,6 @@ ALIKE: Final = 1e-9
 """Relative to their range, kernel values that differ by less count as equal."""
 
 
-_FEW: Final = 5
-"""A sum of fewer moves of a kernel is not normal: it depends on whether 0 or 1 was drawn."""
 FAKES: Final = 0.01
 """The share of fake reports whose bias is stated with every figure."""
 
@@ -159,32 +157,24 @@ class Sample:
 class Form:
     """Weights over the categories of samples whose noise is independent, and a constant.
 
-    Samples of one name may have devices in common, unless they are known to be disjoint.
+    Samples of one name may have devices in common.
     """
 
     terms: Mapping[Sample, Floats]
-    model: Model = Model.SAMPLED
     constant: float = 0.0
-    disjoint: bool = False
 
     def plus(self, other: "Form", factor: float = 1.0) -> "Form":
         """Return the sum with ``factor`` times another form."""
-        if self.model is not other.model:
-            raise ValueError(
-                "one side estimates a population, and the other a fixed set of devices"
-            )
         terms = dict(self.terms)
         for sample, weights in other.terms.items():
             ours = next((one for one in self.terms if one.same_as(sample)), sample)
             terms[ours] = terms.get(ours, 0.0) + factor * weights
-        # If one form contains all the samples, its knowledge applies to the sum.
-        disjoint = any(form.disjoint and len(terms) == len(form.terms) for form in (self, other))
-        return Form(terms, self.model, self.constant + factor * other.constant, disjoint)
+        return Form(terms, self.constant + factor * other.constant)
 
     def times(self, factor: float) -> "Form":
         """Return ``factor`` times the form."""
         terms = {sample: factor * weights for sample, weights in self.terms.items()}
-        return Form(terms, self.model, factor * self.constant, self.disjoint)
+        return Form(terms, factor * self.constant)
 
     def figures(self) -> tuple[float, float]:
         """Return the value and its standard error."""
@@ -194,7 +184,7 @@ class Form:
     def apart(self) -> tuple[float, float]:
         """Return the value, and its variance if no device is in two of the samples."""
         figures = [
-            query_values(sample.decoder, sample.tally, weights, self.model)
+            query_values(sample.decoder, sample.tally, weights)
             for sample, weights in self.terms.items()
         ]
         value = self.constant + sum(float(value) for value, _ in figures)
@@ -207,8 +197,6 @@ class Form:
         A device in two samples, with equal answers, adds the covariance of v and w over the
         answers, as often as it may be in both. docs/mathematics.md, section 19.
         """
-        if self.model is Model.FIXED or self.disjoint:
-            return 0.0
         named: dict[str, list[Sample]] = {}
         for sample in self.terms:
             named.setdefault(sample.name, []).append(sample)
@@ -216,19 +204,6 @@ class Form:
             _shared_variance(samples, [self.terms[one] for one in samples])
             for name, samples in named.items()
             if name and len(samples) > 1
-        )
-
-    @property
-    def expected_variance(self) -> float:
-        """Return the variance if all answers are equally frequent, whatever was counted."""
-        return sum(
-            float(g**2 @ shares - (g @ shares) ** 2) * len(parts) / sample.tally.n
-            for sample, weights in self.terms.items()
-            for parts in [sample.decoder.parts]
-            for part in parts
-            for g, shares in [
-                (part.decoder.kernels(weights[part.categories]), part.decoder.even_shares)
-            ]
         )
 
     @property
@@ -266,12 +241,6 @@ class Form:
             low, _, high = _own_ends(sample, weights, level, self.possible if possible else None)
             return low, high
         own = [_own_ends(sample, weights, level) for sample, weights in self.terms.items()]
-        if self.model is Model.FIXED:
-            parts = [_noise_part(sample, weights) for sample, weights in self.terms.items()]
-            own = [
-                (at + part * (low - at), at, at + part * (high - at))
-                for (low, at, high), part in zip(own, parts, strict=True)
-            ]
         again = normal_quantile(level) * math.sqrt(self.recurring)
         below = math.hypot(again, *(estimate - low for low, estimate, _ in own))
         above = math.hypot(again, *(high - estimate for _, estimate, high in own))
@@ -319,23 +288,6 @@ def _shared_variance(samples: Sequence[Sample], weights: Sequence[Floats]) -> fl
     return float(added.sum() - np.trace(added))
 
 
-def _noise_part(sample: Sample, weights: Floats) -> float:
-    """Return the fraction of a sample's interval that is due to noise alone.
-
-    It is 1 if so few devices' responses move the estimate that it is not a sum of many.
-    """
-    alone, error = (
-        float(query_values(sample.decoder, sample.tally, weights, model)[1])
-        for model in (Model.FIXED, Model.SAMPLED)
-    )
-    parts = sample.decoder.parts
-    part = next((part for part in parts if weights[part.categories].any()), parts[0])
-    jump = float(np.ptp(part.decoder.kernels(weights[part.categories])))
-    # In units of the kernel's longest jump, about as many reports moved it.
-    moved = (part.tally(sample.tally).n * alone) ** 2
-    return min(alone / error, 1.0) if error > 0 and moved >= _FEW * jump**2 else 1.0
-
-
 def _own_ends(
     sample: Sample, weights: Floats, level: float, possible: tuple[float, float] | None = None
 ) -> tuple[float, float, float]:
@@ -350,7 +302,7 @@ def _own_ends(
         values, errors = cautious_values(sample.decoder, sample.tally, weights, z * z / 2)
         value, half = nearest(float(values), *within), z * float(errors)
         return value - half, value, value + half
-    value = float(query_values(sample.decoder, sample.tally, weights, Model.SAMPLED)[0])
+    value = float(query_values(sample.decoder, sample.tally, weights)[0])
     value = nearest(value, *within)
     if sample.tally.epochs == 1:
         return ends[0], value, ends[1]

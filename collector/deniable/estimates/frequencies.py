@@ -48,10 +48,10 @@ class Intervals:
     outside: NDArray[np.bool_]
 
 
-def errors_of(decoder: Decoder, tally: Tally, model: Model) -> Floats:
+def errors_of(decoder: Decoder, tally: Tally) -> Floats:
     """Return the error of each frequency; unbiased variance: docs/mathematics.md, section 4."""
-    errors = decoder.standard_errors(tally, model)
-    if model is Model.FIXED or tally.epochs == 1:
+    errors = decoder.standard_errors(tally, Model.SAMPLED)
+    if tally.epochs == 1:
         return errors
     return recurring_errors(tally, errors, decoder.standard_errors(tally, Model.FIXED))
 
@@ -69,15 +69,17 @@ def covariance(mechanism: Mechanism, frequencies: Floats, n: int, model: Model) 
         shares = part.decoder.response_shares(f)
         return report_covariance(part.decoder, f, shares, model) * len(decoder.parts) / n
 
-    return _blocks(decoder, of_question, model)
+    if len(decoder.parts) > 1 and model is Model.FIXED:
+        raise ValueError("with fixed devices, no report shows how two questions are related")
+    return _blocks(decoder, of_question)
 
 
-def covariance_of(decoder: Decoder, tally: Tally, model: Model) -> Floats:
+def covariance_of(decoder: Decoder, tally: Tally) -> Floats:
     """Return an unbiased estimate of the estimate's covariance from the counts."""
 
     def of_question(part: Part) -> Floats:
-        # The responses' frequencies are used as counted: in the sampled model this gives the sample
-        # covariance of G's columns, never negative, even if G is not square.
+        # The responses' frequencies are used as counted: this gives the sample covariance of G's
+        # columns, never negative, even if G is not square.
         own = part.tally(tally)
         f = part.decoder.frequencies(own)
 
@@ -87,19 +89,17 @@ def covariance_of(decoder: Decoder, tally: Tally, model: Model) -> Floats:
             noise = report_covariance(part.decoder, f, own.shares, model) / own.degrees(model)
             return np.asarray(noise + shifts @ shifts.T)
 
-        if model is Model.FIXED or own.epochs == 1:
-            return variance(model)
-        # As for a single query, see ``recurring_errors``.
         sampled = variance(Model.SAMPLED)
+        if own.epochs == 1:
+            return sampled
+        # As for a single query, see ``recurring_errors``.
         return sampled + (own.epochs - 1) * (sampled - variance(Model.FIXED))
 
-    return _blocks(decoder, of_question, model)
+    return _blocks(decoder, of_question)
 
 
-def _blocks(decoder: Decoder, of_question: Callable[[Part], Floats], model: Model) -> Floats:
+def _blocks(decoder: Decoder, of_question: Callable[[Part], Floats]) -> Floats:
     """Return the covariance with 0 between questions: their reports share no device."""
-    if len(decoder.parts) > 1 and model is Model.FIXED:
-        raise ValueError("with fixed devices, no report shows how two questions are related")
     covariance = np.zeros((decoder.categories, decoder.categories))
     for part in decoder.parts:
         covariance[part.categories, part.categories] = of_question(part)
@@ -174,7 +174,7 @@ def uncut_intervals(
     if tally.epochs > 1 and tally.n > 1:
         # Widened, about the estimate, in proportion to its error.
         value, errors = decoder.frequencies(tally), decoder.standard_errors(tally, Model.SAMPLED)
-        wider = errors_of(decoder, tally, Model.SAMPLED) / np.where(errors > 0, errors, np.inf)
+        wider = errors_of(decoder, tally) / np.where(errors > 0, errors, np.inf)
         wider = np.fmax(wider, 1.0)
         value = np.clip(value, 0, 1) if possible else value
         low, high = value + wider * (low - value), value + wider * (high - value)

@@ -19,7 +19,7 @@ from deniable.estimates.curve import (
     quantiles,
 )
 from deniable.estimates.debiased import DebiasedCounts, Standing, debiased_fields
-from deniable.estimates.decoders import Counts, Floats, Model, checked_tally, decoder_of
+from deniable.estimates.decoders import Counts, Floats, checked_tally, decoder_of
 from deniable.estimates.estimate import Estimate, query_of, share_within
 from deniable.estimates.forms import Form, Sample, Unit
 from deniable.estimates.found_texts import FoundTexts
@@ -54,7 +54,6 @@ class Histogram(DebiasedCounts, Tabular):
         counts: Counts,
         categories: Sequence[str] | None = None,
         level: float = 0.95,
-        model: Model = Model.SAMPLED,
         *,
         ordered: bool = False,
     ) -> "Histogram":
@@ -82,10 +81,8 @@ class Histogram(DebiasedCounts, Tabular):
             epsilon=guarantee,
             delta="0",
             ordered=ordered,
-            again=partial(
-                cls.of_counts, mechanism, sample.tally, names, model=model, ordered=ordered
-            ),
-            **debiased_fields(mechanism, sample, names, level, model, labels),
+            again=partial(cls.of_counts, mechanism, sample.tally, names, ordered=ordered),
+            **debiased_fields(mechanism, sample, names, level, labels),
         )
 
     def listing(self, *names: str) -> "Histogram":
@@ -128,8 +125,8 @@ class Histogram(DebiasedCounts, Tabular):
             raise not_together(one, other, [name for name, *_ in self.dimensions])
         if not (weights * whole).any():
             raise ValueError(f"no answer of the group {among} is {label}")
-        part = Form({self.sample: weights * whole}, self.model)
-        group = Form({self.sample: whole}, self.model)
+        part = Form({self.sample: weights * whole})
+        group = Form({self.sample: whole})
         return share_within(part, group, self.level, label, among)
 
     def beside(self, answers: Answers, *, given: Answers, than: Answers) -> "Beside":
@@ -179,7 +176,7 @@ class Histogram(DebiasedCounts, Tabular):
     ) -> Estimate:
         """Return the sum of the weighted frequencies, with one weight per category."""
         self.check_shares()
-        return query_of(self.sample, weights, self.level, self.model, label=label, unit=unit)
+        return query_of(self.sample, weights, self.level, label=label, unit=unit)
 
     def mean(self) -> Estimate:
         """Return the mean of numeric categories; ValueError if they are not numbers."""
@@ -187,7 +184,7 @@ class Histogram(DebiasedCounts, Tabular):
             raise ValueError(
                 'the answers have no stated numbers: pass numbers to query([…], label="mean")'
             )
-        return mean_of(self.sample, self.values, self.level, self.model)
+        return mean_of(self.sample, self.values, self.level)
 
     def between(self, first: End, last: End) -> Estimate:
         """Return the share of devices whose answer is one of these two or between them.
@@ -328,7 +325,6 @@ def estimate_histogram(
     epoch: int | Sequence[int],
     counts: Counts,
     level: float = 0.95,
-    model: Model = Model.SAMPLED,
     distrusted: int = 0,
     standing: Standing | None = None,
     groups: Sequence[Group] = (),
@@ -389,7 +385,7 @@ def estimate_histogram(
     if isinstance(texts, FoundTexts):  # found among so many, so that intervals hold for them all
         rows = max(0, texts.stage.tested - len(texts.texts))
     together = len(sample.decoder.parts) == 1
-    questions = margins(manifest, sample.tally, level, model) if manifest.dimensions else ()
+    questions = margins(manifest, sample.tally, level) if manifest.dimensions else ()
     return Histogram(
         survey=manifest.name,
         survey_id=sample.survey_id,
@@ -417,7 +413,6 @@ def estimate_histogram(
             manifest,
             epochs,
             whole,
-            model=model,
             distrusted=distrusted,
             standing=standing,
             groups=groups,
@@ -425,7 +420,7 @@ def estimate_histogram(
             texts=texts,
         ),
         **debiased_fields(
-            *(mechanism, sample, categories, level, model, labels),
+            *(mechanism, sample, categories, level, labels),
             manifest.values,
             rows or (sum(len(one.answers) for one in questions) if together else 0),
         ),

@@ -10,7 +10,7 @@ import numpy as np
 
 from deniable.estimates.binomial import normal_quantile
 from deniable.estimates.curve import QUARTILES, Quantile, averaged_shares, blur_of, quantiles
-from deniable.estimates.decoders import Counts, Floats, Model, decoder_of
+from deniable.estimates.decoders import Counts, Floats, decoder_of
 from deniable.estimates.estimate import Estimate, within
 from deniable.estimates.forms import Sample
 from deniable.estimates.influences import furthest_shifts
@@ -79,17 +79,16 @@ def numeric_summary(
     categories: Sequence[str],
     values: Sequence[Fraction],
     level: float = 0.95,
-    model: Model = Model.SAMPLED,
 ) -> NumericSummary:
     """Summarise the counts of a numeric survey (docs/mathematics.md, section 11)."""
     decoder = decoder_of(mechanism)
     tally = decoder.tally(counts)
     span = float(values[-1] - values[0])
-    middle = mean_of(Sample(mechanism, tally), values, level, model)
+    middle = mean_of(Sample(mechanism, tally), values, level)
     if not decoder.tells_shares:
         return NumericSummary(span, middle, (), 0, ())
     blur, z, k = blur_of(mechanism, tally.n), normal_quantile(level), decoder.categories
-    shares_and_errors = query_values(decoder, tally, group_weights(k, blur), model)
+    shares_and_errors = query_values(decoder, tally, group_weights(k, blur))
     # F_b - F_a is at most the average of F after b minus the average before a, and at least the
     # average before b minus that after a. In large samples each bound fails with a probability of
     # at most (1 - level)/2. If chance moves one beyond the other, the interval is the part between:

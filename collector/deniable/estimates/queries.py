@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -24,18 +23,11 @@ _DUST = 1e-12
 """Second moments that differ by less than this part of the largest one count as equal."""
 
 
-def query_values(
-    decoder: Decoder, tally: Tally, weights: Floats, model: Model
-) -> tuple[Floats, Floats]:
+def query_values(decoder: Decoder, tally: Tally, weights: Floats) -> tuple[Floats, Floats]:
     """Return the estimates of linear queries (…, categories), and their standard errors."""
     questions = _weighted_questions(decoder, tally, weights)
-    if len(questions) > 1 and model is Model.FIXED:
-        raise ValueError(
-            "with fixed devices, the error of a sum over several questions is unknown: each "
-            "report is about one question"
-        )
-    across = _across(questions, tally) if model is Model.SAMPLED else 0.0
-    return _added([_values(*question, model, tally.n) for question in questions], across)
+    parts = [_values(*question, tally.n) for question in questions]
+    return _added(parts, _across(questions, tally))
 
 
 def cautious_values(
@@ -63,7 +55,7 @@ def contrast_variance(
     The variance of the reports alone is given as the coefficients of 1, r and r^2.
     """
     three = np.stack([above, below, above + below])
-    seen = query_values(decoder, tally, three, Model.SAMPLED)[1] ** 2
+    seen = query_values(decoder, tally, three)[1] ** 2
     questions = [
         (weights, queries.kernels @ own.shares, queries.moments, queries.kernels, own)
         for question, own, weights in _weighted_questions(decoder, tally, three)
@@ -111,10 +103,8 @@ def widening(decoder: Decoder, tally: Tally, weights: Floats) -> Floats:
     if tally.epochs == 1:
         return np.ones(weights.shape[:-1])
     questions = _weighted_questions(decoder, tally, weights)
-    once = _added(
-        [_values(*question, Model.SAMPLED, tally.n, recurring=False) for question in questions]
-    )[1]
-    return _wider(query_values(decoder, tally, weights, Model.SAMPLED)[1], once)
+    once = _added([_values(*question, tally.n, recurring=False) for question in questions])[1]
+    return _wider(query_values(decoder, tally, weights)[1], once)
 
 
 def _wider(errors: Floats, once: Floats) -> Floats:
@@ -145,8 +135,7 @@ def _across(questions: list[tuple[Decoder, Tally, Floats]], tally: Tally) -> "Fl
     recurring = []
     for question in questions:
         once, again = (
-            _values(*question, Model.SAMPLED, tally.n, recurring=several)[1] ** 2
-            for several in (False, True)
+            _values(*question, tally.n, recurring=several)[1] ** 2 for several in (False, True)
         )
         # The variance that pairs of different epochs add to one question's part.
         recurring.append(np.sqrt(np.maximum(again - once, 0.0)))
@@ -170,7 +159,6 @@ def _values(
     decoder: Decoder,
     tally: Tally,
     weights: Floats,
-    model: Model,
     reports: int,
     *,
     recurring: bool = True,
@@ -181,20 +169,20 @@ def _values(
     value = np.asarray(g @ shares)
     shifted = linalg.norm(decoder.shifts(tally, weights), axis=-1)
 
-    def errors(model: Model, *, least: bool = False) -> Floats:
+    def errors(model: Model) -> Floats:
         if model is Model.SAMPLED:
             # Reports are independent and identically distributed: the sample variance of g over n.
             spread = np.asarray((g - value[..., None]) ** 2 @ shares)
             noise = np.sqrt(spread / (n - 1)) if n > 1 else np.full(value.shape, np.nan)
         else:
-            noise = np.sqrt(np.maximum(decoder.noise(weights, shares, least=least), 0.0) / n)
+            noise = np.sqrt(np.maximum(decoder.noise(weights, shares), 0.0) / n)
         return np.asarray(np.hypot(noise, shifted))
 
-    chosen = chosen_errors(errors, model, n / reports)
-    if recurring and model is Model.SAMPLED and tally.epochs > 1:
-        fixed = chosen_errors(partial(errors, least=True), Model.FIXED, n / reports)
-        chosen = recurring_errors(tally, chosen, fixed)
-    return value, chosen
+    sampled = errors(Model.SAMPLED)
+    if recurring and tally.epochs > 1:
+        fixed = chosen_errors(errors, Model.FIXED, n / reports)
+        sampled = recurring_errors(tally, sampled, fixed)
+    return value, sampled
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -232,9 +220,7 @@ class Queries:
             errors = np.sqrt(errors**2 + rare)
         if tally.epochs > 1:
             once, recurring = (
-                _values(
-                    self.decoder, tally, self.weights, Model.SAMPLED, reports, recurring=several
-                )[1]
+                _values(self.decoder, tally, self.weights, reports, recurring=several)[1]
                 for several in (False, True)
             )
             errors = errors * _wider(recurring, once)

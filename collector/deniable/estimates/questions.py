@@ -23,7 +23,7 @@ from deniable.estimates.answers import affirmed, denies, not_together
 from deniable.estimates.binomial import normal_quantile
 from deniable.estimates.change import Test
 from deniable.estimates.debiased import DebiasedCounts
-from deniable.estimates.decoders import Decoder, Floats, Model, Tally
+from deniable.estimates.decoders import Decoder, Floats, Tally
 from deniable.estimates.estimate import Estimate, query_of, share_within
 from deniable.estimates.forms import Form, Sample, Unit
 from deniable.estimates.frequencies import errors_of, uncut_intervals
@@ -160,9 +160,7 @@ def leaders_of(histogram: DebiasedCounts, count: int | None, question: str = "")
     def share(at: int) -> Estimate:
         answer = {question: margin.answers[at]} if question else labels[at]
         w, label = histogram.weights(answer)
-        return query_of(
-            histogram.sample, w, histogram.level, histogram.model, label=label, unit=Unit.SHARE
-        )
+        return query_of(histogram.sample, w, histogram.level, label=label, unit=Unit.SHARE)
 
     rows = [
         Ranked(labels[at], share(at), first[at], last[at]) for at in may_lead[: max(_SHOWN, count)]
@@ -190,7 +188,6 @@ def _leading(histogram: DebiasedCounts, count: int | None, labels: tuple[str, ..
             histogram.sample,
             histogram.weights(label)[0],
             histogram.level,
-            histogram.model,
             label=label,
             unit=Unit.SHARE,
         )
@@ -222,10 +219,10 @@ def ranks_of(
     k = decoder.categories if weights is None else len(weights)
     at_once = min(1 - (1 - level) / (k * (k - 1) / 2), np.nextafter(1.0, 0.0))
     if weights is None:
-        value, errors = decoder.frequencies(tally), errors_of(decoder, tally, Model.SAMPLED)
+        value, errors = decoder.frequencies(tally), errors_of(decoder, tally)
         low, high, _ = uncut_intervals(decoder, tally, at_once)
     else:
-        errors = query_values(decoder, tally, weights, Model.SAMPLED)[1]
+        errors = query_values(decoder, tally, weights)[1]
         value, cautious = cautious_values(decoder, tally, weights)
         half = normal_quantile(at_once) * cautious
         low, high = value - half, value + half
@@ -312,9 +309,7 @@ class CrossTable(Documented):
             w, label = histogram.weights({question: answer})
             for group in groups:
                 within, name = histogram.weights({by: group})
-                both, whole = (
-                    Form({histogram.sample: v}, histogram.model) for v in (w * within, within)
-                )
+                both, whole = (Form({histogram.sample: v}) for v in (w * within, within))
                 shares.append(share_within(both, whole, histogram.level, label, name))
         pairs = [
             (one, other)
@@ -363,9 +358,9 @@ def cross_table(histogram: DebiasedCounts, rows: str, columns: str, of: Of) -> C
 
     def share(name: str, w: Floats, group: str = "", within: Floats | None = None) -> Estimate:
         if within is None:
-            own = query_of(sample, w, level, histogram.model, label=name, unit=Unit.SHARE)
+            own = query_of(sample, w, level, label=name, unit=Unit.SHARE)
         else:
-            both, whole = (Form({sample: v}, histogram.model) for v in (w * within, within))
+            both, whole = (Form({sample: v}) for v in (w * within, within))
             own = share_within(both, whole, level, name, group)
         return replace(own, level=histogram.level, at_once=True)
 

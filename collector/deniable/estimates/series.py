@@ -286,8 +286,7 @@ def _trend(points: tuple[Point, ...], estimates: Sequence[Estimate]) -> Trend:
     }
     first = estimates[0]
     unit = Unit.DIFFERENCE if first.unit.of_shares else Unit.CHANGE
-    form = Form(terms, first.linear.model)
-    return Trend(estimate_of(form, first.level, first.label, unit), seconds, points)
+    return Trend(estimate_of(Form(terms), first.level, first.label, unit), seconds, points)
 
 
 def _tells_distribution(histogram: Histogram) -> bool:

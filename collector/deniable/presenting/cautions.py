@@ -39,9 +39,7 @@ class DisplayedFigures:
             moves the figures if fake.
         rows: the displayed rows of the histogram; view: their view.
         level: the confidence level of the intervals.
-        recurring: which devices widen which intervals; ``wider`` is the greatest factor compared
-            with noise alone.
-        disjoint: whether no device is in several of the samples, according to the analyst.
+        recurring: which devices widen which intervals.
         too_small: whether a group's own share may be 0.
     """
 
@@ -56,8 +54,6 @@ class DisplayedFigures:
     view: View = View.UNBIASED
     level: float = 0.95
     recurring: str = ""
-    wider: float = math.inf
-    disjoint: bool = False
     too_small: bool = False
 
     @property
@@ -255,13 +251,11 @@ def _biased_view(figures: DisplayedFigures) -> str:
 
 def _recurring_devices(figures: DisplayedFigures) -> str:
     names = [sample.name for sample in figures.samples if sample.name]
-    several = len(set(names)) < len(names) and not figures.disjoint
+    several = len(set(names)) < len(names)
     if several and figures.recurring:
-        more = 100 * (figures.wider - 1)
-        much = f" (by {bound_text(more)} % at most)" if 0.5 < more < math.inf else ""
         return (
-            f"Devices {figures.recurring} wider than necessary{much}, but not too narrow, as long "
-            "as devices tend to keep their answers."
+            f"Devices {figures.recurring} wider than necessary, but not too narrow, as long as "
+            "devices tend to keep their answers."
         )
     if several or any(len(sample.epochs) > 1 for sample in figures.samples):
         return "A device may have reported in several of these epochs; intervals allow for this."

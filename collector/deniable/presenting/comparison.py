@@ -29,7 +29,6 @@ from deniable.documents.programs import (
 from deniable.documents.terminal import document_text
 from deniable.estimates.answers import denies, listed
 from deniable.estimates.comparison import Comparison, Row
-from deniable.estimates.decoders import Model
 from deniable.estimates.estimate import Estimate
 from deniable.estimates.forms import Sample, Unit, places_text
 from deniable.estimates.histogram import Histogram
@@ -42,7 +41,6 @@ from deniable.presenting.estimate import (
     estimate_statement,
     estimate_text,
     so_far,
-    wider_than_noise,
 )
 from deniable.presenting.pictures import WIDTH, difference_dots, notebook_html, plot_differences
 from deniable.presenting.rows import (
@@ -79,8 +77,6 @@ def comparison_cautions(comparison: Comparison) -> tuple[Caution, ...]:
         *furthest(figures, figure),
         reports,
         unseen=unseen,
-        wider=max((wider_than_noise(row.estimate) for row in comparison.rows), default=1.0),
-        disjoint=comparison.histogram.model is Model.FIXED,
         outside=sum(row.estimate.outside for row in comparison.rows),
         level=comparison.histogram.level,
         recurring="that are on both sides make these intervals" * (comparison.against is not None),
@@ -437,11 +433,6 @@ def _notes(comparison: Comparison) -> Iterator[str]:
         yield (
             f"Some answers are not compared, because only one side has them: "
             f"{listed(apart[:_MOST_NAMED], 'and')}."
-        )
-    if comparison.histogram.model is Model.FIXED:
-        yield (
-            "Intervals cover only the noise of the devices that reported, and say nothing about "
-            "other devices."
         )
 
 

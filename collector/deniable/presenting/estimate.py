@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -22,7 +21,6 @@ from deniable.documents.programs import Field, Json
 from deniable.estimates.change import Test
 from deniable.estimates.curve import Distribution, Quantile
 from deniable.estimates.debiased import Standing
-from deniable.estimates.decoders import Model
 from deniable.estimates.estimate import Estimate, Side, Verdict
 from deniable.estimates.forms import Unit
 from deniable.estimates.results import presents
@@ -158,7 +156,6 @@ def estimate_cautions(estimate: Estimate) -> tuple[Caution, ...]:
         reports,
         outside=int(estimate.outside),
         level=estimate.level,
-        disjoint=estimate.form is not None and estimate.form.disjoint,
         too_small=estimate.too_small,
     ).cautions
 
@@ -197,17 +194,6 @@ def _count(name: str, row: Any) -> float | None:
 
 COUNTS: Final = tuple(Field(name, partial(_count, name)) for name, *_ in COUNTED)
 """The counts of a row with an estimate."""
-
-
-def wider_than_noise(estimate: Estimate) -> float:
-    """Return the ratio of the estimate's error to that of the noise alone."""
-    if estimate.form is None:  # shares within groups
-        return math.inf
-    try:
-        noise = replace(estimate.linear, model=Model.FIXED).figures()[1]
-    except ValueError:  # unknown for sums over several questions
-        return math.inf
-    return estimate.standard_error / noise if noise else math.inf
 
 
 def test_text(test: Test) -> str:

@@ -110,7 +110,6 @@ _HISTOGRAM: Final = (
     Field("seal", "standing.seal"),
     Field("n"),
     Field("level"),
-    Field("model"),
     Field("mechanism"),
     Field("epsilon"),
     Field("delta"),
@@ -171,7 +170,7 @@ def histogram_metadata(histogram: Histogram) -> dict[str, str]:
 
 
 _METADATA: Final = (
-    *("survey", "survey_id", "question", "start", "end", "state", "seal", "n", "level", "model"),
+    *("survey", "survey_id", "question", "start", "end", "state", "seal", "n", "level"),
     *("mechanism", "epsilon", "delta", "enrolment"),
 )
 _STATISTIC: Final = (

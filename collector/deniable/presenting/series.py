@@ -45,7 +45,6 @@ from deniable.presenting.estimate import (
     estimate_cautions,
     estimate_statement,
     so_far,
-    wider_than_noise,
 )
 from deniable.presenting.histogram import histogram_sentence
 from deniable.presenting.pictures import series_panels, series_picture, version_names
@@ -363,7 +362,6 @@ def trend_cautions(trend: Trend) -> tuple[Caution, ...]:
         "an epoch's reports",
         outside=int(trend.slope.outside),
         level=trend.slope.level,
-        wider=wider_than_noise(trend.slope),
         recurring=_RECURRING,
     ).cautions
 
@@ -383,7 +381,6 @@ def series_cautions(
         outside=sum(estimate.outside for estimate in estimates),
         rows=chosen,
         level=histograms[0].level if histograms else 0.95,
-        wider=1.0 if trend is None else wider_than_noise(trend.slope),
         recurring="" if trend is None else _RECURRING,
     ).cautions
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final, SupportsIndex
 import deniable.presenting.histogram  # noqa: F401 - it has the words of histograms
 from deniable.documents import Document
 from deniable.estimates.answers import Answers
-from deniable.estimates.decoders import Model
 from deniable.estimates.found_texts import FoundTexts
 from deniable.estimates.histogram import Histogram, estimate_histogram
 from deniable.estimates.revealed import Group, smallest_group
@@ -172,7 +171,6 @@ class SurveyFigures:
         epoch: SupportsIndex | range | None = None,
         *,
         level: float = 0.95,
-        model: Model = Model.SAMPLED,
         candidates: Iterable[str] | None = None,
     ) -> Histogram:
         """Return the debiased histogram of an epoch, by default of the newest that is over.
@@ -188,7 +186,7 @@ class SurveyFigures:
         if candidates is not None and not self.manifest.kind.texts:
             raise ValueError("this survey lists its answers; a list is only for texts")
         counts = self.counts(_range(epoch))
-        return histogram_of(self.manifest, counts, level, model, candidates)
+        return histogram_of(self.manifest, counts, level, candidates)
 
     def compare(
         self,
@@ -199,7 +197,6 @@ class SurveyFigures:
         given: Answers | None = None,
         quantile: float | None = None,
         level: float = 0.95,
-        model: Model = Model.SAMPLED,
     ) -> "Comparison":
         """Return the changes in the newest epoch that is over, from the previous one with figures.
 
@@ -215,8 +212,6 @@ class SurveyFigures:
             given: only among those who gave these answers.
             quantile: for numbers, the quantile to compare instead: 0.5 for the median.
             level: the level of intervals.
-            model: if devices are fixed, intervals are about those that reported, and not about
-                others that they represent: they cover noise alone.
 
         Raises:
             TooFewReports: if there are no figures to compare.
@@ -230,7 +225,7 @@ class SurveyFigures:
             known = ((one.manifest, one.epochs()) for one in (self, *self.older))
             since, manifest, earlier = sides_across(note, known)
             sides = [
-                histogram_of(survey, self._source.counts(survey, epochs), level, model)
+                histogram_of(survey, self._source.counts(survey, epochs), level)
                 for survey, epochs in ((self.manifest, since), (manifest, earlier))
             ]
             made = compare(sides[0], answers, sides[1], given=given, quantile=quantile)
@@ -244,13 +239,13 @@ class SurveyFigures:
         elif epochs is None:
             own = others if other.manifest == self.manifest else None
             epochs = _range(newest_over(listed, with_before=previous, but=own))
-        now = histogram_of(self.manifest, self.counts(epochs), level, model)
+        now = histogram_of(self.manifest, self.counts(epochs), level)
         if previous:
             others = _range(epoch_before(listed, now.epochs[0], self.manifest))
             if others is None:
                 figured = [one.manifest for one in self.older if one.epochs()]
                 raise nothing_before(self.manifest, figured)
-        before = histogram_of(other.manifest, other.counts(others), level, model)
+        before = histogram_of(other.manifest, other.counts(others), level)
         return compare(now, answers, before, given=given, quantile=quantile)
 
     def _against(
@@ -265,9 +260,7 @@ class SurveyFigures:
         other = SurveyFigures(self._source, manifest, named)
         return other, None if text is None else named_epochs(text, manifest, time.time())
 
-    def series(
-        self, *, successors: bool = True, level: float = 0.95, model: Model = Model.SAMPLED
-    ) -> "Series":
+    def series(self, *, successors: bool = True, level: float = 0.95) -> "Series":
         """Return the figures of all the survey's epochs, and of other surveys of its name.
 
         Surveys with a different question are omitted; without ``successors``, all other surveys.
@@ -280,7 +273,7 @@ class SurveyFigures:
             for counts in self._source.counts(manifest, _with_figures(self._source, manifest))
         ]
         name = self.manifest.name
-        return series_of(name, surveys, counts, level, model, self._source.notes(name))
+        return series_of(name, surveys, counts, level, self._source.notes(name))
 
     def headline(self, *, level: float = 0.95) -> Document:
         """Return in a sentence the mean, or the largest share, of the newest epoch that is over.
@@ -309,7 +302,6 @@ def histogram_of(
     manifest: Manifest,
     read: Sequence[EpochCounts],
     level: float = 0.95,
-    model: Model = Model.SAMPLED,
     texts: FoundTexts | Iterable[str] | None = None,
 ) -> Histogram:
     """Return the histogram of one or more epochs as read."""
@@ -318,7 +310,6 @@ def histogram_of(
         [counted.epoch for counted in read],
         added_up([counted.counts for counted in read]),
         level,
-        model,
         distrusted=sum(counted.distrusted for counted in read),
         standing=_standing([counted.standing for counted in read]),
         groups=[_group(manifest, counted) for counted in read],
@@ -349,7 +340,6 @@ def series_of(
     surveys: Sequence[Manifest],
     counts: Iterable[EpochCounts],
     level: float = 0.95,
-    model: Model = Model.SAMPLED,
     notes: Iterable[Note] = (),
 ) -> "Series":
     """Return the figures of surveys of one name, each epoch by epoch, with notes.
@@ -373,7 +363,7 @@ def series_of(
             begins, ends = schedule.epoch_start(epoch), schedule.epoch_start(epoch + 1)
             histogram = None
             if epoch in by_epoch:
-                histogram = histogram_of(manifest, [by_epoch[epoch]], level, model, texts)
+                histogram = histogram_of(manifest, [by_epoch[epoch]], level, texts)
             points.append(Point(manifest.survey_id.hex(), epoch, begins, ends, histogram))
     apart = tuple(survey.survey_id.hex() for survey in surveys if survey not in alike)
     return Series(name, tuple(points), tuple(notes), apart)

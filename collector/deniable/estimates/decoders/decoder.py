@@ -188,9 +188,8 @@ class Decoder(ABC):
     def kernels(self, weights: Floats) -> Floats:
         """Return g with P g = w: (…, categories) to (…, responses)."""
 
-    def noise(self, weights: Floats, shares: Floats, *, least: bool = False) -> Floats:
-        """Return n Var of linear queries with fixed devices: the greatest or least possible."""
-        del least  # all frequencies are estimated, so it is known
+    def noise(self, weights: Floats, shares: Floats) -> Floats:
+        """Return n Var of linear queries with fixed devices, or the least that it may be."""
         # n Var = g^T (diag lam - P^T diag(f) P) g = sum_y lam_y g_y^2 - sum_x f_x w_x^2, since
         # P g = w. Linear in lam and f; the second sum is itself a linear query.
         squares = self.kernels(weights) ** 2 @ shares

@@ -149,13 +149,12 @@ class MeanDecoder(DenseDecoder):
             raise ValueError(MEAN_ALONE)
         return super().kernels(weights)
 
-    def noise(self, weights: Floats, shares: Floats, *, least: bool = False) -> Floats:
-        """Return the most noise that a report can have, or the least; at most its variance."""
+    def noise(self, weights: Floats, shares: Floats) -> Floats:
+        """Return the least noise that a report can have; at most its variance."""
         g = self.kernels(weights)
         noise = self.means(g**2) - weights**2
         varies = g**2 @ shares - (g @ shares) ** 2
-        bound = noise.min(axis=-1) if least else noise.max(axis=-1)
-        return np.asarray(np.minimum(bound, varies))
+        return np.asarray(np.minimum(noise.min(axis=-1), varies))
 
     def response_shares(self, frequencies: Floats) -> Floats:
         """Return P^T f, for the rows' frequencies or those of all answers."""
