@@ -111,8 +111,7 @@ def test_to_dict_is_json_with_one_row_a_category() -> None:
         "outside impossible influence answered count count_low count_high"
     )
     assert " ".join(written["poisoning"]) == (
-        "influence set_influence bias_at_1_percent bias_at_5_percent fakes_for_one_error "
-        "detectable_share false_alarm fewest_fakes"
+        "influence bias_at_1_percent detectable_share false_alarm fewest_fakes"
     )
     assert [row["impossible"] for row in written["categories"]] == [False] * 3 + [True] * 2
     assert written["epochs"] == [3]

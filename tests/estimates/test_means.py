@@ -144,10 +144,6 @@ def test_fakes_move_the_mean_as_said_and_too_many_are_seen() -> None:
     after = estimate_histogram(MINUTES, 0, poisoned).mean().value
     assert (n + 1) * after - n * found.mean().value == pytest.approx(most, rel=1e-6)
     assert found.poisoning.fewest_fakes == 0
-    needed = found.poisoning.fakes_for_one_error
-    assert needed is not None
-    moved = estimate_histogram(MINUTES, 0, [*COUNTS[:-1], COUNTS[-1] + needed]).mean().value
-    assert moved - found.mean().value >= 0.99 * found.mean().standard_error
     many = estimate_histogram(MINUTES, 0, [*COUNTS[:-1], COUNTS[-1] + 20_000])
     assert 0 < many.poisoning.fewest_fakes <= 20_000
     assert many.impossible

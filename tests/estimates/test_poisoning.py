@@ -11,10 +11,10 @@ from scipy.optimize import minimize_scalar
 from scipy.stats import binom
 
 from deniable.audit import SolutionMatrix
-from deniable.estimates import Model, decoder_of, estimate_histogram
+from deniable.estimates import decoder_of, estimate_histogram
 from deniable.estimates.decoders import TwoValuedDecoder
 from deniable.estimates.decoders.dense import left_inverse, solution_matrix
-from deniable.estimates.influences import fakes_needed, influence
+from deniable.estimates.influences import influence
 from deniable.estimates.poisoning import FALSE_ALARM
 from deniable.estimates.poisoning import Tests as SharedTests
 from deniable.mechanisms import Mechanism, RandomisedResponse, TwoRound
@@ -33,7 +33,6 @@ from tests.estimates.matrices import (
     impossible_counts,
     query_influence,
     sampled_law,
-    standard_errors,
     worst_shifts,
 )
 from tests.support.effort import THOROUGH
@@ -196,11 +195,6 @@ def test_a_histogram_states_what_fakes_can_do(survey: Manifest) -> None:
     assert stated.influence == influence(mechanism)
     assert stated.detectable_share == detectable_share(mechanism, n)
     assert stated.bias(0.05) == pytest.approx(0.05 * influence(mechanism))
-    # So many move every estimate by its standard error, one fewer does not.
-    down, up = worst_shifts(mechanism, histogram.estimate, 1.0)
-    reaches = zip(histogram.standard_error.tolist(), np.maximum(-down, up).tolist(), strict=True)
-    needed = [fakes_needed(n, error, reach) for error, reach in reaches]
-    assert stated.fakes_for_one_error == max(filter(None, needed))
 
 
 @every_small
@@ -285,30 +279,3 @@ def test_no_report_moves_what_is_the_same_for_all_answers_but_one_that_never_occ
     for mechanism in ALL.values():
         assert query_influence(mechanism, np.full(mechanism.categories, -0.3)) == 0.0
     assert query_influence(NON_SQUARE["a response that never occurs"], np.ones(3)) == 1.0
-
-
-@every
-def test_so_many_fakes_move_an_estimate_so_far_and_one_fewer_does_not(
-    mechanism: Mechanism,
-) -> None:
-    counts = [100 + 7 * y for y in range(mechanism.responses)]
-    n, j = sum(counts), 1
-    estimate = debias(mechanism, counts)
-    move = float(standard_errors(mechanism, counts, Model.SAMPLED)[j])
-    (down,), (up,) = (shift[j : j + 1] for shift in worst_shifts(mechanism, estimate, 1.0))
-    needed = fakes_needed(n, move, max(-down, up))
-    assert needed is not None
-
-    def furthest(fakes: int) -> float:
-        """Return the largest move of the estimate that so many fakes can make."""
-        moves = []
-        for y in range(mechanism.responses):
-            poisoned = [count + fakes * (y == z) for z, count in enumerate(counts)]
-            moves.append(abs(debias(mechanism, poisoned)[j] - estimate[j]))
-        return float(max(moves))
-
-    assert furthest(needed) >= move > furthest(needed - 1)
-    # No number of them moves it beyond their own.
-    assert fakes_needed(100, 3.0, 3.0) is None
-    assert fakes_needed(100, math.nan, 3.0) is None
-    assert fakes_needed(100, 2.0, 3.0) == 200

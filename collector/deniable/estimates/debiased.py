@@ -289,7 +289,7 @@ def debiased_fields(
         "outside": intervals.outside,
         "level_at_once": at_once,
         "simultaneous": intervals_of(decoder, tally, at_once),
-        "poisoning": poisoning(mechanism, tally, estimate, errors, same=not labels),
+        "poisoning": poisoning(mechanism, tally, same=not labels),
         "reports_for_five_points": reports_for_half_width(mechanism, 0.05, 1.0),
         "influence": influences(mechanism),
         "numeric": numeric,
@@ -305,13 +305,9 @@ def _fields_of_mean(
     """Return the fields of a histogram with only a mean, and no categories."""
     if values is None:
         raise ValueError(MEAN_ALONE)
-    decoder, tally = sample.decoder, sample.tally
+    tally = sample.tally
     summary = numeric_summary(mechanism, tally, (), values, level)
-    # In shares of the range; the estimate of one end's share is the mean.
-    estimate = decoder.frequencies(tally)
-    errors = np.zeros(decoder.categories)
-    errors[[0, -1]] = summary.mean.standard_error / summary.span
-    signs = poisoning(mechanism, tally, estimate, errors, same=False)
+    signs = poisoning(mechanism, tally, same=False)
     none, never = np.zeros(0), np.zeros(0, dtype=np.bool_)
     variance = mean_variance(mechanism, values)
     return {

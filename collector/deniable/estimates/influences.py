@@ -52,17 +52,6 @@ def furthest_shifts(mechanism: Mechanism, weights: Floats) -> tuple[float, float
     return max(float(down) for down, _ in shifts), max(float(up) for _, up in shifts)
 
 
-def set_influence(mechanism: Mechanism) -> float:
-    """Return the largest influence on the share of any set of categories.
-
-    It equals the larger of :func:`furthest_shifts` with the weights 1 within the set and 0 outside,
-    for the worst set. A report that supports many categories moves them all at once. With several
-    questions it is a set of answers to one of them.
-    """
-    parts = decoder_of(mechanism).parts
-    return len(parts) * max(part.decoder.most_of_sets() for part in parts)
-
-
 def _kernel_ends(decoder: Decoder, weights: Floats) -> tuple[float, float]:
     (chosen,) = np.nonzero(weights)
     if len(chosen) == 1:  # for single categories the decoder caches them
@@ -131,13 +120,3 @@ def ratio_shift(
             bound = direction * honest / under
         furthest = max(furthest, bound - direction * a / b)
     return furthest
-
-
-def fakes_needed(honest: int, move: float, reach: float) -> int | None:
-    """Return how many fakes beside this many honest reports cause a move; None if none do.
-
-    The reach is the move with only fakes.
-    """
-    # M of n + M reports move it by M/(n + M) times the reach. Both are rounded: a move that misses
-    # the reach by at most that counts as reaching it.
-    return math.ceil(honest * move / (reach - move)) if move < reach * (1 - 1e-9) else None

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from deniable.estimates.decoders import Counts, Decoder, Floats, Tally, decoder_of
-from deniable.estimates.influences import fakes_needed, influence, set_influence
+from deniable.estimates.influences import influence
 from deniable.mechanisms import Mechanism
 
 Flags = NDArray[np.bool_]
@@ -30,10 +30,6 @@ class Poisoning:
 
     Attributes:
         influence: the largest kernel value, from :func:`~deniable.estimates.influence`.
-        set_influence: the same for the share of any set of categories, since all categories that
-            one response supports move at once.
-        fakes_for_one_error: how many additional reports, all fake, move any one of the estimates by
-            its standard error; None if no number does, or there is no standard error.
         detectable_share: the least share of fake reports at which a category that no honest device
             has would be flagged at even odds, if the fakes avoid it; None if there is none. Fakes
             that use the mechanism can never be distinguished from honest devices.
@@ -46,8 +42,6 @@ class Poisoning:
     """
 
     influence: float
-    set_influence: float
-    fakes_for_one_error: int | None
     detectable_share: float | None
     false_alarm: float
     fewest_fakes: int
@@ -59,10 +53,8 @@ class Poisoning:
         return share * self.influence
 
 
-def poisoning(
-    mechanism: Mechanism, counts: Counts, estimate: Floats, errors: Floats, *, same: bool = True
-) -> Poisoning:
-    """Return the effects of fake reports on an estimate, and their signs."""
+def poisoning(mechanism: Mechanism, counts: Counts, *, same: bool = True) -> Poisoning:
+    """Return the effects of fake reports on estimates, and their signs."""
     decoder = decoder_of(mechanism)
     tally = decoder.tally(counts)
     tests = Tests(decoder, FALSE_ALARM)
@@ -71,16 +63,9 @@ def poisoning(
         categories = responses
     if (often := tests.too_often(tally)).any():
         categories = responses = responses | decoder.supported_by(often)
-    reach = decoder.extremes
-    furthest = np.maximum(reach.most - estimate, estimate - reach.least) * len(decoder.parts)
-    # The number of fakes rises with errors/furthest, so only the largest ratio counts.
-    worst = int(np.argmax(np.divide(errors, furthest, out=0 * errors, where=furthest > 0)))
-    error, n = float(errors[worst]), tally.n
     return Poisoning(
         influence=influence(mechanism),
-        set_influence=set_influence(mechanism),
-        fakes_for_one_error=fakes_needed(n, error, float(furthest[worst])) if error > 0 else None,
-        detectable_share=tests.detectable_share(n),
+        detectable_share=tests.detectable_share(tally.n),
         false_alarm=FALSE_ALARM,
         fewest_fakes=tests.fewest_fakes(tally),
         impossible=responses | categories if same else categories,

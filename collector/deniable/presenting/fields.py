@@ -65,10 +65,7 @@ _MARGIN: Final = (
 )
 _POISONING: Final = (
     Field("influence"),
-    Field("set_influence"),
     Field("bias_at_1_percent", lambda poisoning: poisoning.bias(0.01)),
-    Field("bias_at_5_percent", lambda poisoning: poisoning.bias(0.05)),
-    Field("fakes_for_one_error"),
     Field("detectable_share"),
     Field("false_alarm"),
     Field("fewest_fakes"),

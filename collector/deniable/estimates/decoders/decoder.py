@@ -181,10 +181,6 @@ class Decoder(ABC):
         """Return the extremes of a report's weight, and of the tested counts' probabilities."""
 
     @abstractmethod
-    def most_of_sets(self) -> float:
-        """Return the largest kernel value for the share of any set of categories."""
-
-    @abstractmethod
     def kernels(self, weights: Floats) -> Floats:
         """Return g with P g = w: (…, categories) to (…, responses)."""
 

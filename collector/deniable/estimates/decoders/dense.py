@@ -57,10 +57,6 @@ class DenseDecoder(Decoder):
             self._matrix.max(axis=0),
         )
 
-    def most_of_sets(self) -> float:
-        """Return the greatest sum of the positive entries in any of G's columns."""
-        return float(self._inverse.sum(axis=0, where=self._inverse > 0).max())
-
     def kernels(self, weights: Floats) -> Floats:
         """Return G^T w."""
         return np.asarray(weights @ self._inverse)

@@ -180,21 +180,13 @@ class LevelsDecoder(Decoder):
 
         The node is the one that contains a category, on the report's level.
         """
-        least, most, _ = self._ends
+        least, most = np.empty((2, self.categories))
+        for rows, kernels in self._kernels():
+            least[rows], most[rows] = kernels.min(axis=1), kernels.max(axis=1)
         d, ends = len(self._levels), [level.extremes for level in self._levels]
         rarest = sum(e.rarest[nodes] for e, nodes in zip(ends, self._nodes, strict=True)) / d
         likeliest = sum(e.likeliest[nodes] for e, nodes in zip(ends, self._nodes, strict=True)) / d
         return Extremes(least, most, np.asarray(rarest), np.asarray(likeliest))
-
-    @cached_property
-    def _ends(self) -> tuple[Floats, Floats, float]:
-        """Return the ends of the kernels, and the largest sum of a response's positive ones."""
-        least, most = np.empty((2, self.categories))
-        positive = np.zeros(self.responses)
-        for rows, kernels in self._kernels():
-            least[rows], most[rows] = kernels.min(axis=1), kernels.max(axis=1)
-            positive += np.maximum(kernels, 0.0).sum(axis=0)
-        return least, most, float(positive.max())
 
     def _kernels(self) -> Iterator[tuple[NDArray[np.intp], Floats]]:
         """Yield the kernels of some categories at a time: there may be 2^20 responses."""
@@ -203,10 +195,6 @@ class LevelsDecoder(Decoder):
         for first in range(0, k, step):
             rows = np.arange(first, min(first + step, k))
             yield rows, self.kernels(np.eye(len(rows), k, first))
-
-    def most_of_sets(self) -> float:
-        """Return the greatest sum of a response's positive kernels."""
-        return self._ends[2]
 
     def standard_errors(self, tally: Tally, model: Model) -> Floats:
         """Return the roots of the variances, as for any unbiased kernels."""

@@ -73,10 +73,6 @@ class OneQuestionDecoder(Decoder):
             [part.decoder.kernels(weights[..., part.categories]) for part in self._parts], axis=-1
         )
 
-    def most_of_sets(self) -> float:
-        """Return the largest of the questions' own values, each for sets of its own answers."""
-        return max(decoder.most_of_sets() for decoder in self._decoders)
-
     def sums(self, values: Floats) -> Floats:
         """Return the questions' own sums."""
         return np.concatenate(

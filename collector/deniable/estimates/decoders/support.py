@@ -70,13 +70,6 @@ class SupportDecoder(Decoder):
         p, q = self._hit, self._miss
         return Extremes(*(self._alike(x) for x in (-q / self._kappa, (1 - q) / self._kappa, q, p)))
 
-    def most_of_sets(self) -> float:
-        """Return the largest (b - b^2/k)/kappa + b/k, where a response supports b categories."""
-        # The kernels of all categories add up to 1, so q is b/k minus kappa/k. The set that a
-        # response moves most is the one that it supports.
-        b, k = np.rint(self.supported(np.ones(self.categories))), self.categories
-        return float(((b - b * b / k) / float(self._kappa) + b / k).max())
-
     def kernels(self, weights: Floats) -> Floats:
         """Return the supported weights minus q times all, divided by kappa."""
         total = weights.sum(axis=-1, keepdims=True)
