@@ -29,7 +29,7 @@ from tests.support.effort import effort
 
 DAY = 86_400
 SVG = "{http://www.w3.org/2000/svg}"
-DRAWN = ("svg", "title", "desc", "text", "g", "rect", "circle", "line", "polygon", "path")
+DRAWN = ("svg", "title", "text", "g", "rect", "circle", "line", "polygon", "path")
 HOSTILE = (
     '"><script>alert(1)</script>',
     "</title></svg><img src=x onerror=alert(1)>",
@@ -52,9 +52,9 @@ def number(element: ET.Element, name: str) -> float:
 
 
 def charts(texts: tuple[str, ...]) -> Iterator[str]:
-    dots = [Dot(text, 0.2, (0.1, 0.3), (0.05, 0.4), text) for text in texts]
+    dots = [Dot(text, 0.2, (0.05, 0.4), text) for text in texts]
     for width in (340, 720):
-        kept: dict[str, Any] = {"width": width, "title": texts[0], "description": texts[-1]}
+        kept: dict[str, Any] = {"width": width, "title": texts[0]}
         kept["heading"] = True
         yield dots_chart(dots, notes=texts, reference=(0.5, texts[0]), **kept)
         yield difference_chart(dots, notes=texts, **kept)
@@ -97,7 +97,7 @@ def test_marks_are_where_their_numbers_are(
     rows: list[tuple[float, list[float] | None]], width: int
 ) -> None:
     bands = [None if band is None else (band[0], band[1]) for _, band in rows]
-    dots = [Dot("a", v, band, band) for (v, _), band in zip(rows, bands, strict=True)]
+    dots = [Dot("a", v, band) for (v, _), band in zip(rows, bands, strict=True)]
     svg = dots_chart(dots, width=width, title="t")
     # Two lines whose numbers are known give the scale: that at 0 and another tick.
     ticks = [text for text in found(svg, "text", "middle") if (text.text or "").endswith("%")]
@@ -109,8 +109,8 @@ def test_marks_are_where_their_numbers_are(
         return left + (wanted - low) / (high - low) * (right - left)
 
     marks = [mark for row in found(svg, "g", "row") for mark in row.iter(f"{SVG}rect")]
-    outer = [mark for mark in marks if mark.get("class") == "outer"]
-    for rect, band in zip(outer, filter(None, bands), strict=True):
+    drawn = [mark for mark in marks if mark.get("class") == "band"]
+    for rect, band in zip(drawn, filter(None, bands), strict=True):
         assert number(rect, "x") == pytest.approx(at(band[0]), abs=0.2)
         ends = number(rect, "x") + number(rect, "width")
         assert ends == pytest.approx(max(at(band[1]), at(band[0]) + 1), abs=0.3)
@@ -130,8 +130,8 @@ def test_marks_are_where_their_numbers_are(
 @pytest.mark.parametrize("width", [340, 720])
 @pytest.mark.parametrize("rows", [2, 5, 16, 105])
 def test_rows_have_their_numbers_and_marks_in_words(rows: int, width: int) -> None:
-    dots = [Dot(f"an answer, number {i}", i / rows, None, (0, 1)) for i in range(rows - 1)]
-    dots.append(Dot("long " * 40, 0.5, (0.45, 0.55), (0.4, 0.6), "!!"))
+    dots = [Dot(f"an answer, number {i}", i / rows, (0, 1)) for i in range(rows - 1)]
+    dots.append(Dot("long " * 40, 0.5, (0.4, 0.6), "!!"))
     svg = dots_chart(dots, width=width, title="t")
     groups = found(svg, "g", "row")
     assert len(groups) == rows
@@ -142,9 +142,9 @@ def test_rows_have_their_numbers_and_marks_in_words(rows: int, width: int) -> No
 
 
 def test_gaps_of_a_series_stay_gaps() -> None:
-    dot = Dot("0", 0.2, (0.15, 0.25), (0.1, 0.3))
+    dot = Dot("0", 0.2, (0.1, 0.3))
     svg = series_chart([Panel("a", (dot, dot, None, dot))], "0123", width=340, title="t")
-    ribbons = found(svg, "path", "outer")
+    ribbons = found(svg, "path", "band")
     steps = [
         sorted({float(x) for x in re.findall(r"[ML]([\d.]+)", r.get("d", ""))}) for r in ribbons
     ]
@@ -177,11 +177,11 @@ def test_dates_have_room_whenever_epochs_begin(starts: list[int], most: int) -> 
 
 
 def test_one_epoch_is_no_wall_and_marks_stand_at_their_time() -> None:
-    dot = Dot("", 0.2, (0.15, 0.25), (0.1, 0.3))
+    dot = Dot("", 0.2, (0.1, 0.3))
     svg = series_chart(
         [Panel("a", (dot,))], ["0"], width=720, title="t", spans=[(0, 60)], marks=[(30, "1")]
     )
-    (ribbon,) = found(svg, "path", "outer")
+    (ribbon,) = found(svg, "path", "band")
     left, right = sorted({float(x) for x in re.findall(r"[ML]([\d.]+)", ribbon.get("d", ""))})
     assert right - left < 60
     (mark,) = found(svg, "line", "noted")
@@ -209,7 +209,7 @@ def test_texts_stand_out_from_the_paper_in_light_and_dark() -> None:
 
 
 def test_a_picture_by_itself_has_its_stylesheet(tmp_path: Path) -> None:
-    svg = dots_chart([Dot(HOSTILE[0], 0.2, None, None)], width=720, title=HOSTILE[1])
+    svg = dots_chart([Dot(HOSTILE[0], 0.2, None)], width=720, title=HOSTILE[1])
     Picture(svg).save(tmp_path / "a.svg")
     with pytest.raises(ValueError, match=r"\.svg"):
         Picture(svg).save(tmp_path / "a.png")

@@ -35,8 +35,8 @@ def even(asked: Manifest, n: int = 20_000, epoch: int = 0) -> Histogram:
     return estimate_histogram(asked, epoch, counts)
 
 
-def bands(dots: Sequence[Dot | None], which: str) -> list[tuple[float, float] | None]:
-    return [getattr(dot, which) for dot in dots]
+def bands(dots: Sequence[Dot | None]) -> list[tuple[float, float] | None]:
+    return [dot and dot.band for dot in dots]
 
 
 def ends(intervals: Any) -> list[tuple[float, float]]:
@@ -46,28 +46,27 @@ def ends(intervals: Any) -> list[tuple[float, float]]:
 @pytest.mark.parametrize("asked", FRESH, ids=lambda asked: asked.specification.kind)
 def test_charts_and_columns_have_the_numbers_of_the_histogram(asked: Manifest) -> None:
     histogram = even(asked)
-    dots, columns = histogram_dots(histogram, chosen_rows(histogram)), histogram.columns()
+    dots, columns = histogram_dots(chosen_rows(histogram)), histogram.columns()
     if histogram.numeric is None:
         # Answers to single questions come before their combinations.
         last = dots[-len(histogram.categories) :]
         assert [dot.label for dot in last] == [*histogram.categories] == columns["category"]
         assert [dot.value for dot in last] == histogram.estimate.tolist() == columns["estimate"]
-        assert bands(last, "outer") == ends(histogram.simultaneous)
-        assert bands(last, "inner") == [None] * len(last)
+        assert bands(last) == ends(histogram.simultaneous)
         assert columns["low"] == histogram.low.tolist()
         assert columns["simultaneous_low"] == histogram.simultaneous.low.tolist()
         assert ("raw" in columns) is not bool(histogram.responses)
         at_once = chosen_rows(histogram, View.PROJECTED)
-        shown = histogram_dots(histogram, at_once)
+        shown = histogram_dots(at_once)
         assert [dot.value for dot in shown] == histogram.view("projected").tolist()
-        assert bands(shown, "outer") == ends(histogram.simultaneous)
+        assert bands(shown) == ends(histogram.simultaneous)
         drawn = histogram.plot("projected")._repr_svg_()
         assert "95% all-at-once interval" in drawn
         assert "projected view" in drawn
     else:
         shares = [each.share for each in histogram.numeric.bins]
         shown_shares = [share for share in shares if share.high - share.low <= 0.5]
-        assert bands(dots, "outer") == [(share.low, share.high) for share in shown_shares]
+        assert bands(dots) == [(share.low, share.high) for share in shown_shares]
         assert columns["estimate"][0] == histogram.numeric.mean.value
         with pytest.raises(ValueError, match="groups of values"):
             histogram.plot(top=3)

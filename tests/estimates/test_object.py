@@ -83,9 +83,7 @@ def test_a_share_of_one_category_is_the_histograms(survey: Manifest) -> None:
             assert estimate is not None
             drawn = np.clip(estimate.value, *((0, 1) if found.values is None else (None, None)))
             assert dot.value == pytest.approx(drawn, nan_ok=True)
-            if dot.inner is not None and dot.outer is not None:
-                assert dot.outer == (estimate.low, estimate.high)
-                assert dot.outer[0] <= dot.inner[0] <= dot.inner[1] <= dot.outer[1]
+            assert dot.band == (estimate.low, estimate.high)
     assert len(series_panels(series, figures=[(label, shares)])) == 1
 
 

@@ -75,7 +75,7 @@ def test_each_survey_is_a_line_whose_epochs_go_on_to_the_right() -> None:
         ]
         assert [len(line) for line in lines] == [9, 6]
         ribbons = [str(each.get("class")) for each in panel]
-        assert [ribbons.count(cls) for cls in ("outer", "outer line-1")] == [1, 1]
+        assert [ribbons.count(cls) for cls in ("band", "band line-1")] == [1, 1]
         assert all(line == sorted(line) for line in lines)
         assert lines[0][3:] == lines[1]  # an epoch of the same days stands at the same place
     texts = [each.text or "" for each in root.iter() if each.tag.endswith("text")]

@@ -292,7 +292,7 @@ class Histogram(DebiasedCounts, Tabular):
         """Return a chart: estimates in a view, with intervals that hold for all rows at once.
 
         By default the chart is in the ``first_view``, with the ``top`` rows, the largest 50. Groups
-        of a numeric survey's values have intervals of 50 % and of the level, each by itself.
+        of a numeric survey's values have intervals that each hold by itself.
         ``find`` is a text in the rows' labels; ValueError if no label contains it.
         """
         return presented(self, "picture", view, top=top, find=find, width=width)

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import cache, partial
 from typing import Any, Final
 
 from deniable.documents import (
@@ -42,7 +41,7 @@ from deniable.presenting.estimate import (
     estimate_text,
     so_far,
 )
-from deniable.presenting.pictures import WIDTH, difference_dots, notebook_html, plot_differences
+from deniable.presenting.pictures import WIDTH, notebook_html, plot_differences
 from deniable.presenting.rows import (
     ESTIMATE,
     HELD,
@@ -438,11 +437,10 @@ def _notes(comparison: Comparison) -> Iterator[str]:
 
 def _chart(comparison: Comparison) -> Callable[[float], str]:
     differences = {row.label: row.estimate for row in comparison.rows}
-    dots = cache(partial(difference_dots, differences))
 
     def drawing(width: float) -> str:
-        rows, ends = dots(), comparison.possible
-        return plot_differences(differences, width=width, heading=False, dots=rows, ends=ends).svg
+        ends = comparison.possible
+        return plot_differences(differences, width=width, heading=False, ends=ends).svg
 
     return drawing
 

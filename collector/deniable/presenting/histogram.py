@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import cache
 from html import escape
 from typing import Any, Final
 
@@ -177,16 +176,10 @@ def lead_sentence(histogram: Histogram, label: str) -> str:
 def _chart(
     histogram: Histogram, rows: ShownRows, distribution: Distribution | None
 ) -> Callable[[float], str]:
-    @cache
-    def dots() -> Any:  # the dots' intervals are computed once
-        from deniable.presenting.pictures import histogram_dots
-
-        return histogram_dots(histogram, rows)
-
     def drawing(width: float) -> str:
         from deniable.presenting.pictures import curve_picture, rows_picture  # text has no charts
 
-        shares = rows_picture(histogram, rows, width=width, heading=False, dots=dots()).svg
+        shares = rows_picture(histogram, rows, width=width, heading=False).svg
         if distribution is None or distribution.withheld:
             return shares
         curve = curve_picture(distribution.curve, "", width, heading=False).svg

@@ -5,7 +5,6 @@ from typing import Final
 
 from deniable.documents import Caution, Document, level_text
 from deniable.documents.html import document_html
-from deniable.documents.programs import Json
 from deniable.estimates.answers import Answers
 from deniable.estimates.curve import CumulativeCurve
 from deniable.estimates.estimate import Estimate
@@ -18,7 +17,6 @@ from deniable.presenting.cautions import CHANCE, histogram_cautions
 from deniable.presenting.charts import (
     POINTS,
     SHARES,
-    Band,
     Dot,
     Line,
     Markup,
@@ -31,12 +29,9 @@ from deniable.presenting.charts import (
     standalone,
 )
 from deniable.presenting.estimate import estimate_sentence
-from deniable.presenting.rows import NOT_FOUND, ShownRows, chosen_rows, shown_rows
+from deniable.presenting.rows import NOT_FOUND, ShownRows, chosen_rows
 from deniable.reading.epochs import instant_text
 from deniable.stores import Note
-
-INNER: Final = 0.5
-"""The level of the inner band."""
 
 WIDTH: Final = 720
 _HIGH_CURVE: Final = 220
@@ -71,16 +66,13 @@ def notebook_html(document: Document, heading: str = "", *, folded: bool = False
     return f"<div>{heading}{document_html(document, chart, folded=folded)}</div>"
 
 
-def histogram_dots(histogram: Histogram, chosen: ShownRows) -> list[Dot]:
-    """Return the rows of a chart, with inner intervals of 50 %, unless all hold at once."""
-    own = () if chosen.simultaneous else shown_rows(histogram.at(INNER))
-    inner = {row["category"]: _band(row) for row in own}
+def histogram_dots(chosen: ShownRows) -> list[Dot]:
+    """Return the rows of a chart."""
     return [
         Dot(
             row["category"],
             _within(row["shown" if "shown" in row else "estimate"], beyond=chosen.beyond),
-            inner.get(row["category"]),
-            _band(row),
+            (row["low"], row["high"]),
             "!!" * bool(row.get("impossible")),
         )
         for row in chosen.rows
@@ -92,28 +84,21 @@ def _within(share: float, *, beyond: bool = False) -> float:
     return share if beyond else min(max(share, 0.0), 1.0)
 
 
-def _band(row: Json) -> Band | None:
-    return row["low"], row["high"]
-
-
 def rows_picture(
     histogram: Histogram,
     chosen: ShownRows,
     *,
     width: float = WIDTH,
     heading: bool = True,
-    dots: Sequence[Dot] | None = None,
 ) -> Picture:
-    """Return the chart of rows of a histogram, with the ``dots`` if these already exist."""
-    if dots is None:
-        dots = histogram_dots(histogram, chosen)
+    """Return the chart of rows of a histogram."""
     svg = dots_chart(
-        dots,
+        histogram_dots(chosen),
         width=width,
         title=histogram.question or "Estimated shares",
         heading=heading,
         notes=[*_notes(histogram, chosen)] if heading else [],
-        levels=_levels([histogram.level], simultaneous=chosen.simultaneous),
+        level=_levels([histogram.level], simultaneous=chosen.simultaneous),
         value="estimate" if chosen.view is View.UNBIASED else str(chosen.view),
     )
     return Picture(svg)
@@ -150,7 +135,7 @@ def curve_picture(
 ) -> Picture:
     """Return the chart of a curve in its band, drawn in steps since answers are single values."""
     rows = zip(curve.rising.tolist(), curve.low.tolist(), curve.high.tolist(), strict=True)
-    dots = tuple(Dot("", value, None, (low, high)) for value, low, high in rows)
+    dots = tuple(Dot("", value, (low, high)) for value, low, high in rows)
     svg = series_chart(
         [Panel("share up to each answer", dots)],
         curve.categories,
@@ -159,7 +144,7 @@ def curve_picture(
         heading=heading,
         notes=notes,
         scale=SHARES,
-        levels=_levels([curve.level], simultaneous=True),
+        level=_levels([curve.level], simultaneous=True),
         high=_HIGH_CURVE,
     )
     return Picture(svg)
@@ -174,20 +159,9 @@ def series_panels(
 
     ``figures`` are the figures to draw; by default, all are drawn.
     """
-    outer = [*series.figures(*groups)] if figures is None else figures
-    labels = {label for label, _ in outer}
-    simultaneous = series.holds_at_once(*groups)
-    narrow_ones = outer if simultaneous else series.at(INNER).figures(*groups)
-    inner = (figure for figure in narrow_ones if figure[0] in labels)
     return [
-        Panel(
-            label,
-            tuple(
-                None if wide is None else _dot("", wide, None if simultaneous else narrow)
-                for wide, narrow in zip(estimates, narrower, strict=True)
-            ),
-        )
-        for (label, estimates), (_, narrower) in zip(outer, inner, strict=True)
+        Panel(label, tuple(estimate and _dot("", estimate) for estimate in estimates))
+        for label, estimates in (series.figures(*groups) if figures is None else figures)
     ]
 
 
@@ -196,7 +170,7 @@ def series_picture(
     width: float = WIDTH,
     *groups: Answers,
     heading: bool = True,
-    panels: Sequence[Panel] | None = None,
+    figures: SeriesFigures | None = None,
 ) -> Picture:
     """Return the chart of a series: a panel for each category, for some, or for the mean."""
     simultaneous = series.holds_at_once(*groups)
@@ -204,7 +178,7 @@ def series_picture(
     points, levels = series.points, [histogram.level for histogram in series.histograms]
     notes = list(enumerate((Note(*note) for note in series.notes), start=1))
     svg = series_chart(
-        series_panels(series, *groups) if panels is None else panels,
+        series_panels(series, *groups, figures=figures),
         [str(point.epoch) for point in points],
         width=width,
         title=f"{series.survey}, epoch by epoch",
@@ -225,7 +199,7 @@ def series_picture(
             for number, note in notes
             if any(point.start <= note.at < point.end for point in points)
         ],
-        levels=_levels(levels, simultaneous=simultaneous),
+        level=_levels(levels, simultaneous=simultaneous),
     )
     return Picture(svg)
 
@@ -253,31 +227,22 @@ def series_scale(series: Series) -> Scale:
     return Scale(float(min(values)), float(max(values)), 1, "")
 
 
-def difference_dots(differences: Mapping[str, Estimate]) -> list[Dot]:
-    """Return the rows of a chart of differences, by their labels."""
-    return [
-        _dot(label, estimate, estimate.at(INNER) if _has_inner(estimate) else None)
-        for label, estimate in differences.items()
-    ]
-
-
 def plot_differences(
     differences: Mapping[str, Estimate],
     *,
     title: str = "Differences",
     width: float = WIDTH,
     heading: bool = True,
-    dots: Sequence[Dot] | None = None,
     ends: tuple[float, float] | None = None,
 ) -> Picture:
     """Return the chart of differences by their labels; differences that are not clear are marked.
 
-    ``dots`` are the chart's rows, if they exist; ``ends`` are those of the range of numbers.
+    ``ends`` are those of the range of numbers.
     """
     at_once = any(estimate.at_once for estimate in differences.values())
     held = "hold for all answers at once" if at_once else "each hold on their own"
     svg = difference_chart(
-        difference_dots(differences) if dots is None else dots,
+        [_dot(label, estimate) for label, estimate in differences.items()],
         width=width,
         title=title,
         heading=heading,
@@ -287,38 +252,20 @@ def plot_differences(
         if heading
         else [],
         scale=Scale(*ends, 1, "", signed=True) if ends else POINTS,
-        levels=_levels(
-            (estimate.level for estimate in differences.values()),
-            simultaneous=at_once,
-            narrow=any(map(_has_inner, differences.values())),
-        ),
+        level=_levels((estimate.level for estimate in differences.values()), simultaneous=at_once),
     )
     return Picture(svg)
 
 
-def _has_inner(estimate: Estimate) -> bool:
-    """Return whether a row has a narrower interval too; quantiles and groups' shares have none."""
-    return not estimate.at_once and estimate.form is not None
-
-
-def _dot(label: str, estimate: Estimate, inner: Estimate | None) -> Dot:
-    narrow, wide = (None if one is None else (one.low, one.high) for one in (inner, estimate))
+def _dot(label: str, estimate: Estimate) -> Dot:
     value = _within(estimate.value) if estimate.unit is Unit.SHARE else estimate.value
-    return Dot(label, value, narrow, wide)
+    return Dot(label, value, (estimate.low, estimate.high))
 
 
-def _levels(
-    outer: Iterable[float], *, simultaneous: bool = False, narrow: bool = True
-) -> tuple[str, str]:
-    """Return the names of the inner intervals, each by itself or omitted, and of the outer ones.
-
-    For rows selected by their estimates, an interval of 50 % by itself holds less often.
-    """
-    inner, *others = (level_text(one).replace(" ", "") for one in (INNER, *sorted(set(outer))))
-    texts = " or ".join(others)
-    if simultaneous:
-        return "", f"{texts} all-at-once"
-    return inner * narrow, texts
+def _levels(levels: Iterable[float], *, simultaneous: bool = False) -> str:
+    """Return the name of the intervals in a legend."""
+    texts = " or ".join(level_text(one).replace(" ", "") for one in sorted(set(levels)))
+    return texts + " all-at-once" * simultaneous
 
 
 presents(Histogram, picture=histogram_picture, curve=histogram_curve)

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache, partial
 from typing import Final
 
 from deniable.documents import (
@@ -47,7 +46,7 @@ from deniable.presenting.estimate import (
     so_far,
 )
 from deniable.presenting.histogram import histogram_sentence
-from deniable.presenting.pictures import series_panels, series_picture, version_names
+from deniable.presenting.pictures import series_picture, version_names
 from deniable.presenting.rows import (
     ESTIMATE,
     ShownRows,
@@ -117,10 +116,9 @@ def series_document(
     simultaneous = series.holds_at_once(*groups)
     held = "hold for all answers of an epoch at once" if simultaneous else "hold on their own"
     levels = {histogram.level for histogram in series.histograms}
-    panels = cache(partial(series_panels, series, *groups, figures=figures))
 
     def drawing(width: float) -> str:
-        return series_picture(series, width, *groups, heading=False, panels=panels()).svg
+        return series_picture(series, width, *groups, heading=False, figures=figures).svg
 
     return Document(
         tables=[
@@ -447,8 +445,7 @@ def headline(series: Series, own: Histogram | None = None) -> Document:
     standing, statement = point.histogram.standing, estimate_statement(newest, when=when)
 
     def drawing(width: float) -> str:
-        panels = series_panels(series, figures=[(label, figures[label])])
-        return series_picture(series, width, heading=False, panels=panels).svg
+        return series_picture(series, width, heading=False, figures=[(label, figures[label])]).svg
 
     return Document(
         facts=[Fact("reports", f"{reports:,} {since}", "reports", reports)],

@@ -40,23 +40,22 @@ def dots_chart(
     *,
     width: float,
     title: str,
-    description: str = "",
     heading: bool = False,
     notes: Sequence[str] = (),
     scale: Scale = SHARES,
     reference: Reference | None = None,
-    levels: tuple[str, str] = ("50%", "95%"),
+    level: str = "95%",
     value: str = "estimate",
 ) -> Markup:
-    """Return a row for each dot: label, bands, numbers.
+    """Return a row for each dot: label, band, numbers.
 
     The title names the image, and is drawn if ``heading`` is set. Notes are written below the
     chart. A reference is a number for comparison, with its name. ``value`` names the dots.
     """
     wide = width >= _WIDE
-    decimals = scale.decimals(dot.outer[1] - dot.outer[0] for dot in dots if dot.outer)
+    decimals = scale.decimals(dot.band[1] - dot.band[0] for dot in dots if dot.band)
     values = [scale.text(dot.value, decimals) for dot in dots]
-    intervals = [_interval(dot.outer, scale, decimals) for dot in dots]
+    intervals = [_interval(dot.band, scale, decimals) for dot in dots]
     # Columns from the right: marks, intervals, values. In a narrow chart, marks have a line of
     # their own.
     marks = max((text_width(dot.mark) for dot in dots), default=0) if wide else 0
@@ -73,7 +72,7 @@ def dots_chart(
 
     drawn, y = head(title, width) if heading else ([], 0.0)
     y += LINE
-    column = f"{value} [{levels[1]} interval]"
+    column = f"{value} [{level} interval]"
     drawn.append(element("text", column, cls="small end", x=interval_end, y=y - 5))
     if reference:
         y += 0 if wide else LINE
@@ -91,11 +90,11 @@ def dots_chart(
         ]
         cls = "mark" if dot.mark.startswith("!!") else "note"
         if wide:
-            row.append(_bands(dot, axis, y + 12))
+            row.append(_band(dot, axis, y + 12))
             place = {"cls": cls, "x": interval_end + _GAP, "y": y + 16.5}
         else:
             y += 23
-            row += [_grid(axis, y, y + 16, reference), _bands(dot, axis, y + 8)]
+            row += [_grid(axis, y, y + 16, reference), _band(dot, axis, y + 8)]
             y += 14 if dot.mark else 0
             place = {"cls": f"{cls} end", "x": interval_end, "y": y + 15.5}
         if dot.mark:
@@ -103,8 +102,8 @@ def dots_chart(
         drawn.append(element("g", *row, cls="row"))
         y += 24
     drawn.append(_tick_texts(axis, y + 12))
-    below, bottom = foot(levels, notes, width, y + LINE + 4, value)
-    return picture(width, bottom, title, description, *drawn, *below)
+    below, bottom = foot(level, notes, width, y + LINE + 4, value)
+    return picture(width, bottom, title, *drawn, *below)
 
 
 def difference_chart(
@@ -112,13 +111,12 @@ def difference_chart(
     *,
     width: float,
     title: str,
-    description: str = "",
     heading: bool = False,
     notes: Sequence[str] = (),
     scale: Scale = POINTS,
-    levels: tuple[str, str] = ("50%", "95%"),
+    level: str = "95%",
 ) -> Markup:
-    """Return differences around 0; one whose outer interval contains 0 is marked "not clear".
+    """Return differences around 0; one whose interval contains 0 is marked "not clear".
 
     The intervals are those of the differences: whether two intervals of shares overlap says little
     about them.
@@ -127,17 +125,16 @@ def difference_chart(
         [replace(dot, mark=_distinguished(dot)) for dot in dots],
         width=width,
         title=title,
-        description=description,
         heading=heading,
         notes=notes,
         scale=scale,
         reference=(0.0, "no difference"),
-        levels=levels,
+        level=level,
     )
 
 
 def _distinguished(dot: Dot) -> str:
-    low, high = dot.outer or (0.0, 0.0)
+    low, high = dot.band or (0.0, 0.0)
     return " ".join(filter(None, [dot.mark, "not clear" if low <= 0 <= high else ""]))
 
 
@@ -147,15 +144,13 @@ def _interval(band: Band | None, scale: Scale, decimals: int) -> str:
     return f"[{scale.text(band[0], decimals)}, {scale.text(band[1], decimals)}]"
 
 
-def _bands(dot: Dot, axis: Axis, y: float) -> Markup:
-    """Return the two bands and the dot, or an arrow if the axis does not reach the value."""
+def _band(dot: Dot, axis: Axis, y: float) -> Markup:
+    """Return the band and the dot, or an arrow if the axis does not reach the value."""
     drawn = [element("line", cls="guide", x1=axis.start, x2=axis.end, y1=y, y2=y)]
-    # The inner band is higher, so that it is visible behind the dot, however narrow.
-    for band, cls, height in ((dot.outer, "outer", 8.0), (dot.inner, "inner", 12.0)):
-        if band is not None:
-            x = axis.at(band[0])
-            size = max(axis.at(band[1]) - x, 1.0)
-            drawn.append(element("rect", cls=cls, x=x, y=y - height / 2, width=size, height=height))
+    if dot.band is not None:
+        x = axis.at(dot.band[0])
+        size = max(axis.at(dot.band[1]) - x, 1.0)
+        drawn.append(element("rect", cls="band", x=x, y=y - 4, width=size, height=8.0))
     if math.isfinite(dot.value):
         x = axis.at(dot.value)
         if axis.within(dot.value) == dot.value:

@@ -62,14 +62,13 @@ def series_chart(
     *,
     width: float,
     title: str,
-    description: str = "",
     heading: bool = False,
     notes: Sequence[str] = (),
     scale: Scale = SHARES,
     lines: Sequence[Line] = (),
     spans: Sequence[tuple[int, int]] = (),
     marks: Sequence[tuple[int, str]] = (),
-    levels: tuple[str, str] = ("50%", "95%"),
+    level: str = "95%",
     high: float = _HIGH,
 ) -> Markup:
     """Return bands over the named epochs; gaps stay gaps. ``height`` is a panel's height.
@@ -112,13 +111,13 @@ def series_chart(
             ),
         ]
         drawn.append(element("g", *inside, cls="panel"))
-    below, end = foot(levels, notes, width, bottom + 4 + LINE * len(lines))
+    below, end = foot(level, notes, width, bottom + 4 + LINE * len(lines))
     legend = [
         mark
         for at, line in enumerate(reversed(lines))
         for mark in _legend(line.name, _line_class(at), bottom + 14 + LINE * at)
     ]
-    return picture(width, end, title, description, *drawn, *legend, *below)
+    return picture(width, end, title, *drawn, *legend, *below)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,10 +161,9 @@ def _ribbons(panel: Panel, steps: _Steps, lines: Sequence[Line] = ()) -> Iterato
     """Yield the marks of each line, the newest first, so that none is hidden below it."""
     for at, line in enumerate(reversed(lines or [Line("", 0, len(panel.dots))])):
         dots = panel.dots[line.first : line.end]
-        for cls in ("outer", "inner"):
-            for first, run in _runs([None if dot is None else getattr(dot, cls) for dot in dots]):
-                outline = _ribbon(line.first + first, run, steps)
-                yield element("path", cls=f"{cls}{_line_class(at)}", d=outline)
+        for first, run in _runs([dot and dot.band for dot in dots]):
+            outline = _ribbon(line.first + first, run, steps)
+            yield element("path", cls=f"band{_line_class(at)}", d=outline)
         for place, dot in enumerate(dots, start=line.first):
             if dot is not None and math.isfinite(dot.value):
                 start, end = steps.ends(place)
@@ -180,7 +178,7 @@ def _line_class(at: int) -> str:
 
 
 def _legend(name: str, cls: str, y: float) -> Iterator[Markup]:
-    yield element("rect", cls=f"outer{cls}", x=4, y=y, width=16, height=8)
+    yield element("rect", cls=f"band{cls}", x=4, y=y, width=16, height=8)
     yield element("circle", cls=f"dot{cls}", cx=12.0, cy=y + 4, r=3.0)
     yield element("text", name, cls="small", x=26, y=y + 8)
 

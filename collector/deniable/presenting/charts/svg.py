@@ -48,12 +48,11 @@ def _written(value: object) -> str:
     return escape(str(value))
 
 
-def picture(width: float, height: float, title: str, description: str, *inner: str) -> Markup:
+def picture(width: float, height: float, title: str, *inner: str) -> Markup:
     """Return a whole image, named by its title."""
     return element(
         "svg",
         element("title", title),
-        element("desc", description) if description else Markup(),
         *inner,
         xmlns="http://www.w3.org/2000/svg",
         cls="deniable-chart",
@@ -81,7 +80,7 @@ def notice(title: str, text: str, width: float = 720) -> Markup:
     """Return an image that only shows a text, because there is nothing to draw."""
     broken = [*lines(text, width - 32)]
     drawn = [element("text", line, x=16, y=28 + 20 * at) for at, line in enumerate(broken)]
-    return picture(width, 28 + 20 * len(broken), title, "", *drawn)
+    return picture(width, 28 + 20 * len(broken), title, *drawn)
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,10 +276,6 @@ def _round_step(least: float) -> float:
     return next(power * digit for digit in (1, 2, 5, 10) if power * digit >= least * (1 - 1e-9))
 
 
-# Bars would suggest lengths from 0, and whiskers hide probabilities: a dark band is where a value
-# probably is, a light one where it very probably is.
-
-
 Band = tuple[float, float]
 
 LINE = 18
@@ -292,7 +287,7 @@ SMALL = 11
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """An estimate and two intervals; None for an interval without possible values, or for none.
+    """An estimate and its interval; None for an interval without possible values, or for none.
 
     ``value`` may be impossible, or NaN. ``mark`` is a short text after the numbers that readers
     need before using them.
@@ -300,14 +295,13 @@ class Dot:
 
     label: str
     value: float
-    inner: Band | None
-    outer: Band | None
+    band: Band | None
     mark: str = ""
 
     @property
     def numbers(self) -> list[float]:
         """Return the values that an axis must reach."""
-        return [self.value, *(self.inner or ()), *(self.outer or ())]
+        return [self.value, *(self.band or ())]
 
 
 def head(title: str, width: float) -> tuple[list[Markup], float]:
@@ -319,25 +313,18 @@ def head(title: str, width: float) -> tuple[list[Markup], float]:
 
 
 def foot(
-    levels: tuple[str, str], notes: Sequence[str], width: float, top: float, value: str = "estimate"
+    level: str, notes: Sequence[str], width: float, top: float, value: str = "estimate"
 ) -> tuple[list[Markup], float]:
     """Return the legend of the marks, with the notes below it, and the position of their end.
 
-    ``value`` names the dots. An empty level has no marks.
+    ``value`` names the dots.
     """
     y = top + LINE
     drawn = [element("circle", cls="dot", cx=12.0, cy=y - 4, r=3.0)]
-    x = 20.0
-    bands = zip(("inner", "outer"), levels, strict=True)
-    for cls, name in (
-        ("", value),
-        *((cls, f"{level} interval") for cls, level in bands if level),
-    ):
-        if cls:
-            drawn.append(element("rect", cls=cls, x=x, y=y - 8, width=16, height=8))
-            x += 20
-        drawn.append(element("text", name, cls="small", x=x, y=y))
-        x += 12 + text_width(name, SMALL)
+    drawn.append(element("text", value, cls="small", x=20.0, y=y))
+    x = 32 + text_width(value, SMALL)
+    drawn.append(element("rect", cls="band", x=x, y=y - 8, width=16, height=8))
+    drawn.append(element("text", f"{level} interval", cls="small", x=x + 20, y=y))
     for note in notes:
         for line in lines(note, width - 8, SMALL):
             y += 16
