@@ -106,7 +106,6 @@ estimates/test_display test_a_stated_limit_holds_as_often_as_its_level_says
     presenting.estimate:estimate_statement
   test_what_an_added_answer_explains_is_said_as_often_right_as_intervals_hold
     presenting.comparison:_added presenting.comparison:_moved
-  test_chance_exceeds_the_number_it_is_said_to_in_few_histograms presenting.cautions:_outside
   test_the_sentence_table_and_chart_of_a_comparison_have_one_verdict
     presenting.comparison:_statement
 estimates/test_fakes_of_figures
@@ -123,6 +122,9 @@ estimates/test_object test_of_sparse_samples_chance_is_counted_among_all_tables
   test_where_nothing_changed_few_tests_say_so presenting.comparison:_statement
     presenting.comparison:news_sentence
     presenting.estimate:test_text
+estimates/test_intervals
+    test_an_estimate_beyond_any_interval_is_flagged_and_has_that_of_the_nearest_possible
+    presenting.cautions:_outside
 estimates/test_planning test_the_mean_takes_what_even_answers_and_the_worst_noise_take
     planning.accuracy:_distribution planning.accuracy:accuracy_facts
     presenting.cautions:_few_numbers
@@ -131,26 +133,22 @@ estimates/test_planning test_the_mean_takes_what_even_answers_and_the_worst_nois
 estimates/test_poisoning test_fakes_show_from_the_detectable_share_on_at_best
     presenting.cautions:_unseen_fakes
   test_honest_devices_are_flagged_at_most_so_often_exactly presenting.cautions:_not_to_be_used
-  test_so_many_fakes_move_an_estimate_so_far_and_one_fewer_does_not
-    presenting.cautions:_unseen_fakes
   test_the_fakes_said_to_be_there_are_there_but_so_seldom_exactly
     presenting.cautions:_not_to_be_used
 estimates/test_questions test_planning_is_for_each_question planning.accuracy:accuracy_facts
 estimates/test_recurring_devices
-    test_intervals_hold_of_a_trend_whether_devices_stay_or_others_take_their_place
+    test_intervals_hold_of_a_survey_and_its_successor presenting.cautions:_recurring_devices
+  test_intervals_hold_of_a_trend_whether_devices_stay_or_others_take_their_place
     presenting.series:trend_sentence
   test_reports_of_one_range_are_not_independent
     presenting.cautions:_shared_noise
-  test_what_changed_among_the_devices_that_reported_is_known_up_to_noise
-    presenting.cautions:_recurring_devices
 estimates/test_revealed test_epochs_compose presenting.revealed:revealed_notes
   test_fakes_come_off_each_group presenting.revealed:_WHY presenting.revealed:revealed_sentence
   test_the_stated_odds_are_exceeded_no_more_often_than_the_sentence_says
     presenting.revealed:_unlinked presenting.revealed:revealed_at_worst
     presenting.revealed:revealed_brief presenting.revealed:revealed_sentence
 estimates/test_series
-    test_a_median_that_stays_is_said_to_move_by_chance_alone_as_often_as_said
-    presenting.series:_medians
+    test_over_time_the_change_of_a_median_is_stated presenting.series:_medians
   test_a_version_too_young_for_a_trend_has_its_change_beside_the_trend_of_the_one_before
     presenting.series:series_sentence
 estimates/test_texts test_a_group_of_few_people_is_not_shown

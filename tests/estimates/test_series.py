@@ -199,15 +199,7 @@ def medians(*powers: int, n: int = 9_000) -> Series:
     return series_of(_MINUTES.name, [_MINUTES], counts)
 
 
-def test_over_time_a_median_rises_if_the_share_up_to_that_of_all_epochs_falls() -> None:
-    told = medians(0, 1, 2, 9)
-    median, trend = told.median_trend()
-    below = f"The median is rising: the share that answered {median:g} or less falls by "
-    ends = (-100 * trend.slope.high, -100 * trend.slope.low)
-    assert below in told.sentence()
-    assert "{:.1f} to {:.1f}).".format(*ends) in told.sentence()
-    lower = medians(9, 2, 1, 0).sentence()
-    assert re.search(r"The median is falling: the share that answered \d or less rises by ", lower)
+def test_over_time_the_change_of_a_median_is_stated() -> None:
     two = medians(0, 9)
     first, now = two.histograms
     change = compare(now, None, first, quantile=0.5).rows[0]
@@ -230,39 +222,6 @@ def test_what_already_rose_before_a_note_is_said_to_have_done_so() -> None:
         assert noted.endswith(
             "may have changed suddenly at that time: compare the epochs before and after."
         ) != (already)
-
-
-@pytest.mark.parametrize("sizes", [(300, 1_200, 500, 2_000), (300, 300, 300)])
-def test_a_median_that_stays_is_said_to_move_by_chance_alone_as_often_as_said(
-    sizes: tuple[int, ...],
-) -> None:
-    # The same data choose the answer and tell the trend. In 8,000 runs of a test at 5 %, the share
-    # of alarms is above 0.05 + 4 sqrt(0.05 * 0.95/8,000) = 0.0597 with a chance of 3e-5.
-    runs, k, n = 8_000, len(_MINUTES.categories), np.array(sizes)
-    decoder, generator = decoder_of(_MINUTES.mechanism), np.random.default_rng(5)
-    kernels = np.asarray(decoder.kernels(np.tril(np.ones((k, k)))))
-    apart = np.arange(len(n)) - np.average(np.arange(len(n)), weights=n)
-    slopes = n * apart / (n @ apart**2)
-
-    def told(reports: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        up_to = reports / n[:, None] @ kernels.T
-        spread = (reports / n[:, None] @ (kernels**2).T - up_to**2) / (n[:, None] - 1)
-        pooled = np.maximum.accumulate(np.einsum("e,rem->rm", n / n.sum(), up_to), axis=1)
-        at = np.minimum((pooled < 0.5).sum(axis=1), k - 2)
-        rise, error = slopes @ up_to, np.sqrt(slopes**2 @ np.maximum(spread, 0))
-        return at, *(figure[np.arange(len(at)), at] for figure in (rise, error))
-
-    for truth in (np.ones(k), [1] * 3 + [0] * (k - 6) + [1] * 3, 0.7 ** np.arange(k)):
-        law = decoder.response_shares(np.array(truth) / np.sum(truth))
-        drawn = np.stack([generator.multinomial(each, law, runs) for each in n], axis=1)
-        at, rise, error = told(drawn)
-        assert len(set(at)) > 1
-        assert np.mean(np.abs(rise) > 1.959964 * error) < 0.0597
-        one = [counted(_MINUTES, epoch, tuple(own)) for epoch, own in enumerate(drawn[0].tolist())]
-        median, trend = series_of(_MINUTES.name, [_MINUTES], one).median_trend()
-        assert median == (_MINUTES.values or ())[at[0]]
-        assert trend.slope.value == pytest.approx(rise[0])
-        assert 0.999 * error[0] < trend.slope.standard_error < 1.1 * error[0]
 
 
 def test_a_version_too_young_for_a_trend_has_its_change_beside_the_trend_of_the_one_before() -> (

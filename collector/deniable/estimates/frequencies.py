@@ -14,7 +14,7 @@ from typing import Final, overload
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import bdtr, ndtr
+from scipy.special import ndtr
 
 from deniable.estimates.binomial import IntervalMethod, check_level
 from deniable.estimates.decoders import (
@@ -242,17 +242,3 @@ def projected(frequencies: Floats) -> Floats:
     head = np.sort(frequencies)[::-1]
     t = (np.cumsum(head) - 1) / np.arange(1, len(head) + 1)
     return np.asarray(np.maximum(frequencies - t[np.flatnonzero(head > t)[-1]], 0.0))
-
-
-RARELY: Final = 0.05
-"""Something "rarely" happens if chance causes it in fewer than this share of histograms."""
-
-
-def most_by_chance(total: int, chance: float) -> int:
-    """Return a number of figures that chance exceeds in fewer than 5 % of histograms.
-
-    Each of ``total`` figures may be off with this chance. Assuming independence it is 1 %. Counts
-    of answers exclude each other, if anything, and an interval misses slightly more often than
-    stated if counts are few.
-    """
-    return int(np.searchsorted(bdtr(np.arange(total), total, chance), 1 - RARELY / 5))

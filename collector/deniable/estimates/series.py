@@ -158,28 +158,6 @@ class Series(Tabular):
                 return _trend(points, [one for point in points if (one := estimates[point])])
         raise ValueError(f"a trend needs {LEAST_EPOCHS} finished epochs with independent noise")
 
-    def median_trend(self) -> tuple[float, Trend]:
-        """Return the median of all epochs together, and the trend of the share up to it.
-
-        A median has no slope, as it is no sum over reports; but while this share falls, it rises.
-        ValueError if the answers are not numbers with a distribution, or the epochs too few.
-        """
-        points = self.trend().points
-        known = [point.histogram for point in points if point.histogram]
-        values = known[-1].values
-        if values is None or not self.tells_distribution:
-            raise ValueError("a trend of the median needs the distribution of numbers")
-        # The same data choose the answer and tell the trend, but nothing favours a trend: without a
-        # change, with Var F_i(x) = K/n_i, the slope sum c_i F_i(x) at any x and the share sum n_i
-        # F_i(y)/N of all epochs have the covariance sum c_i K(x, y)/N = 0, as sum c_i = 0.
-        shares = np.average(
-            [one.estimate for one in known], axis=0, weights=[one.n for one in known]
-        )
-        up_to = np.maximum.accumulate(np.cumsum(shares))
-        at = min(int(np.searchsorted(up_to, 0.5)), len(values) - 2)
-        first, last = (known[-1].categories[end] for end in (0, at))
-        return float(values[at]), replace(self, points=points).trend(Range(first, last))
-
     def _means(self) -> tuple[Estimate | None, ...]:
         histograms = (point.histogram for point in self.points)
         return tuple(None if one is None else one.mean() for one in histograms)

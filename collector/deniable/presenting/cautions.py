@@ -12,7 +12,7 @@ from deniable.documents import Caution, Level, Rule, bound_text, cautions_of, le
 from deniable.estimates.debiased import DebiasedCounts
 from deniable.estimates.estimate import Estimate
 from deniable.estimates.forms import FAKES, Sample, Unit, decided_by_fakes
-from deniable.estimates.frequencies import RARELY, View, most_by_chance
+from deniable.estimates.frequencies import View
 from deniable.estimates.histogram import Histogram
 from deniable.estimates.poisoning import FALSE_ALARM
 from deniable.estimates.ratios import moved_ratio
@@ -201,22 +201,12 @@ def _small_group(figures: DisplayedFigures) -> str:
 def _outside(figures: DisplayedFigures) -> str:
     if not figures.outside:
         return ""
-    rows, chance = figures.rows, ""
-    # For intervals that all hold at once, the caution applies to few intervals or none.
-    if rows is not None and not rows.simultaneous:
-        chance_of_one = (1 - figures.level) / 2
-        if rows.total * chance_of_one >= 1:
-            often = most_by_chance(rows.total, chance_of_one)
-            chance = (
-                f" By chance alone, more than {often:,} of {rows.total:,} estimates do so in "
-                f"fewer than {level_text(RARELY)} of histograms."
-            )
     which, its = "An estimate lies", "its"
     if figures.outside > 1:
         which, its = f"{figures.outside:,} estimates lie", "their"
     return (
         f"{which} outside the possible range by more than {its} margin of error: by chance, or "
-        f"because of false reports.{chance}"
+        "because of false reports."
     )
 
 

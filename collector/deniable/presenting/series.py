@@ -269,21 +269,10 @@ def _change(
 
 
 def _medians(series: Series, first: Point, last: Point) -> Iterator[str]:
-    """Yield whether the median of numbers rises or falls, or else its change."""
+    """Yield the change of the median of numbers."""
     before, now = first.histogram, last.histogram
     if not (series.tells_distribution and before and now and last.over):
         return
-    with suppress(ValueError):  # too few epochs
-        median, trend = series.median_trend()
-        if (slope := trend.slope).distinguishable:
-            ends = sorted(abs(end) for end in (slope.low, slope.high))
-            low, high = (number_text(end, slope.high - slope.low, kind="points") for end in ends)
-            rising, falls = ("rising", "falls") if slope.value < 0 else ("falling", "rises")
-            yield (
-                f"The median is {rising}: the share that answered {answer_text(median)} or less "
-                f"{falls} by {_size(trend)} ({level_text(slope.level)} interval {low} to {high})."
-            )
-            return
     with suppress(ValueError):  # such as kept responses
         change = compare(now, None, before, quantile=0.5)
         difference, sides = change.rows[0].estimate, [side.value for side in change.quantiles]
