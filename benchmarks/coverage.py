@@ -119,7 +119,7 @@ def measured(
     def sample(of: SimulatedReports, devices: int, run: int) -> Sample:
         return Sample(mechanism, decoder.tally(of.counts(devices, run).tolist()))
 
-    rows, found = [], []
+    rows, found = [], list[bool]()
     for run in range(runs):
         one = sample(reports, n, run)
         if asked is None:

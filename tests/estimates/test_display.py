@@ -35,7 +35,7 @@ def even(asked: Manifest, n: int = 20_000, epoch: int = 0) -> Histogram:
 
 
 def bands(dots: Sequence[Dot | None]) -> list[tuple[float, float] | None]:
-    return [dot and dot.band for dot in dots]
+    return [None if dot is None else dot.band for dot in dots]
 
 
 def ends(intervals: Any) -> list[tuple[float, float]]:

@@ -160,7 +160,7 @@ def series_panels(
     ``figures`` are the figures to draw; by default, all are drawn.
     """
     return [
-        Panel(label, tuple(estimate and _dot("", estimate) for estimate in estimates))
+        Panel(label, tuple(None if each is None else _dot("", each) for each in estimates))
         for label, estimates in (series.figures(*groups) if figures is None else figures)
     ]
 

@@ -161,7 +161,7 @@ def _ribbons(panel: Panel, steps: _Steps, lines: Sequence[Line] = ()) -> Iterato
     """Yield the marks of each line, the newest first, so that none is hidden below it."""
     for at, line in enumerate(reversed(lines or [Line("", 0, len(panel.dots))])):
         dots = panel.dots[line.first : line.end]
-        for first, run in _runs([dot and dot.band for dot in dots]):
+        for first, run in _runs([None if dot is None else dot.band for dot in dots]):
             outline = _ribbon(line.first + first, run, steps)
             yield element("path", cls=f"band{_line_class(at)}", d=outline)
         for place, dot in enumerate(dots, start=line.first):
