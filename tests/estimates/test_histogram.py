@@ -102,7 +102,7 @@ def test_to_dict_is_json_with_one_row_a_category() -> None:
     assert " ".join(written) == (
         "survey survey_id question epochs start end state seal n level "
         "mechanism epsilon delta pure_epsilon enrolment anonymity_set poisoning "
-        "reports_for_five_points distrusted revealed kept_range numeric "
+        "distrusted revealed kept_range numeric "
         "distribution categories cautions"
     )
     assert (written["mechanism"], written["numeric"]) == ("randomised-response", None)

@@ -33,6 +33,7 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import optimize
 
 from deniable.accounting.privacy_loss import epsilon_ceiling
 from deniable.mechanisms import (
@@ -113,31 +114,19 @@ def _epsilon(mechanism: Mechanism, n: int, target: float) -> Decimal:
 
     def excess(epsilon: float) -> float:
         """Return ln(delta/target), clipped where it is no longer useful."""
-        return math.log(max(_delta(laws, n, epsilon), target * 1e-9) / target)
+        delta = _delta(laws, n, epsilon) if epsilon < most else 0.0
+        return math.log(max(delta, target * 1e-9) / target)
 
     if excess(0.0) <= 0:
         return Decimal(0)
     # Approximately Gaussian: delta(eps) is of the order of exp(-eps^2/2 s^2), s = spread/sqrt(n).
-    low, above = 0.0, math.inf
-    high = spread * math.sqrt(2 * math.log(1 / target) / n) / 2
-    while high < most and (below := excess(high)) > 0:
-        low, above, high = high, below, 2 * high
-    if high >= most:
-        high, below = most, math.log(1e-9)
-    # The Illinois rule; ``high`` always holds.
-    above = excess(low) if math.isinf(above) else above
-    side = 0
-    while high - low > _PRECISION * high:
-        middle = (low * -below + high * above) / (above - below)
-        middle = min(max(middle, low + 0.02 * (high - low)), high - 0.02 * (high - low))
-        value = excess(middle)
-        if value <= 0:
-            high, below = middle, value or -1e-12
-            above, side = (above / 2 if side < 0 else above), -1
-        else:
-            low, above = middle, value
-            below, side = (below / 2 if side > 0 else below), 1
-    return epsilon_ceiling(min(level, Fraction(high)))
+    low, high = 0.0, spread * math.sqrt(2 * math.log(1 / target) / n) / 2
+    while high < most and excess(high) > 0:
+        low, high = high, 2 * high
+    bound = optimize.brentq(excess, low, min(high, most), rtol=_PRECISION)
+    while excess(bound) > 0:
+        bound *= 1 + _PRECISION
+    return epsilon_ceiling(min(level, Fraction(bound)))
 
 
 def _counted(reports: int) -> int:

@@ -10,7 +10,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.estimates.accuracy import Accuracy, reports_for_half_width
 from deniable.estimates.answers import Answers, Range, answers_text, not_together, weights_of
 from deniable.estimates.binomial import IntervalMethod
 from deniable.estimates.decoders import Floats
@@ -28,7 +27,6 @@ from deniable.estimates.frequencies import (
 from deniable.estimates.influences import influences
 from deniable.estimates.means import Margin
 from deniable.estimates.numeric import NumericSummary, numeric_summary
-from deniable.estimates.planning import mean_variance
 from deniable.estimates.poisoning import Poisoning, poisoning
 from deniable.estimates.results import presented
 from deniable.estimates.revealed import Group, Revealed
@@ -71,8 +69,6 @@ class DebiasedCounts:
         pure_epsilon: the most that one report can reveal, whatever delta: odds of e^pure_epsilon to
             1. It equals epsilon, up to rounding, if delta is 0.
         enrolment: the party that vouches that devices are distinct; None if unknown.
-        reports_for_five_points: the number of reports for 95 % intervals of ± 5 percentage points;
-            for a mean alone, ± 5 % of its range.
         influence: the most that fake reports move each estimate, relative to their share.
         distrusted: the number of reports from issuers that are no longer trusted.
         kept_range: first and last epoch in which the same devices may have given the same kept
@@ -114,7 +110,6 @@ class DebiasedCounts:
     delta: str
     pure_epsilon: str
     poisoning: Poisoning
-    reports_for_five_points: int
     influence: Floats = field(repr=False)
     enrolment: Enrolment | None = None
     distrusted: int = 0
@@ -290,7 +285,6 @@ def debiased_fields(
         "level_at_once": at_once,
         "simultaneous": intervals_of(decoder, tally, at_once),
         "poisoning": poisoning(mechanism, tally, same=not labels),
-        "reports_for_five_points": reports_for_half_width(mechanism, 0.05, 1.0),
         "influence": influences(mechanism),
         "numeric": numeric,
     }
@@ -309,7 +303,6 @@ def _fields_of_mean(
     summary = numeric_summary(mechanism, tally, (), values, level)
     signs = poisoning(mechanism, tally, same=False)
     none, never = np.zeros(0), np.zeros(0, dtype=np.bool_)
-    variance = mean_variance(mechanism, values)
     return {
         **dict.fromkeys(("estimate", "standard_error", "low", "high", "influence"), none),
         "categories": (),
@@ -319,6 +312,5 @@ def _fields_of_mean(
         "level_at_once": level,
         "simultaneous": Intervals(none, none, (), never),
         "poisoning": replace(signs, impossible=never),
-        "reports_for_five_points": Accuracy.half_width(0.05 * summary.span).reports(variance),
         "numeric": summary,
     }

@@ -223,10 +223,6 @@ class Histogram(DebiasedCounts, Tabular):
         quartiles = quantiles(mechanism, tally, names, probabilities, self.level)
         return Distribution(tally.n, quartiles, curve)
 
-    def plot_cumulative(self, *, width: float = 720) -> Any:
-        """Return the chart of the shares up to each answer, in their band, or raise ValueError."""
-        return presented(self, "curve", width)
-
     def _place(self, answer: End) -> int:
         self.check_ordered()
         with suppress(ValueError):

@@ -47,12 +47,8 @@ _NUMERIC: Final = (
     Field("blur"),
     Field("bins", lambda s: _figures(s, s.bins, _BIN)),
 )
-_OF_ANSWERS: Final = (
-    Field("probability"),
-    *(Field(name) for name in ("value", "low", "high")),
-)
 _DISTRIBUTION: Final = (
-    Field("quartiles", lambda d: [plain(quartile, _OF_ANSWERS) for quartile in d.quartiles]),
+    Field("quartiles", lambda d: [plain(quartile, _QUARTILE) for quartile in d.quartiles]),
     Field("curve", lambda d: curve_rows(d)),
     Field("deviations", "curve.deviations"),
     Field("blur", "curve.blur"),
@@ -114,7 +110,6 @@ _HISTOGRAM: Final = (
     Field("enrolment", enrolment_text),
     Field("anonymity_set"),
     Field("poisoning", lambda h: plain(h.poisoning, _POISONING)),
-    Field("reports_for_five_points"),
     Field("distrusted"),
     Field("revealed", lambda h: plain(h.revealed(), REVEALED)),
     Field("kept_range"),

@@ -182,7 +182,7 @@ def _chart(
         shares = rows_picture(histogram, rows, width=width, heading=False).svg
         if distribution is None or distribution.withheld:
             return shares
-        curve = curve_picture(distribution.curve, "", width, heading=False).svg
+        curve = curve_picture(distribution.curve, width).svg
         return curve + shares if _curve_first(histogram) else shares + curve
 
     return drawing

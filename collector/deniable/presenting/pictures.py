@@ -1,6 +1,6 @@
 """Histograms, curves, series and differences as charts."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from deniable.documents import Caution, Document, level_text
@@ -50,14 +50,6 @@ def histogram_picture(
     if find and not rows.rows:
         raise ValueError(NOT_FOUND.rstrip("."))
     return rows_picture(histogram, rows, width=width)
-
-
-def histogram_curve(histogram: Histogram, width: float = WIDTH) -> Picture:
-    """Return the chart of the shares up to each answer; ValueError if answers are not ordered."""
-    rows = chosen_rows(histogram)
-    cautions = histogram_cautions(histogram, rows)
-    notes = [*brief_texts(cautions), f"The band reflects {CHANCE}"]
-    return curve_picture(histogram.cumulative(), histogram.question, width, notes=notes)
 
 
 def notebook_html(document: Document, heading: str = "", *, folded: bool = False) -> str:
@@ -125,14 +117,7 @@ def brief_texts(cautions: Iterable[Caution]) -> Iterator[str]:
     return (str(caution) for caution in cautions if caution.brief)
 
 
-def curve_picture(
-    curve: CumulativeCurve,
-    title: str = "",
-    width: float = WIDTH,
-    *,
-    heading: bool = True,
-    notes: Sequence[str] = (),
-) -> Picture:
+def curve_picture(curve: CumulativeCurve, width: float) -> Picture:
     """Return the chart of a curve in its band, drawn in steps since answers are single values."""
     rows = zip(curve.rising.tolist(), curve.low.tolist(), curve.high.tolist(), strict=True)
     dots = tuple(Dot("", value, (low, high)) for value, low, high in rows)
@@ -140,10 +125,7 @@ def curve_picture(
         [Panel("share up to each answer", dots)],
         curve.categories,
         width=width,
-        title=title or "Shares up to each answer",
-        heading=heading,
-        notes=notes,
-        scale=SHARES,
+        title="Shares up to each answer",
         level=_levels([curve.level], simultaneous=True),
         high=_HIGH_CURVE,
     )
@@ -160,7 +142,7 @@ def series_panels(
     ``figures`` are the figures to draw; by default, all are drawn.
     """
     return [
-        Panel(label, tuple(None if each is None else _dot("", each) for each in estimates))
+        Panel(label, tuple(None if one is None else _dot("", one) for one in estimates))
         for label, estimates in (series.figures(*groups) if figures is None else figures)
     ]
 
@@ -268,4 +250,4 @@ def _levels(levels: Iterable[float], *, simultaneous: bool = False) -> str:
     return texts + " all-at-once" * simultaneous
 
 
-presents(Histogram, picture=histogram_picture, curve=histogram_curve)
+presents(Histogram, picture=histogram_picture)
