@@ -136,11 +136,8 @@ def share_variance(mechanism: Mechanism, largest_share: float | None = None) -> 
 
 
 def _chances(mechanism: Mechanism) -> tuple[Fraction, Fraction] | None:
-    """Return the probabilities that a report supports the answer, and another; None if these vary.
-
-    If a design has more points than categories, estimates distribute their deficit from 1: their
-    intervals are as wide as those of the support counts, or narrower.
-    """
+    """Return the chances that a report supports the answer, and another; None if these vary."""
+    # If a design has more points than categories, intervals are narrower, if anything.
     if isinstance(mechanism, RandomisedResponse):
         return mechanism.privacy.truth, mechanism.privacy.lie
     if isinstance(mechanism, Strings):  # another text is supported so, on average over the hashes

@@ -347,14 +347,9 @@ def cumulative_curve(
 def _largest_deviation(
     decoder: Decoder, tally: Tally, g: Floats, level: float, *, both_sides: bool
 ) -> float:
-    """Return the standard errors by which no estimate is too high, at the level's probability.
-
-    With ``both_sides``, no estimate is too high or too low by more.
-
-    It is the quantile of the largest of normal variables with the exact correlations of the kernels
-    g, in the possible population nearest to the estimate. It is drawn from a fixed seed, and
-    limited to the union bound.
-    """
+    """Return the errors by which no estimate is too high; with ``both_sides``, or too low."""
+    # The quantile of the largest of normal variables with the correlations of the kernels g, in the
+    # possible population nearest to the estimate: drawn, and limited to the union bound.
     shares = decoder.response_shares(projected(decoder.frequencies(tally)))
     mean = g @ shares
     covariance = (g * shares) @ g.T - np.outer(mean, mean)

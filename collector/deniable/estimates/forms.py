@@ -250,13 +250,9 @@ class Form:
 
 
 def _shared_variance(samples: Sequence[Sample], weights: Sequence[Floats]) -> float:
-    """Return the most that devices in several samples add to the variance of the weighted sum.
-
-    For the same answers, if a device answers alike, this is the covariance of v and w over the
-    frequencies in both samples, if positive. For different answers, and for two questions, it is
-    the product of the standard deviations, however the two answers are related (Cauchy and
-    Schwarz).
-    """
+    """Return the most that devices in several samples add to the variance of the weighted sum."""
+    # For the same answers, the covariance of v and w over the frequencies in both samples. For
+    # others, the product of the standard deviations, however they are related (Cauchy, Schwarz).
     n = np.array([float(sample.tally.n) for sample in samples])
     often = np.array([sample.tally.epochs for sample in samples]) / n
     deviations = np.zeros(len(samples))
@@ -291,10 +287,7 @@ def _shared_variance(samples: Sequence[Sample], weights: Sequence[Floats]) -> fl
 def _own_ends(
     sample: Sample, weights: Floats, level: float, possible: tuple[float, float] | None = None
 ) -> tuple[float, float, float]:
-    """Return the low end of one sample's interval, its estimate, and the high end.
-
-    The interval is about the nearest ``possible`` value, if a range is given.
-    """
+    """Return the low end of one sample's interval, its estimate or ``possible`` one, the high."""
     within = possible or (-math.inf, math.inf)
     ends = _counted(sample, weights, level, within)
     if ends is None:

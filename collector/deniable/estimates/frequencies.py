@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, overload
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -140,24 +140,10 @@ def intervals_of(decoder: Decoder, tally: Tally, level: float) -> Intervals:
     return Intervals(low, high, methods, np.asarray(beyond(value, low, high)))
 
 
-@overload
-def beyond(value: float, low: float, high: float, least: float, most: float) -> bool: ...
+def beyond(value: Any, low: Any, high: Any, least: float = 0.0, most: float = 1.0) -> Any:
+    """Return whether estimates are further from all possible values than their intervals reach.
 
-
-@overload
-def beyond(value: Floats, low: Floats, high: Floats) -> NDArray[np.bool_]: ...
-
-
-def beyond(
-    value: "float | Floats",
-    low: "float | Floats",
-    high: "float | Floats",
-    least: float = 0.0,
-    most: float = 1.0,
-) -> "bool | NDArray[np.bool_]":
-    """Return whether an estimate is further from all possible values than its interval reaches.
-
-    The interval is the one about the nearest possible value, clipped to the possible range; one
+    It is for numbers and for arrays. The interval is the one about the nearest possible value, clipped to the possible range; one
     that was clipped on both sides reaches any estimate.
     """
     dust = _DUST * max(abs(least), abs(most)) if math.isfinite(most - least) else 0.0

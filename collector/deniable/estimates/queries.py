@@ -84,12 +84,9 @@ def contrast_variance(
 
 
 def _unseen_variance(tally: Tally, kernels: Floats, values: Floats, unseen: float) -> Floats:
-    """Return the variance that rare reports, few of which were seen, add to means of kernels.
-
-    These are the reports that move a mean furthest, either way: the variance of their share is not
-    the observed one, which is 0 if none was seen. The score interval of a Poisson count c is
-    centred at c + z^2/2.
-    """
+    """Return the variance that rare reports, few of which were seen, add to means of kernels."""
+    # They move a mean furthest: the variance of their share is not the observed one, which is 0 if
+    # none was seen. The score interval of a Poisson count c is centred at c + z^2/2.
     added = np.zeros(kernels.shape[:-1])
     reach = np.ptp(kernels, axis=-1)[..., None]
     for end in (kernels.min(axis=-1), kernels.max(axis=-1)):
@@ -125,11 +122,8 @@ def _weighted_questions(
 
 
 def _across(questions: list[tuple[Decoder, Tally, Floats]], tally: Tally) -> "Floats | float":
-    """Return the added variance of devices that answer different questions in different epochs.
-
-    It is an upper limit: the product of the standard deviations that recurring devices add to each
-    question's part, however their answers are related (Cauchy and Schwarz).
-    """
+    """Return the most that devices with other questions in other epochs add to the variance."""
+    # The product of the standard deviations that they add to each question's part.
     if len(questions) == 1 or tally.epochs == 1:
         return 0.0
     recurring = []
@@ -145,10 +139,7 @@ def _across(questions: list[tuple[Decoder, Tally, Floats]], tally: Tally) -> "Fl
 def _added(
     parts: list[tuple[Floats, Floats]], across: "Floats | float" = 0.0
 ) -> tuple[Floats, Floats]:
-    """Return sums over questions: reports about them come from different, randomly drawn devices.
-
-    If devices recur, ``across`` is added to variances.
-    """
+    """Return sums over questions, whose reports come from different, randomly drawn devices."""
     if len(parts) == 1:
         return parts[0]
     errors = np.sqrt(sum(error**2 for _, error in parts) + across)

@@ -242,10 +242,7 @@ def ranks_of(
 def _covariances(
     decoder: Decoder, tally: Tally, weights: Floats | None, top: NDArray[np.int64], value: Floats
 ) -> Floats:
-    """Return the covariances of some answers' estimates with all answers', one row per answer.
-
-    They are as in :func:`deniable.estimates.frequencies.covariance_of`, also for several epochs.
-    """
+    """Return the covariances of some answers' estimates with all, as ``covariance_of`` does."""
     if weights is None:
         rows = np.zeros((len(top), decoder.categories))
         rows[np.arange(len(top)), top] = 1
