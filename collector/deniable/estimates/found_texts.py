@@ -229,7 +229,7 @@ def find(
 
 
 def _extended(texts: Sequence[bytes], length: int, longer: int, signs: int) -> list[bytes] | None:
-    """Return the prefixes of a longer length that begin with those of a length; None of too many."""
+    """Return the longer prefixes that begin with those of a length; None of too many."""
     # A shorter text is whole, and its own prefix.
     whole = [text for text in texts if len(text) < length]
     steps = [(signs + 1) ** step for step in range(longer - length + 1)]

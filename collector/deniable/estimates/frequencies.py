@@ -143,8 +143,8 @@ def intervals_of(decoder: Decoder, tally: Tally, level: float) -> Intervals:
 def beyond(value: Any, low: Any, high: Any, least: float = 0.0, most: float = 1.0) -> Any:
     """Return whether estimates are further from all possible values than their intervals reach.
 
-    It is for numbers and for arrays. The interval is the one about the nearest possible value, clipped to the possible range; one
-    that was clipped on both sides reaches any estimate.
+    It is for numbers and for arrays. The interval is the one about the nearest possible value,
+    clipped to the possible range; one that was clipped on both sides reaches any estimate.
     """
     dust = _DUST * max(abs(least), abs(most)) if math.isfinite(most - least) else 0.0
     below = (high < most) & (least - value > high - least + dust)
