@@ -13,12 +13,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from deniable.presenting.charts import (
+    POINTS,
     Dot,
     Line,
     Markup,
     Panel,
     Picture,
-    difference_chart,
     dots_chart,
     series_chart,
     standalone,
@@ -56,8 +56,8 @@ def charts(texts: tuple[str, ...]) -> Iterator[str]:
     for width in (340, 720):
         kept: dict[str, Any] = {"width": width, "title": texts[0]}
         kept["heading"] = True
-        yield dots_chart(dots, notes=texts, reference=(0.5, texts[0]), **kept)
-        yield difference_chart(dots, notes=texts, **kept)
+        yield dots_chart(dots, notes=texts, **kept)
+        yield dots_chart(dots, notes=texts, scale=POINTS, differences=True, **kept)
         panels = [Panel(text, tuple(dots)) for text in texts]
         lines = [Line(text, at, at + 1) for at, text in enumerate(texts)]
         yield series_chart(panels, texts, notes=texts, lines=lines, **kept)

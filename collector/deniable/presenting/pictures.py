@@ -23,7 +23,6 @@ from deniable.presenting.charts import (
     Panel,
     Picture,
     Scale,
-    difference_chart,
     dots_chart,
     series_chart,
     standalone,
@@ -223,8 +222,9 @@ def plot_differences(
     """
     at_once = any(estimate.at_once for estimate in differences.values())
     held = "hold for all answers at once" if at_once else "each hold on their own"
-    svg = difference_chart(
+    svg = dots_chart(
         [_dot(label, estimate) for label, estimate in differences.items()],
+        differences=True,
         width=width,
         title=title,
         heading=heading,

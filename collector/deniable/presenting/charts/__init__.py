@@ -4,7 +4,6 @@ All functions are pure, and the same arguments give the same bytes. Every text m
 never becomes markup. ``charts.css`` defines the appearance; ``standalone`` puts it into the image.
 """
 
-from deniable.presenting.charts.dots import difference_chart as difference_chart
 from deniable.presenting.charts.dots import dots_chart as dots_chart
 from deniable.presenting.charts.series import Line as Line
 from deniable.presenting.charts.series import Panel as Panel

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from deniable.presenting.charts.svg import (
     LINE,
-    POINTS,
     SHARES,
     SMALL,
     Axis,
@@ -32,7 +31,7 @@ _GAP = 12
 _LONG = 20
 """With more rows than this, the axis is written above them too."""
 
-Reference = tuple[float, str]
+_NONE = "no difference"
 
 
 def dots_chart(
@@ -43,15 +42,18 @@ def dots_chart(
     heading: bool = False,
     notes: Sequence[str] = (),
     scale: Scale = SHARES,
-    reference: Reference | None = None,
+    differences: bool = False,
     level: str = "95%",
     value: str = "estimate",
 ) -> Markup:
     """Return a row for each dot: label, band, numbers.
 
     The title names the image, and is drawn if ``heading`` is set. Notes are written below the
-    chart. A reference is a number for comparison, with its name. ``value`` names the dots.
+    chart. ``value`` names the dots. ``differences`` are around 0; one whose interval contains 0 is
+    marked "not clear", since whether two intervals of shares overlap says little about it.
     """
+    if differences:
+        dots = [replace(dot, mark=_distinguished(dot)) for dot in dots]
     wide = width >= _WIDE
     decimals = scale.decimals(dot.band[1] - dot.band[0] for dot in dots if dot.band)
     values = [scale.text(dot.value, decimals) for dot in dots]
@@ -68,20 +70,20 @@ def dots_chart(
         end = numbers - 12
     room = start - 20 if wide else numbers - 4
     reached = [number for dot in dots for number in dot.numbers]
-    axis = axis_over([*reached, *([reference[0]] if reference else [])], scale, start, end)
+    axis = axis_over([*reached, *([0.0] if differences else [])], scale, start, end)
 
     drawn, y = head(title, width) if heading else ([], 0.0)
     y += LINE
     column = f"{value} [{level} interval]"
     drawn.append(element("text", column, cls="small end", x=interval_end, y=y - 5))
-    if reference:
+    if differences:
         y += 0 if wide else LINE
-        drawn.append(_reference_name(axis, reference, y - 5))
+        drawn.append(_reference_name(axis, y - 5))
     if len(dots) > _LONG:
         y += LINE
         drawn.append(_tick_texts(axis, y - 6))
     if wide:
-        drawn.append(_grid(axis, y, y + 24 * len(dots), reference))
+        drawn.append(_grid(axis, y, y + 24 * len(dots), differences=differences))
     for dot, number, interval in zip(dots, values, intervals, strict=True):
         row = [
             label(dot.label, room, x=4.0, y=y + 16.5),
@@ -94,7 +96,7 @@ def dots_chart(
             place = {"cls": cls, "x": interval_end + _GAP, "y": y + 16.5}
         else:
             y += 23
-            row += [_grid(axis, y, y + 16, reference), _band(dot, axis, y + 8)]
+            row += [_grid(axis, y, y + 16, differences=differences), _band(dot, axis, y + 8)]
             y += 14 if dot.mark else 0
             place = {"cls": f"{cls} end", "x": interval_end, "y": y + 15.5}
         if dot.mark:
@@ -104,33 +106,6 @@ def dots_chart(
     drawn.append(_tick_texts(axis, y + 12))
     below, bottom = foot(level, notes, width, y + LINE + 4, value)
     return picture(width, bottom, title, *drawn, *below)
-
-
-def difference_chart(
-    dots: Sequence[Dot],
-    *,
-    width: float,
-    title: str,
-    heading: bool = False,
-    notes: Sequence[str] = (),
-    scale: Scale = POINTS,
-    level: str = "95%",
-) -> Markup:
-    """Return differences around 0; one whose interval contains 0 is marked "not clear".
-
-    The intervals are those of the differences: whether two intervals of shares overlap says little
-    about them.
-    """
-    return dots_chart(
-        [replace(dot, mark=_distinguished(dot)) for dot in dots],
-        width=width,
-        title=title,
-        heading=heading,
-        notes=notes,
-        scale=scale,
-        reference=(0.0, "no difference"),
-        level=level,
-    )
 
 
 def _distinguished(dot: Dot) -> str:
@@ -162,7 +137,7 @@ def _band(dot: Dot, axis: Axis, y: float) -> Markup:
     return element("g", *drawn)
 
 
-def _grid(axis: Axis, top: float, bottom: float, reference: Reference | None) -> Markup:
+def _grid(axis: Axis, top: float, bottom: float, *, differences: bool) -> Markup:
     """Return lines at the ticks, and grey where no true value can be."""
     drawn = [
         element("rect", cls="impossible", x=x, y=top, width=axis.at(high) - x, height=bottom - top)
@@ -171,8 +146,8 @@ def _grid(axis: Axis, top: float, bottom: float, reference: Reference | None) ->
         for x in [axis.at(low)]
     ]
     drawn += [upright(axis.at(tick), top, bottom, tick_class(tick)) for tick in axis.ticks]
-    if reference:
-        drawn.append(upright(axis.at(reference[0]), top - 3, bottom, "reference"))
+    if differences:
+        drawn.append(upright(axis.at(0.0), top - 3, bottom, "reference"))
     return element("g", *drawn)
 
 
@@ -184,7 +159,7 @@ def _tick_texts(axis: Axis, y: float) -> Markup:
     return element("g", *texts)
 
 
-def _reference_name(axis: Axis, reference: Reference, y: float) -> Markup:
-    half = text_width(reference[1], SMALL) / 2
-    x = min(max(axis.at(reference[0]), half), axis.end - half)
-    return element("text", reference[1], cls="small middle", x=x, y=y)
+def _reference_name(axis: Axis, y: float) -> Markup:
+    half = text_width(_NONE, SMALL) / 2
+    x = min(max(axis.at(0.0), half), axis.end - half)
+    return element("text", _NONE, cls="small middle", x=x, y=y)
