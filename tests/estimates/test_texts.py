@@ -278,11 +278,9 @@ def test_a_sum_of_texts_has_the_errors_of_all_its_collisions() -> None:
     tally = Tally(n, text_counts(mechanism, truth, n, drawn))
     decoder = decoder_of(ListedTexts(mechanism, 0, texts[300:]))
     weights = np.append(np.ones(40), 0.0)
-    _, error = query_values(decoder, tally, weights, Model.SAMPLED)
+    _, error = query_values(decoder, tally, weights)
     assert error == pytest.approx(decoder.standard_errors(tally, Model.SAMPLED)[-1])
-    assert error**2 == pytest.approx(
-        weights @ covariance_of(decoder, tally, Model.SAMPLED) @ weights
-    )
+    assert error**2 == pytest.approx(weights @ covariance_of(decoder, tally) @ weights)
     # Nobody has any of them. Of 20 independent intervals of 95 %, fewer than 16 hold with a chance
     # of 2.6e-3; the seed is fixed. Without collisions errors would be a half, and 13 would hold.
     pairs = np.hstack([np.repeat(np.eye(20), 2, axis=1), np.zeros((20, 1))])
