@@ -205,11 +205,9 @@ async def test_what_takes_minutes_or_gigabytes_is_for_ones_own(collector: Collec
         await collector.store.add([report(d, d, survey=survey) for d in range(20)])
     collector.clock.time += 1
     token = await collector.token()
-    for path in (
-        f"{huge.name}/counts?epoch=0-2",
-    ):
-        answer = await collector.client.get(f"/v1/surveys/{path}", headers=token)
-        assert await problem(answer) == (400, "bad-query"), path
+    path = f"/v1/surveys/{huge.name}/counts?epoch=0-2"
+    answer = await collector.client.get(path, headers=token)
+    assert await problem(answer) == (400, "bad-query")
     shown = await get(collector, "/histogram?view=projected", huge.name)
     assert len(shown["categories"]) == 10_000
     # A query of each category by itself would take a quarter of an hour.
