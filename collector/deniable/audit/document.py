@@ -4,15 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from deniable.audit.lies import Lie, largest_lie
 from deniable.audit.tight import Finding, Witness, pure_level, tight_delta, tight_epsilon
 from deniable.documents import Document, Fact, number_text, upper_text
 from deniable.mechanisms import Mechanism
-
-if TYPE_CHECKING:
-    from deniable.mechanisms.block_design import Design
 
 _DIGITS: Final = 12
 _LONGEST_FRACTION: Final = 46
@@ -22,15 +19,13 @@ _WIDEST_NAME: Final = 24
 
 @dataclass(frozen=True, slots=True)
 class AuditSubject:
-    """The subject of an audit: the matrix of a file, or of a survey with several reports."""
+    """The subject of an audit: the matrix of a file."""
 
     title: str
     matrix: Mechanism
     categories: Sequence[str]
     responses: Sequence[str]
     note: str
-    terms: Sequence[Fact] = ()
-    design: "Design | None" = None
 
     def facts(self) -> list[Fact]:
         """Return the name of the subject."""
@@ -47,7 +42,6 @@ class AuditSubject:
             Fact(key="categories", value=k),
             Fact(key="responses", value=n),
             Fact(key="grid", value=str(grid)),
-            *([] if self.design is None else _design(self.design)),
         ]
 
 
@@ -70,7 +64,6 @@ def audit_document(subject: AuditSubject, epsilon: str | None, delta: str | None
         _finding("at_delta", subject, at_delta, f"with delta {delta}"),
         _finding("at_epsilon", subject, at_epsilon, f"with epsilon {epsilon}", slack=True),
         Fact("lies", _lie(lie), "lie", _lie_json(lie)),
-        *subject.terms,
     ]
     return Document(facts)
 
@@ -104,32 +97,18 @@ def _finding(
 
 
 def _set(subject: AuditSubject, witness: Witness) -> str:
-    """Return the witness's responses: some by name, or a design's by their categories."""
-    if subject.design is not None:
-        one, other = (subject.categories[x] for x in (witness.category, witness.other))
-        return f'the {len(witness.responses):,} responses that support "{one}" and not "{other}"'
+    """Return the names of some of the witness's responses."""
     names = [f'"{subject.responses[y]}"' for y in witness.responses[:_MOST_NAMES]]
     if more := len(witness.responses) - len(names):
         names.append(f"and {more:,} more (--json prints all)")
     return ", ".join(names)
 
 
-def _design(design: "Design") -> list[Fact]:
-    says = (
-        "a response supports a set of categories; each category is supported by "
-        f"{design.replication:,} responses, and any two together by {design.together:,}"
-    )
-    counts = {"replication": design.replication, "together": design.together}
-    return [Fact("design", says, "design", {"responses": design.responses, **counts})]
-
-
 def _witness_json(subject: AuditSubject, witness: Witness) -> dict[str, object]:
-    listed = subject.design is None
     return {
         "category": subject.categories[witness.category],
         "other": subject.categories[witness.other],
-        "responses": [subject.responses[y] for y in witness.responses] if listed else None,
-        **({} if listed else {"set": _set(subject, witness)}),
+        "responses": [subject.responses[y] for y in witness.responses],
         "probability": _both(witness.probability),
         "other_probability": _both(witness.other_probability),
     }
