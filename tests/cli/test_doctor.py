@@ -18,7 +18,7 @@ import pytest
 from cryptography import x509
 
 from deniable.directory import Config
-from deniable.doctor import readiness
+from deniable.doctor import network
 from deniable.doctor.diagnosis import Diagnosis, Status
 from deniable.doctor.examination import CHECKS, STORE_CHECKS
 from deniable.doctor.network import check_origin_answers, check_server
@@ -201,7 +201,7 @@ def test_the_origin_is_asked_only_if_told_to(place: Workplace) -> None:
     ],
 )
 def test_this_machine_is_reached_where_the_collector_listens(host: str, reached: str) -> None:
-    assert readiness.local_address(config(host=host)) == reached
+    assert network.local_address(config(host=host)) == reached
 
 
 def test_a_collector_is_ready_or_away_or_stands_still(
@@ -212,7 +212,7 @@ def test_a_collector_is_ready_or_away_or_stands_still(
         assert place.succeed("doctor --ready") == "ready\n"
         server.end()
     assert "does not respond" in place.fail("doctor --ready")
-    monkeypatch.setattr(readiness, "SECONDS", 0.05)
+    monkeypatch.setattr(network, "SECONDS", 0.05)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         monkeypatch.setenv("DENIABLE_PORT", str(silent.getsockname()[1]))
         assert "hangs" in place.fail("doctor --ready")
@@ -241,6 +241,6 @@ def test_readiness_stands_alone_and_loads_no_check(place: Workplace) -> None:
         text=True,
     )
     assert done.returncode == 1
-    assert "deniable.doctor.readiness" in done.stderr
+    assert "deniable.doctor.network" in done.stderr
     assert "deniable.doctor.examination" not in done.stderr
     assert "deniable.publishing" not in done.stderr

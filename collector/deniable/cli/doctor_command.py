@@ -45,7 +45,7 @@ def doctor(
 def _ask_if_ready(directory: Path) -> None:
     from deniable.directory import Config
     from deniable.doctor.diagnosis import Status
-    from deniable.doctor.readiness import local_address, server_finding
+    from deniable.doctor.network import local_address, server_finding
 
     config = Config.load(directory)
     try:

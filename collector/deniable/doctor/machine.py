@@ -5,7 +5,7 @@ import os
 import pwd
 import shlex
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -94,35 +94,25 @@ def check_rights(store: Path) -> Diagnosis | None:
     Raises:
         FileNotFoundError: if the store or its folder does not exist.
     """
-    denied = next(_denied(store), None)
-    if denied is None:
-        return None
-    owner, folder = _name(denied.stat().st_uid), store.parent.stat()
-    return bad(
-        f"{denied} cannot be written by {_name(os.geteuid())}; it belongs to {owner}",
-        f"{as_user(folder.st_uid)}. If this is that user, make the file system writable, or have "
-        "root run chown and chmod",
-    )
+    beside = [store.with_name(f"{store.name}-{end}") for end in ("wal", "shm")]
+    rights = {store.parent: os.R_OK | os.W_OK | os.X_OK}
+    if os.access(store.parent, os.X_OK, effective_ids=True):
+        store.stat()
+        rights |= dict.fromkeys((store, *filter(Path.exists, beside)), os.R_OK | os.W_OK)
+    for file, right in rights.items():
+        owner = _name(file.stat().st_uid)
+        if not os.access(file, right, effective_ids=True):
+            return bad(
+                f"{file} cannot be written by {_name(os.geteuid())}; it belongs to {owner}",
+                f"{as_user(store.parent.stat().st_uid)}. If this is that user, make the file system"
+                " writable, or have root run chown and chmod",
+            )
+    return None
 
 
 def as_user(number: int) -> str:
     """Return the command that runs the checks as the serving user: the files' owner."""
     return f"run this command as the server's user: runuser -u {_name(number)} -- deniable doctor"
-
-
-def _denied(store: Path) -> Iterator[Path]:
-    if not _may(store.parent, os.R_OK | os.W_OK | os.X_OK):
-        yield store.parent
-        return
-    store.stat()
-    for file in (store, *(store.with_name(f"{store.name}-{end}") for end in ("wal", "shm"))):
-        if file.exists() and not _may(file, os.R_OK | os.W_OK):
-            yield file
-
-
-def _may(path: Path, how: int) -> bool:
-    path.stat()
-    return os.access(path, how, effective_ids=True)
 
 
 def _name(user: int) -> str:
