@@ -28,7 +28,6 @@ from deniable.directory.settings import SETTINGS as SETTINGS
 from deniable.directory.settings import Config as Config
 from deniable.directory.settings import InvalidConfig as InvalidConfig
 from deniable.directory.settings import Network as Network
-from deniable.directory.settings import Setting as Setting
 from deniable.mechanisms import on_demand
 
 if TYPE_CHECKING:

@@ -16,15 +16,15 @@ from deniable.counterparts.bodies import (
     pack_problem,
     split_upload,
 )
-from deniable.intake.judge import check_report
+from deniable.intake import judge_report
 from deniable.messages import (
     PROBLEM_JSON,
     Manifest,
     Refusal,
     RefusalCode,
-    SignedReport,
     UploadAnswer,
 )
+from deniable.stores.values import Receipt
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Receipts:
 
     def __init__(self, known_survey: Callable[[bytes], Manifest | None]) -> None:
         self._known_survey = known_survey
-        self._payloads: dict[tuple[bytes, int, bytes], bytes] = {}
+        self._receipts: dict[tuple[bytes, int, bytes], Receipt] = {}
         self.taken: list[ReceivedReport] = []
 
     def upload(self, body: bytes, now: float) -> UploadAnswer:
@@ -71,20 +71,16 @@ class Receipts:
         Raises:
             Refusal: with the code of the first check that it fails.
         """
-        signed = SignedReport.from_envelope(envelope)
-        report = signed.report
-        manifest = self._known_survey(report.survey_id)
-        if manifest is None:
-            raise Refusal(RefusalCode.UNKNOWN_SURVEY, "no such survey is published here")
-        check_report(signed, manifest, now)
-        identity = (report.survey_id, report.epoch, signed.public_key)
-        first = self._payloads.setdefault(identity, signed.payload)
-        if first != signed.payload:
+        receipt = judge_report(envelope, now, self._known_survey)
+        first = self._receipts.setdefault(receipt[:3], receipt)
+        if first.response != receipt.response:
             raise Refusal(RefusalCode.REPORT_CONFLICT, "this key was used for a different report")
-        if first is not signed.payload:
+        if first is not receipt:
             return False
-        response = manifest.responses[report.response]
-        self.taken.append(ReceivedReport(manifest.name, report.epoch, response))
+        manifest = self._known_survey(receipt.survey_id)
+        assert manifest is not None
+        response = manifest.responses[receipt.response]
+        self.taken.append(ReceivedReport(manifest.name, receipt.epoch, response))
         return True
 
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from deniable.mechanisms import on_demand
 from deniable.reading.epochs import CANNOT_BE_ASKED as CANNOT_BE_ASKED
-from deniable.reading.epochs import EPOCHS as EPOCHS
 from deniable.reading.epochs import EpochStanding as EpochStanding
 from deniable.reading.epochs import EpochState as EpochState
 from deniable.reading.epochs import Pace as Pace
@@ -19,7 +18,6 @@ from deniable.reading.epochs import epoch_standing as epoch_standing
 from deniable.reading.epochs import instant_text as instant_text
 from deniable.reading.epochs import iso_time as iso_time
 from deniable.reading.source import ACROSS as ACROSS
-from deniable.reading.source import ID_PREFIX as ID_PREFIX
 from deniable.reading.source import LINE_EPOCHS as LINE_EPOCHS
 from deniable.reading.source import MOST_ROWS as MOST_ROWS
 from deniable.reading.source import OLDER as OLDER

@@ -46,17 +46,7 @@ class _HostFirst(urllib.request.BaseHandler):
 
 
 class Fetcher:
-    """Fetches answers below a URL.
-
-    Args:
-        url: ``https://host[:port]``, with a path if a proxy adds one; ``http`` for this machine
-            only.
-        token: an analyst's token.
-        seconds: the time limit of one answer.
-
-    Raises:
-        ValueError: if one of them is invalid.
-    """
+    """Fetches answers below a URL, with the arguments of an ``HttpSource``."""
 
     def __init__(self, url: str, token: str | None = None, *, seconds: float) -> None:
         parts = urlsplit(url)
@@ -77,10 +67,6 @@ class Fetcher:
             handlers.append(urllib.request.ProxyHandler({}))
         self._opener = urllib.request.build_opener(*handlers)
         self._opener.addheaders = [("User-Agent", USER_AGENT)]
-
-    def __repr__(self) -> str:
-        """Return the URL; the token is a secret."""
-        return f"Fetcher({self.url!r})"
 
     def get(self, path: str, most: int, allowed: bool = False) -> bytes:
         """Return the body of a 200 answer; the token is sent if access requires it.
