@@ -11,7 +11,7 @@ from deniable.counterparts.signing import sign_manifest
 from deniable.directory import SETTINGS, Config, read_authority_key, with_store
 from deniable.key_files import read_key_file
 from deniable.messages import Manifest, SigningKey
-from deniable.public_log.publish import log_key_file, verifier_key
+from deniable.public_log.publish.publisher import log_key_file, verifier_key
 from deniable.reading import duration_text
 from tests.cli.commands import Workplace, fail, succeed
 from tests.support.surveys import manifest

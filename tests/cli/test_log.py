@@ -13,7 +13,7 @@ from deniable.logs import LogPolicy, LogProof, SignedCheckpoint, VerifierKey
 from deniable.logs.notes import COSIGNER
 from deniable.messages import SigningKey, log_entry, open_manifest, split_manifests
 from deniable.messages.bundle import read_bundle
-from deniable.public_log.publish import log_key_file, record_file, verifier_key
+from deniable.public_log.publish.publisher import log_key_file, record_file, verifier_key
 from tests.cli.commands import Workplace
 from tests.cli.serving import answering
 from tests.support.fake_witness import FakeWitness

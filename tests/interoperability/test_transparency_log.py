@@ -9,7 +9,8 @@ import pytest
 from deniable.logs import LogPolicy, VerifierKey, leaf_hash
 from deniable.public_log.audit.checks import Trust, audit
 from deniable.public_log.audit.visiting import download, read_checkpoint
-from deniable.public_log.publish import PublicLog, files_at
+from deniable.public_log.publish.copies import files_at
+from deniable.public_log.publish.public_log import PublicLog
 from deniable.public_log.publish.tree import root_hash
 from deniable.public_log.publish.witnesses import consistency_path
 from tests.public_log.audit.served import LOG_VKEY, NOW, TRUST, files_of, signed

@@ -12,8 +12,8 @@ from deniable.directory import Config, create_collector, default_key_file, signe
 from deniable.key_files import read_key_file
 from deniable.logs import SignedCheckpoint, VerifierKey, log_origin
 from deniable.messages import Manifest
-from deniable.public_log.publish import (
-    PublicLog,
+from deniable.public_log.publish.public_log import PublicLog
+from deniable.public_log.publish.publisher import (
     log_key_file,
     read_record,
     record_file,

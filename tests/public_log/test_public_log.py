@@ -9,8 +9,9 @@ from deniable.doctor.survey_checks import judge_log
 from deniable.logs import LogPolicy, LogProof, SignedCheckpoint, TransparencyLogError, leaf_hash
 from deniable.messages import log_entry
 from deniable.messages.manifest import MAX_MANIFEST_BYTES
-from deniable.public_log.publish import PublicLog, Witnesses, large_path
+from deniable.public_log.publish.public_log import PublicLog, large_path
 from deniable.public_log.publish.tree import TILE_WIDTH, read_entry_bundle, root_hash
+from deniable.public_log.publish.witnesses import Witnesses
 from deniable.stores import StoredLog
 from tests.public_log.audit.served import POLICY
 from tests.support.cosigning import cosign

@@ -16,20 +16,12 @@ from deniable.directory.log_publishing import all_signed, begin_publishing, log_
 from deniable.key_files import KeyFileError, read_key_file
 from deniable.logs import LogPolicy, LogProof, SignedCheckpoint
 from deniable.messages import InvalidManifest, log_entry
-from deniable.public_log.publish import (
-    LogKeyMissing,
-    PublicLog,
-    PublicLogError,
-    Publisher,
-    cosign,
-    files_at,
-    log_key_file,
-    recover,
-    replace_key,
-    write_files,
-)
 from deniable.public_log.publish import publisher as publisher_module
 from deniable.public_log.publish import witnesses as witnesses_module
+from deniable.public_log.publish.copies import files_at, recover, write_files
+from deniable.public_log.publish.public_log import LogKeyMissing, PublicLog, PublicLogError
+from deniable.public_log.publish.publisher import Publisher, log_key_file, replace_key
+from deniable.public_log.publish.witnesses import cosign
 from deniable.stores import LogConflict, Store
 from tests.public_log.publishing import Site, made_site
 from tests.support.effort import THOROUGH

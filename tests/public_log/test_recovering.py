@@ -13,15 +13,9 @@ from deniable.directory.authority_keys import hand_over
 from deniable.directory.log_publishing import begin_publishing, offer_logged, witnesses_of
 from deniable.key_files import create_key_file
 from deniable.logs import Checkpoint, TransparencyLogError, log_origin
-from deniable.public_log.publish import (
-    PublicLog,
-    PublicLogError,
-    files_at,
-    log_key_file,
-    read_log,
-    recover,
-    write_files,
-)
+from deniable.public_log.publish.copies import files_at, read_log, recover, write_files
+from deniable.public_log.publish.public_log import PublicLog, PublicLogError
+from deniable.public_log.publish.publisher import log_key_file
 from tests.public_log.audit.served import LOG_VKEY
 from tests.public_log.publishing import Site, made_site
 from tests.support.public_logs import LOG_KEY, stored_log

@@ -15,7 +15,8 @@ from deniable.counterparts.cosigning import sign_checkpoint
 from deniable.logs import Checkpoint, SignedCheckpoint, VerifierKey, leaf_hash
 from deniable.logs.notes import LOG
 from deniable.messages import SigningKey
-from deniable.public_log.publish import WitnessingError, witnesses
+from deniable.public_log.publish import witnesses
+from deniable.public_log.publish.public_log import WitnessingError
 from deniable.public_log.publish.tree import root_hash
 from deniable.public_log.publish.witnesses import (
     consistency_path,

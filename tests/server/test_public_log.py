@@ -5,7 +5,7 @@ from yarl import URL
 
 from deniable.counterparts.signing import sign_manifest
 from deniable.messages import split_manifests
-from deniable.public_log.publish import PublicLog
+from deniable.public_log.publish.public_log import PublicLog
 from deniable.server.problems import answer_headers
 from tests.server.collector import Collector, problem
 from tests.support.public_logs import extension

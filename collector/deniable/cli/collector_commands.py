@@ -26,7 +26,7 @@ from deniable.directory import (
 )
 from deniable.key_files import read_key_file
 from deniable.logs import log_origin
-from deniable.public_log.publish import log_key_file, verifier_key
+from deniable.public_log.publish.publisher import log_key_file, verifier_key
 from deniable.publishing.survey_file import EXAMPLE
 
 _END_SECONDS: Final = 30.0

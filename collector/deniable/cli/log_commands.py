@@ -11,22 +11,17 @@ from deniable.directory.log_publishing import all_signed, log_policy, offer_logg
 from deniable.doctor.diagnosis import Status
 from deniable.doctor.survey_checks import judge_log
 from deniable.logs import SignedCheckpoint, log_origin
-from deniable.public_log.publish import (
-    Answer,
-    LogKeyMissing,
-    PublicLog,
-    cosign,
-    entries_text,
-    files_at,
+from deniable.public_log.publish.copies import files_at, recover, write_files
+from deniable.public_log.publish.public_log import LogKeyMissing, PublicLog, entries_text
+from deniable.public_log.publish.publisher import (
     find_log_key,
     keep_record,
     log_key_file,
     read_record,
-    recover,
     replace_key,
     verifier_key,
-    write_files,
 )
+from deniable.public_log.publish.witnesses import Answer, cosign
 from deniable.stores import Store
 
 

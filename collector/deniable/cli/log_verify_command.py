@@ -77,7 +77,7 @@ def verify(
         read_leaves,
         write_proof,
     )
-    from deniable.public_log.publish import files_at
+    from deniable.public_log.publish.copies import files_at
     from deniable.reading import pinned
 
     try:

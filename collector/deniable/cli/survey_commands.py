@@ -23,7 +23,7 @@ from deniable.documents.terminal import facts_text
 from deniable.messages import Manifest, is_simulated
 from deniable.messages.bundle import Bundle
 from deniable.planning.words import MOST_EPSILON
-from deniable.public_log.publish import PublicLog, entries_text
+from deniable.public_log.publish.public_log import PublicLog, entries_text
 from deniable.publishing.document import answers_of, published_facts, survey_facts
 from deniable.publishing.following import declared, followed, reserved_by_all
 from deniable.publishing.notice import Notice

@@ -22,7 +22,7 @@ from deniable.messages import (
 from deniable.stores import Store
 
 if TYPE_CHECKING:
-    from deniable.public_log.publish import Publisher
+    from deniable.public_log.publish.publisher import Publisher
 
 
 def default_key_file(directory: Path, number: int = 1) -> Path:

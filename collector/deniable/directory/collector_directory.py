@@ -90,7 +90,7 @@ def create_collector(
         KeyFileError: if the key file exists, or is inside the directory.
         OSError: if the directory contains a collector, or cannot be written.
     """
-    from deniable.public_log.publish import log_key_file  # only a new log needs it
+    from deniable.public_log.publish.publisher import log_key_file  # only a new log needs it
 
     check_origin(origin)
     config_file = directory / CONFIG_FILE

@@ -20,7 +20,9 @@ from deniable.messages import (
     open_rotation,
 )
 from deniable.messages.gateway import open_gateway_keys
-from deniable.public_log.publish import PublicLog, Publisher, Witnesses, find_log_key
+from deniable.public_log.publish.public_log import PublicLog
+from deniable.public_log.publish.publisher import Publisher, find_log_key
+from deniable.public_log.publish.witnesses import Witnesses
 from deniable.stores import Store, SurveyConflict
 
 

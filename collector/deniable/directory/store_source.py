@@ -215,7 +215,7 @@ class StoreSource(Source):
         # Reading figures needs no gateway and no log.
         from deniable.directory.gateway_file import read_gateway_file
         from deniable.messages.bundle import make_bundle
-        from deniable.public_log.publish import PublicLog
+        from deniable.public_log.publish.public_log import PublicLog
 
         envelopes = self._done(self._store.surveys())
         signer = self._done(authority_chain(self._store, self._config.authority))[-1]

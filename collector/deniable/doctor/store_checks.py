@@ -15,7 +15,8 @@ from deniable.doctor.machine import check_rights
 from deniable.intake import Due
 from deniable.logs import SignedCheckpoint, log_origin
 from deniable.messages import Manifest, Refusal
-from deniable.public_log.publish import PublicLogError, log_key_file, read_record
+from deniable.public_log.publish.public_log import PublicLogError
+from deniable.public_log.publish.publisher import log_key_file, read_record
 from deniable.stores import (
     NotAdmitted,
     Overloaded,

@@ -13,7 +13,8 @@ from deniable.key_files import KeyFileError
 from deniable.logs import SignedCheckpoint, TransparencyLogError
 from deniable.messages import Manifest, day_text
 from deniable.messages.logged import MAX_PROOF_BYTES
-from deniable.public_log.publish import PublicLog, PublicLogError, Witnesses, entries_text
+from deniable.public_log.publish.public_log import PublicLog, PublicLogError, entries_text
+from deniable.public_log.publish.witnesses import Witnesses
 from deniable.publishing.following import CEILING, reserved_by_all
 from deniable.stores import StoredLog
 

@@ -11,7 +11,8 @@ from deniable.directory.log_publishing import begin_publishing
 from deniable.key_files import KeyFileError
 from deniable.messages import InvalidManifest, Manifest, SigningKey
 from deniable.planning.words import MOST_EPSILON, too_strong_text
-from deniable.public_log.publish import PublicLog, keep_record
+from deniable.public_log.publish.public_log import PublicLog
+from deniable.public_log.publish.publisher import keep_record
 from deniable.publishing.blind_keys import check_grid, check_unshared
 from deniable.publishing.numbering import check_invertible, next_manifest, says_the_same
 from deniable.publishing.survey_file import SurveyFile

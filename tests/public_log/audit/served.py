@@ -9,7 +9,7 @@ from deniable.logs.notes import LOG
 from deniable.messages import LoggedEnvelope, Schedule, SigningKey
 from deniable.public_log.audit.checks import Audit, Downloaded, Offered, Trust, audit
 from deniable.public_log.audit.visiting import download, read_checkpoint
-from deniable.public_log.publish import PublicLog
+from deniable.public_log.publish.public_log import PublicLog
 from deniable.reading import NotThere
 from tests.support.public_logs import LOG_KEY, LOG_ORIGIN, WITNESS_KEYS, stored_log
 from tests.support.surveys import AUTHORITY, manifest

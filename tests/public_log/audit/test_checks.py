@@ -19,7 +19,7 @@ from deniable.oblivious_http import KeyConfiguration
 from deniable.public_log.audit.checks import Replies, audit
 from deniable.public_log.audit.document import audit_document
 from deniable.public_log.audit.findings import FINDINGS
-from deniable.public_log.publish import large_digest, large_path
+from deniable.public_log.publish.public_log import large_digest, large_path
 from tests.public_log.audit.served import (
     NOW,
     THREE,

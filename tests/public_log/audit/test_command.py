@@ -11,7 +11,7 @@ import pytest
 from deniable.client.sending.transport import HttpTransport
 from deniable.counterparts.bodies import pack_manifests, pack_rotations
 from deniable.messages.bundle import Bundle, make_bundle
-from deniable.public_log.publish import PublicLog
+from deniable.public_log.publish.public_log import PublicLog
 from tests.cli.commands import run
 from tests.public_log.audit.served import (
     EXAMPLE,

@@ -28,8 +28,8 @@ from deniable.messages.bundle import Bundle
 from deniable.messages.gateway import GATEWAY_KEYS_PATH, MAX_GATEWAY_ANSWER_BYTES
 from deniable.public_log.audit.checks import Audit, Downloaded, Offered, Replies
 from deniable.public_log.audit.history import History, Visits
-from deniable.public_log.publish import CHECKPOINT_PATH, Files, WitnessingError, read_envelopes
-from deniable.public_log.publish.copies import MAX_FILE_BYTES
+from deniable.public_log.publish.copies import MAX_FILE_BYTES, Files, read_envelopes
+from deniable.public_log.publish.public_log import CHECKPOINT_PATH, WitnessingError
 from deniable.public_log.publish.witnesses import newest_checkpoint
 from deniable.reading import HttpSource, NoSuchSurvey, NotReached, NotThere, ReadingError, pinned
 from deniable.reading.fetching import Fetcher, unreadable

@@ -18,7 +18,7 @@ from deniable.messages import (
     open_manifest_of_chain,
     open_rotation,
 )
-from deniable.public_log.publish import PublicLog
+from deniable.public_log.publish.public_log import PublicLog
 from deniable.stores import Store, StoredLog, StoreError, Unreachable
 
 _LOG = logging.getLogger("deniable.collector")

@@ -13,7 +13,7 @@ from deniable.messages.gateway import GATEWAY_KEYS_PATH
 from deniable.messages.manifest import MAX_MANIFESTS
 from deniable.oblivious_http import BinaryRequest
 from deniable.planning.words import described
-from deniable.public_log.publish import CHECKPOINT_PATH
+from deniable.public_log.publish.public_log import CHECKPOINT_PATH
 from deniable.server.routes.catalogue import Catalogue
 from deniable.server.routes.gateway import GatewayKeyring
 from deniable.server.routes.requests import asked_survey, not_found
