@@ -9,9 +9,14 @@ import numpy as np
 import pytest
 from scipy.stats import binom, hypergeom
 
-from deniable.conformance.scenarios.noise import DRAWS, FALSE_ALARM, Traits, telling, traits
-from deniable.conformance.scenarios.noise import binomial_tail as of_noise
-from deniable.conformance.scenarios.noise import hypergeometric_tail as tail
+from deniable.conformance.scenarios.noise import (
+    DRAWS,
+    FALSE_ALARM,
+    Traits,
+    tail,
+    telling,
+    traits,
+)
 from tests.support.effort import effort
 from tests.support.entries import probability
 from tests.support.processes import ROOT
@@ -46,12 +51,10 @@ def seen() -> Traits:
     return traits(sends(Random(7)), OPEN.size, sizes=True)
 
 
-def test_a_tail_is_that_of_the_hypergeometric_distribution() -> None:
-    for size in (1, 60, 80, 200):
-        counts, law = np.arange(min(size, 80) + 1), hypergeom(240, 80, size)
-        exact = np.minimum(1.0, 2 * np.minimum(law.cdf(counts), law.sf(counts - 1)))
-        tails = [tail(int(count), size, 80, 240) for count in counts]
-        assert tails == pytest.approx(exact, rel=1e-6, abs=1e-12)
+def test_a_tail_counts_both_sides_and_the_count_itself() -> None:
+    for count, exact in ((0, 1 / 8), (3, 1 / 8), (1, 1 / 2), (2, 1 / 2)):
+        assert tail(binom, count, 3, 0.5) == pytest.approx(min(1.0, 2 * exact))
+    assert tail(hypergeom, 2, 4, 2, 2) == pytest.approx(2 / 6)
 
 
 def test_of_a_right_device_no_trait_tells_an_answer() -> None:
@@ -99,7 +102,7 @@ def power_of_traits(share: float) -> float:
 def power_of_noise(draws: int, chance: float, shown: float, tested: int) -> float:
     """Return how often so many draws convict a device that draws likely responses too often."""
     level = LEVEL / 2 / tested
-    counts = [count for count in range(draws + 1) if of_noise(count, draws, chance) < level]
+    counts = [count for count in range(draws + 1) if tail(binom, count, draws, chance) < level]
     return float(np.sum(binom.pmf(counts, draws, shown)))
 
 

@@ -6,12 +6,12 @@ hypergeometric distribution, exactly. Each class and answer is one test, and the
 false-alarm probability evenly, however many there are.
 """
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from functools import cache
 from random import SystemRandom
 from typing import Any, Final, NamedTuple
+
+from scipy.stats import binom, hypergeom
 
 from deniable.conformance.hostile_collector import declared
 from deniable.conformance.observations import Conviction, Sent
@@ -93,7 +93,7 @@ def telling(seen: Traits, dealt: Sequence[int], false_alarm: float) -> Iterator[
             answer,
             count,
             len(members),
-            hypergeometric_tail(count, len(members), share, len(dealt)),
+            tail(hypergeom, count, len(dealt), share, len(members)),
         )
         for trait, members in classes
         for counts in [Counter(dealt[index] for index in members)]
@@ -112,19 +112,12 @@ def _classes(values: Sequence[Hashable]) -> list[list[int]]:
     return [*classes.values()]
 
 
-@cache
-def hypergeometric_tail(count: int, size: int, share: int, dealt: int) -> float:
-    """Return an upper bound of the probability of a count this extreme, on either side, in a class.
+def tail(law: Any, count: int, *parameters: float) -> float:
+    """Return an upper bound of the probability of a count this extreme, on either side.
 
-    Args:
-        count: the number in the class with the answer.
-        size: the size of the class.
-        share: the total number with the answer.
-        dealt: the total number.
+    The law is a discrete one of :mod:`scipy.stats`, with these parameters.
     """
-    ways = [math.comb(share, k) * math.comb(dealt - share, size - k) for k in range(size + 1)]
-    least = min(sum(ways[: count + 1]), sum(ways[count:]))
-    return min(1.0, 2 * least / math.comb(dealt, size))
+    return min(1.0, 2 * float(min(law.cdf(count, *parameters), law.sf(count - 1, *parameters))))
 
 
 FALSE_ALARM: Final = 1e-6
@@ -181,19 +174,6 @@ DRAWS: Final = {
     "mean": Draws("mean", {"weights": _ENDS}, 3, "2", 90),
 }
 """The surveys for draws, by title."""
-
-
-def binomial_tail(count: int, draws: int, chance: float) -> float:
-    """Return an upper bound of a binomial's probability of a count this extreme, on either side."""
-    below = _at_most(count, draws, chance)
-    above = _at_most(draws - count, draws, 1 - chance)
-    return min(1.0, 2 * min(below, above))
-
-
-def _at_most(count: int, draws: int, chance: float) -> float:
-    return math.fsum(
-        math.comb(draws, k) * chance**k * (1 - chance) ** (draws - k) for k in range(count + 1)
-    )
 
 
 def _judged(what: Draws) -> Play:
@@ -288,7 +268,7 @@ def _convicted(
     for counts in (alike, single):
         level = FALSE_ALARM / len(DRAWS) / 2 / len(counts)
         for (what, share), (count, draws) in counts.items():
-            if share < 1 and binomial_tail(count, draws, share) < level:
+            if share < 1 and tail(binom, count, draws, share) < level:
                 expected = f"{draws * share:.0f} were expected"
                 yield Conviction("noise", f"{what} occurred {count} times in {draws}; {expected}")
 
