@@ -10,7 +10,7 @@ from deniable.enrolment import EpochKeys, PublicKeys
 from deniable.enrolment.epoch_keys import PUBLIC_FILE
 from deniable.key_files import read_key_file
 from deniable.messages import Enrolment, InvalidManifest, Schedule
-from deniable.publishing.blind_keys import BlindKeys, check_grid, check_unshared
+from deniable.publishing.blind_keys import BlindKeys, ListedKeys, check_grid
 from deniable.publishing.numbering import next_manifest
 from deniable.publishing.survey_file import SurveyFile
 from tests.cli.commands import SURVEY, Workplace, fail, succeed
@@ -182,10 +182,10 @@ def test_a_name_s_epoch_has_one_key_of_an_issuer() -> None:
         for modulus in MODULI[:2]
     )
     with pytest.raises(InvalidManifest, match="a different key for epoch 0"):
-        check_unshared(newer, [former])
+        ListedKeys([former]).check(newer)
     enrolment = replace(newer.enrolment, issuer="next.example.org")
-    check_unshared(replace(newer, enrolment=enrolment), [former])
-    check_unshared(BLIND, [BLIND, replace(BLIND, sequence=1, nonce=bytes(15) + b"\1")])
+    ListedKeys([former]).check(replace(newer, enrolment=enrolment))
+    ListedKeys([BLIND, replace(BLIND, sequence=1, nonce=bytes(15) + b"\1")]).check(BLIND)
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,6 @@ from deniable import estimates
 from deniable.documents import Fact
 from deniable.estimates.accuracy import Accuracy, reports_for_half_width
 from deniable.mechanisms import (
-    MatrixPrivacy,
-    RandomisedResponse,
     Strings,
 )
 from deniable.messages import Manifest
@@ -51,11 +49,7 @@ def accuracy_facts(manifest: Manifest, largest_share: float | None = None) -> It
         yield Fact("accuracy", f"each {what} {_WITHIN} {reports:,} reports")
         return
     text = f"each share {_WITHIN} {reports:,} reports"
-    if isinstance(manifest.mechanism.privacy, MatrixPrivacy):
-        plain = RandomisedResponse(len(manifest.categories), manifest.epsilon)
-        needed = reports_for_half_width(plain, _POINTS, largest_share)
-        text += f", with randomised response {needed:,}"
-    elif len(manifest.categories) > _FEW:
+    if len(manifest.categories) > _FEW:
         finer = reports_for_half_width(manifest.mechanism, _POINTS / 10, largest_share)
         text += f"; to within ± 0.5, for many small shares, at most {finer:,}"
     yield Fact("accuracy", f"{text}; for {shares_text(manifest, largest_share)}")

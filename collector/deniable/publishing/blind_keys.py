@@ -58,9 +58,11 @@ class BlindKeys:
 class ListedKeys:
     """The keys of blind issuers that manifests have listed, and the check of the next manifest."""
 
-    def __init__(self) -> None:
+    def __init__(self, manifests: Iterable[Manifest] = ()) -> None:
         self._places: dict[bytes, _Place] = {}
         self._keys: dict[tuple[str, _Place], bytes] = {}
+        for manifest in manifests:
+            self.add(manifest)
 
     def add(self, manifest: Manifest) -> None:
         """Add a manifest's keys to the listed ones."""
@@ -91,14 +93,6 @@ class ListedKeys:
                     f"has a different key for epoch {epoch} than {name} lists: use the listed key "
                     "or, if that key was stolen, give the issuer a new name",
                 )
-
-
-def check_unshared(manifest: Manifest, surveys: Iterable[Manifest]) -> None:
-    """Check a manifest's keys against those of all surveys, as :meth:`ListedKeys.check` does."""
-    listed = ListedKeys()
-    for survey in surveys:
-        listed.add(survey)
-    listed.check(manifest)
 
 
 def check_grid(manifest: Manifest, surveys: Iterable[Manifest]) -> None:

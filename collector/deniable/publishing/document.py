@@ -9,7 +9,7 @@ from typing import Final, Literal
 from deniable.budget import NANO, constant_cost, format_nano, pure_cost
 from deniable.client import DAY, DEFAULT_LIFETIME_EPSILON
 from deniable.documents import Fact
-from deniable.mechanisms import MatrixPrivacy, TwoRound, exact_epsilon, odds_floor
+from deniable.mechanisms import MatrixPrivacy, TwoRound
 from deniable.mechanisms.exact import ceil_div, percent_text
 from deniable.messages import Manifest
 from deniable.messages.texts import format_value
@@ -25,9 +25,6 @@ from deniable.stores import Seal
 from deniable.terms.sentences import possible_answers
 
 _RESPONSES: Final = 400
-_EXACT: Final = 1e-12
-"""Tolerance within which a design counts as meeting its epsilon exactly."""
-
 _MUCH: Final = Fraction(1, 100)
 """The delta from which operators are warned."""
 
@@ -129,20 +126,13 @@ def answers_of(manifest: Manifest) -> tuple[str, ...]:
 
 
 def _mechanism_facts(manifest: Manifest, largest_share: float | None = None) -> Iterator[Fact]:
-    """Yield a mechanism's terms, and how much of epsilon its tight guarantee leaves unused."""
+    """Yield a mechanism's terms and its tight guarantee."""
     terms = survey_terms(manifest)
     privacy = manifest.mechanism.privacy
     # Otherwise epsilon describes the guarantee fully.
     if terms is not None and privacy.odds is not None:
         yield Fact("mechanism", terms)
-        # ln(E/odds) = E/odds - 1 for two numbers that agree to many places.
-        gap = float(odds_floor(exact_epsilon(manifest.epsilon)) / privacy.odds - 1)
-        if manifest.delta != "0":
-            yield Fact("", f"pure epsilon {privacy.epsilon}")
-        elif not isinstance(privacy, MatrixPrivacy) and gap < _EXACT:
-            yield Fact("", f"guarantee: epsilon {manifest.epsilon} exactly")
-        else:
-            yield Fact("", f"the tight epsilon is {gap:.1g} below {manifest.epsilon}")
+        yield Fact("", f"tight epsilon {privacy.epsilon.normalize():f}, without delta")
     if type(manifest.responses) is tuple and manifest.responses != manifest.categories:
         responses = textwrap.shorten(", ".join(manifest.responses), _RESPONSES, placeholder=" …")
         yield Fact("responses", responses)

@@ -13,7 +13,7 @@ from deniable.messages import InvalidManifest, Manifest, SigningKey
 from deniable.planning.words import MOST_EPSILON, too_strong_text
 from deniable.public_log.publish.public_log import PublicLog
 from deniable.public_log.publish.publisher import keep_record
-from deniable.publishing.blind_keys import check_grid, check_unshared
+from deniable.publishing.blind_keys import ListedKeys, check_grid
 from deniable.publishing.numbering import check_invertible, next_manifest, says_the_same
 from deniable.publishing.survey_file import SurveyFile
 from deniable.stores import Store
@@ -44,7 +44,7 @@ def successor(
             "practically certain. Lower epsilon, or publish with --hardly-private",
         )
     check_invertible(manifest)
-    check_unshared(manifest, surveys)
+    ListedKeys(surveys).check(manifest)
     check_grid(manifest, surveys)
     return manifest
 
