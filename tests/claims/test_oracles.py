@@ -98,7 +98,7 @@ estimates/test_contrasts
     server.pages.ask:_lacking
 estimates/test_contrasts
     test_two_surveys_have_a_ratio_with_an_interval_that_holds_as_often_as_said
-    presenting.comparison:_ratio
+    presenting.comparison:_ratio presenting.questions:_times_text
 estimates/test_curves test_it_is_the_triangular_average_and_bounds_what_it_averages
     presenting.cautions:_smoothed
   test_no_population_varies_more_than_is_planned_for planning.accuracy:_distribution
@@ -250,8 +250,7 @@ NO_CLAIMS: dict[str, str] = {
     """,
     "parameters, as they were given": """
         audit.document:audit_document mechanisms.randomised_response:RandomisedResponse.__repr__
-        mechanisms.two_round:TwoRound.__repr__ presenting.pictures:_notes
-        presenting.pictures:plot_differences presenting.pictures:series_picture
+        mechanisms.two_round:TwoRound.__repr__ presenting.pictures:_held presenting.pictures:_notes
         server.pages.rendering:width_text simulation.beside_truth:simulation_document
     """,
     "names of rows, pages and parts": """
@@ -267,6 +266,7 @@ NO_CLAIMS: dict[str, str] = {
         presenting.histogram:_rows_notes
         presenting.histogram:turnout_sentence
         presenting.rows:enrolment_text presenting.rows:histogram_facts
+        presenting.surveys:SurveyFigures.without_figures
         publishing.document:_keys_text publishing.document:answers_of
         publishing.document:_successor_text
         server.pages.page_table:PAGES templates:live.html

@@ -203,7 +203,7 @@ def test_a_count_of_those_who_answered_holds_at_least_as_often_as_the_share(
         counts = random.multinomial([gave, n - gave], law / law.sum(axis=1, keepdims=True)).sum(0)
         share = estimate_histogram(survey, 0, counts.tolist()).share("answer 0")
         text = share.sentence.replace(",", "")
-        told = re.search(r"(\d+) of the 2000 devices that answered( \((\d+) to (\d+)\))?", text)
+        told = re.search(r"(\d+)( \((\d+) to (\d+)\))? of the 2000 devices that answered", text)
         assert told
         low, high = (int(told[3]), int(told[4])) if told[2] else (0, int(told[1]))
         if "at least" in text:

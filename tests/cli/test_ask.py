@@ -178,7 +178,7 @@ def test_answers_with_commas_are_named_by_their_texts_and_others_by_their_questi
         ("share cups|3..1", "3 comes after 1"),
         ("share cups|1..9", "there is no answer '9'"),
         ("share kept|never|--epoch|0-1", "keep their responses"),
-        ("compare tea|0-3|--epoch|1", "on both sides"),
+        ("compare tea|0-3|--epoch|1", "sides share some epochs"),
         ("compare tea|--given|never", "--given needs --share"),
         ("compare cups|--share|1|--quantile|50%", "use --share or --quantile, not both"),
         ("compare tea|0|--epoch|1|--quantile|50%", "are not numbers"),

@@ -80,9 +80,8 @@ def _printed(place: Workplace, *options: str) -> str:
 def test_the_newest_epoch_that_is_over_is_compared_with_the_one_before(place: Workplace) -> None:
     told = compared(place)
     assert (told["epochs"], told["against_epochs"]) == ([2], [1])
-    changed = (
-        "3 of 4 answers clearly changed from the day before. The largest change is never, down 9.1 "
-    )
+    changed = "3 of 4 answers clearly changed since the day before. The largest change is never, "
+    changed += "down 9.1 "
     assert re.match(rf"tea on \d+ \w+ \d+: {changed}", told["sentence"])
     survey = Surveys(StoreSource(Config.load(place.directory)))["tea"]
     assert json.loads(json.dumps(survey.compare().to_dict())) == told

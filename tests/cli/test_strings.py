@@ -228,7 +228,9 @@ def test_a_list_is_for_texts_alone(place: Workplace, tmp_path: Path) -> None:
     place.publish(start="2026-01-05T00:00:00Z")
     place.count([0, 1, 2])
     (tmp_path / "names.txt").write_text("never\n", "utf-8")
-    assert "a list is only for texts" in place.fail("hist tea --candidates", tmp_path / "names.txt")
+    assert "only to surveys whose answers are texts" in place.fail(
+        "hist tea --candidates", tmp_path / "names.txt"
+    )
 
 
 def test_plans_are_of_texts(tmp_path: Path) -> None:

@@ -165,7 +165,7 @@ def test_the_sentence_of_two_answers_says_what_their_rows_say() -> None:
         change = compare(estimate_histogram(survey, 1, [5_000 - yes, yes]), None, before)
         row = change.rows[1].estimate
         assert row.distinguishable == (yes == 1_800)
-        assert (": a clear change from " in change.sentence) == row.distinguishable
+        assert (": a clear change since " in change.sentence) == row.distinguishable
         low, high = (estimate_text(row, end) for end in (row.low, row.high))
         assert f"{low} to {high})" in change.sentence
 
@@ -326,8 +326,8 @@ def test_who_leads_is_one_answer_on_every_surface() -> None:
         assert found.document().sentence.split("at once). ")[1].startswith(text)
         leaders, pair = found.leaders(1), found.ahead("poor", "very poor")
         assert (leaders.certain == ("poor",)) == (text == "poor leads.")
-        assert ("among all 5 answers at once, the first place is not" in pair.sentence) == uncertain
-        assert "first place" not in found.ahead("fair", "good").sentence  # which neither may have
+        assert ("among all 5, it is not certain which one leads" in pair.sentence) == uncertain
+        assert "not certain" not in found.ahead("fair", "good").sentence  # which neither may have
     usage = estimate_histogram(JOINT[0], 0, expected(JOINT[0], 10**6))
     assert [label for label, _ in Series("", (Point("", 0, 0, 1, usage),)).figures()] == [
         *usage.labels

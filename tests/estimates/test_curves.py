@@ -122,7 +122,7 @@ def test_an_ordered_histogram_has_quantiles_ranges_and_a_curve() -> None:
     assert median == quantiles(survey.mechanism, counts, survey.values, (0.5,))[0]
     assert isinstance(median.low, float)
     assert median.sentence.startswith(
-        f"The median of the answers of the devices that reported to {survey.name} on 14 November "
+        f"The median answer of the devices that reported to {survey.name} on 14 November "
         "2023 is "
         f"{median.value:g} (95 % interval {median.low:g} to {median.high:g})."
     )

@@ -111,7 +111,7 @@ def test_reports_that_would_help_are_told_in_two_digits_up_to_a_billion() -> Non
     for epsilon, reports in told.items():
         few = Histogram.of_counts(RandomisedResponse(3, epsilon), [8, 8, 8])
         said = {caution.code: caution.text for caution in few.cautions}["few-reports"]
-        assert said.endswith(f"each by itself, need {reports} reports at this epsilon.")
+        assert said.endswith(f"each by itself, need {reports} reports.")
     assert " of 1 device\n" in str(Histogram.of_counts(RandomisedResponse(3, "1"), [1, 0, 0]))
 
 
@@ -240,7 +240,7 @@ def test_what_an_added_answer_explains_is_said_as_often_right_as_intervals_hold(
         assert added
         assert float(added[1]) == pytest.approx(10, abs=5)
         other = re.search(
-            r"the old answers, (\w+) clearly changed as well: [\d.]+ points \w+ in version 2 "
+            r"the old answers, (\w+) clearly changed: [\d.]+ points \w+ in version 2 "
             r"\(95 % interval ([−+][\d.]+) to ([−+][\d.]+)\)",
             sentence,
         )

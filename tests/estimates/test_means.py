@@ -118,7 +118,7 @@ def test_every_surface_has_the_mean_and_no_shares() -> None:
     assert "Only the mean can be estimated from these reports: " in text
     assert "share" not in text.replace("shared", "")
     wide = estimate_histogram(MINUTES, 0, {0: 3, LAST: 4})
-    assert "Mostly noise so far: the mean" in str(wide)
+    assert "Mostly noise so far: at this epsilon, a 95 % interval of " in str(wide)
     one = estimate_histogram(MINUTES, 0, {3: 1})
     assert one.mean().low == 0
     assert one.mean().high == 240

@@ -145,7 +145,7 @@ def test_what_shares_reports_or_noise_is_not_compared() -> None:
     with pytest.raises(ValueError, match="at different times"):
         found.share("good") - later.share("good")
     both = estimate_histogram(survey, (0, 1), drawn(survey, 100, 1))
-    with pytest.raises(ValueError, match="share no epoch"):
+    with pytest.raises(ValueError, match="the two sides share some epochs"):
         both.share("good") - found.share("good")
     kept = manifest(repeat=Repeat("memoised", 4))
     with pytest.raises(ValueError, match="kept their responses"):
@@ -324,7 +324,9 @@ def test_of_all_answers_no_rounding_is_taken_for_the_impossible() -> None:
         few = other.share(other.categories)
         for share in (whole, found.share("0") + part, few):
             assert (share.low, share.high) == pytest.approx((1, 1))
-            assert re.match(r"All of the devices .* \(whatever was counted\)\.", share.sentence)
+            assert re.match(
+                r"All of the devices .* \(this holds whatever the counts\)\.", share.sentence
+            )
         ratio = few / whole
         assert (ratio.low, ratio.high) == pytest.approx((1, 1))
 
@@ -334,8 +336,8 @@ def test_sentences_can_be_published() -> None:
     good = found.share(["good", "very good"])
     assert good.sentence == (
         "An estimated 73.3 % of the devices that reported to rating-of-marriage on 17 November "
-        "2023 answered good or very good (95 % interval 68.5 % to 78.1 %). That is about 4,670 of "
-        "the 6,366 devices that answered (4,360 to 4,980), not of all users."
+        "2023 answered good or very good (95 % interval 68.5 % to 78.1 %). That is about 4,670 "
+        "(4,360 to 4,980) of the 6,366 devices that answered, not of all users."
     )
     uncounted = "Users who were not asked or did not answer are not counted."
     whom = "6,366 devices answered rating-of-marriage on 17 November 2023"
@@ -343,7 +345,7 @@ def test_sentences_can_be_published() -> None:
     two = estimate_histogram(manifest(), [3, 4], [2042, 2029, 2466, 2969, 3210])
     assert two.turnout.startswith("12,716 answers were sent to rating-of-marriage from 17 to 18")
     assert f", up to 2 from each device. {uncounted}" in two.turnout
-    assert " of the 12,716 reports of 2 epochs (" in two.share("good").sentence
+    assert ") of the 12,716 reports of 2 epochs, not of all" in two.share("good").sentence
     later = estimate_histogram(manifest(), 4, [1010, 1020, 1230, 1490, 1600])
     change = later.share("good") - found.share("good")
     assert not change.distinguishable

@@ -100,7 +100,7 @@ async def test_a_renewed_certificate_is_taken_and_a_bad_one_is_not(
         shutil.copy(other, file)
         reload_certificate(context, config)
         assert (await ask(port, kept))[1] == fingerprint(kept)
-        assert "the certificate in use is kept: " in caplog.text
+        assert "the old one stays in use: " in caplog.text
 
 
 async def test_a_handshake_that_stalls_is_ended(

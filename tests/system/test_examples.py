@@ -79,7 +79,7 @@ def test_of_ten_devices_each_party_sees_a_part_that_fits_to_no_other(tmp_path: P
     assert "127.0.0.1" not in collector
     words = " ".join(figures.split())
     assert "who cannot tell which report is whose" in words
-    assert "hides among 10 reports" in words
+    assert "hidden among 10 reports" in words
     assert (
         "The collector itself receives each report, but learns no more than figures of all "
         "reports reveal" in words

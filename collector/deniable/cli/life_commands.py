@@ -45,7 +45,7 @@ def seal(
 ) -> None:
     """Seal EPOCH of NAME for good: no more reports are accepted, even if a clock is set back.
 
-    A running server seals the epoch itself once the epoch and its grace are over.
+    A running server seals the epoch itself once the epoch and its grace period are over.
     """
     config = Config.load(directory)
 

@@ -18,7 +18,8 @@ _FROM_FILE: Final = "to change epsilon or the number of reports, give the survey
 
 
 @click.command(
-    short_help="Show how many reports a survey needs, when they arrive, or what epsilon they allow."
+    short_help="Show how many reports a survey needs, when it will have them, or what epsilon they "
+    "allow."
 )
 @click.argument("file", metavar="FILE|NAME")
 @reading_options

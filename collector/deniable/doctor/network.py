@@ -121,7 +121,8 @@ def check_origin_answers(config: Config, authority: bytes, now: float) -> Diagno
         if error.verify_code == _EXPIRED:
             return bad(
                 f"the certificate at {config.origin} has expired: no device can report",
-                "renew the certificate where TLS ends (a proxy, or here), then reload that server",
+                "renew the certificate where TLS is terminated (at the proxy or here), then reload "
+                "that server",
             )
         return bad(
             f"the certificate at {config.origin} is not trusted: {error.verify_message}",
@@ -147,6 +148,6 @@ def check_origin_answers(config: Config, authority: bytes, now: float) -> Diagno
     if ends and (until := ssl.cert_time_to_seconds(ends)) - now < _RENEWAL_DAYS * 86_400:
         return doubtful(
             f"{text}; its certificate is valid until {day_text(until)}",
-            "renew the certificate where TLS ends, at the proxy or here",
+            "renew the certificate where TLS is terminated (at the proxy or here)",
         )
     return good(text)

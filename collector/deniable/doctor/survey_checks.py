@@ -142,7 +142,7 @@ def judge_signatures(others: int, stored: int) -> Diagnosis:
     """Assess how many of the stored surveys another authority signed."""
     if others:
         return bad(
-            f"{others} of {stored} surveys are not offered: another authority signed them",
+            f"surveys not offered, because another authority signed them: {others} of {stored}",
             "check that `authority` is the key that apps pin, as in the collector.toml from which "
             "the surveys were published",
         )

@@ -162,7 +162,7 @@ def check_open(manifests: Sequence[Manifest], epoch: int, now: float) -> int:
         raise Refusal(RefusalCode.OUT_OF_DOMAIN, "the survey has no such epoch")
     over = max(schedule.closes(epoch) for schedule in schedules)
     if now >= over:
-        raise Refusal(RefusalCode.EPOCH_CLOSED, "the epoch and its grace are over")
+        raise Refusal(RefusalCode.EPOCH_CLOSED, "the epoch and its grace period are over")
     if not any(schedule.opens(epoch) <= now < schedule.closes(epoch) for schedule in schedules):
         raise Refusal(RefusalCode.TOO_EARLY, "the epoch has not begun")
     return over

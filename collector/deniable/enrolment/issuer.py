@@ -158,7 +158,7 @@ def _answer(
     except (IssuerError, KeyFileError) as error:
         _LOG.error("nothing is issued: %s", error)
         return refuse_enrolment(
-            RefusalCode.OVERLOADED, "the issuer is unavailable now; ask again later"
+            RefusalCode.OVERLOADED, "the issuer is temporarily unavailable; try again later"
         )
     return EnrolmentAnswer(200, content_type, body)
 

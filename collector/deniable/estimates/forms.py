@@ -144,7 +144,9 @@ class Sample:
                 "same time"
             )
         if set(self.epochs) & set(other.epochs):
-            raise ValueError("some epochs occur on both sides: compare sides that share no epoch")
+            raise ValueError(
+                "the two sides share some epochs: choose sides with no epoch in common"
+            )
         if set(self.kept) & set(other.kept):
             raise ValueError(
                 "devices kept their responses over these epochs, so the same noise is in both "

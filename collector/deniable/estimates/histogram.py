@@ -91,7 +91,10 @@ class Histogram(DebiasedCounts, Tabular):
         Their intervals are as wide as those of all that were tested; ``share`` has one of its own.
         """
         if self.texts is None:
-            raise ValueError("this survey lists its answers; a list is only for texts")
+            raise ValueError(
+                "candidates apply only to surveys whose answers are texts; this survey has fixed "
+                "answers"
+            )
         return self.again(self.level, texts=self.texts.listing(names))
 
     def at(self, level: float) -> "Histogram":

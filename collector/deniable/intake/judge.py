@@ -54,7 +54,7 @@ def check_report(
     if now < schedule.opens(report.epoch):
         raise Refusal(RefusalCode.TOO_EARLY, "the epoch has not begun")
     if now >= schedule.closes(report.epoch):
-        raise Refusal(RefusalCode.EPOCH_CLOSED, "the epoch and its grace are over")
+        raise Refusal(RefusalCode.EPOCH_CLOSED, "the epoch and its grace period are over")
     if report.response >= manifest.mechanism.responses:
         raise Refusal(RefusalCode.OUT_OF_DOMAIN, "the survey has no such response")
     verify_signature(signed, verify)

@@ -107,7 +107,7 @@ def read_private(file: Path) -> bytes:
     try:
         mode = stat.S_IMODE(file.stat().st_mode)
         if mode & 0o077:
-            raise KeyFileError(f"{file} is open to other users; run: chmod 600 {file}")
+            raise KeyFileError(f"other users can access {file}; run: chmod 600 {file}")
         return file.read_bytes()
     except OSError as error:
         raise KeyFileError(f"{file}: {error.strerror}") from error

@@ -150,8 +150,8 @@ def _not_to_be_used(figures: DisplayedFigures) -> str:
     return (
         f"Do not use these figures: honest devices would not produce {counts}. At least {least:,} "
         f"of {total:,} "
-        "reports are fake, and unmarked figures may be just as wrong. (By chance, at most "
-        f"{level_text(FALSE_ALARM)} of honest histograms show this caution.)"
+        "reports are fake, and unmarked figures may be just as wrong. (Without any fakes, chance "
+        f"alone triggers this caution in at most {level_text(FALSE_ALARM)} of histograms.)"
     )
 
 
@@ -229,8 +229,8 @@ def _biased_view(figures: DisplayedFigures) -> str:
     histogram, first = figures.histogram, ""
     if histogram is not None and figures.view is histogram.first_view:
         first = (
-            "This view comes first if noise makes estimates negative; the unbiased view shows the "
-            "negative estimates. "
+            "This view is shown first when noise makes estimates negative; the unbiased view "
+            "shows the negative estimates. "
         )
     return (
         f"The {figures.view} view shows the possible shares nearest to the unbiased estimates. "
@@ -244,7 +244,7 @@ def _recurring_devices(figures: DisplayedFigures) -> str:
     several = len(set(names)) < len(names)
     if several and figures.recurring:
         return (
-            f"Devices {figures.recurring} wider than necessary, but not too narrow, as long as "
+            f"Devices {figures.recurring} wider than necessary, never too narrow, provided "
             "devices tend to keep their answers."
         )
     if several or any(len(sample.epochs) > 1 for sample in figures.samples):
@@ -268,22 +268,20 @@ def _few_reports(figures: DisplayedFigures) -> str:
     if distinct == k:
         return ""
     level = level_text(histogram.level)
-    noise = f"{k - distinct:,} of {k:,} answers {'is' if k - distinct == 1 else 'are'} not"
-    none = "Mostly noise so far: no answer is"
-    text = (
-        f"{noise if distinct else none} distinguishable from 0 by {level} intervals that hold for "
-        "all at once"
-    )
     simultaneous = figures.rows is not None and figures.rows.simultaneous
+    noise = f"{k - distinct:,} of {k:,} answers cannot"
+    none = "Mostly noise so far: no answer can"
+    these = "these intervals" if simultaneous else f"{level} intervals that hold for all at once"
+    text = f"{noise if distinct else none} be distinguished from 0 with {these}."
     own = histogram.level_at_once if simultaneous else histogram.level
     for width in (0.05, 1 / k):  # if enough for the first width, answers are many and rare
         needed = histogram.reports_for(width, own)
         if needed > histogram.n:
             wide = f"intervals of ± {bound_text(100 * width)} percentage points"
             which = f"such {wide}" if simultaneous else f"{level} {wide}, each by itself,"
-            text += f"; {which} need {reports_text(needed)} at this epsilon"
+            text += f" At this epsilon, {which} need {reports_text(needed)}."
             break
-    return f"{text}."
+    return text
 
 
 def _few_numbers(histogram: Histogram) -> str:
@@ -295,8 +293,8 @@ def _few_numbers(histogram: Histogram) -> str:
         if not math.isnan(mean.standard_error):
             needed = reports_text(histogram.reports_for(0.02, mean.level))
             text += (
-                f": the mean within ± {0.02 * numeric.span:.3g}, 2 % of the range, with a "
-                f"{level_text(mean.level)} interval, needs {needed} at this epsilon"
+                f": at this epsilon, a {level_text(mean.level)} interval of "
+                f"± {0.02 * numeric.span:.3g} for the mean (2 % of the range) needs {needed}"
             )
         texts.append(f"{text}.")
     if numeric.hidden and numeric.bins:

@@ -78,7 +78,8 @@ def comparison_cautions(comparison: Comparison) -> tuple[Caution, ...]:
         unseen=unseen,
         outside=sum(row.estimate.outside for row in comparison.rows),
         level=comparison.histogram.level,
-        recurring="that are on both sides make these intervals" * (comparison.against is not None),
+        recurring="that reported on both sides make these intervals"
+        * (comparison.against is not None),
         too_small=any(row.estimate.too_small for row in comparison.rows),
     ).cautions
 
@@ -160,7 +161,7 @@ def _statement(comparison: Comparison) -> str:
     if not one:
         nothing += f" between {place} and {other}"
     elif place:
-        nothing = f"{place}: {nothing} from {other}"
+        nothing = f"{place}: {nothing} {_since(comparison)}"
     if not (one and place):
         nothing = nothing[0].upper() + nothing[1:]
     moved = _moved(comparison, row.estimate)
@@ -233,7 +234,7 @@ def news_sentence(comparison: Comparison) -> str:
     if rows:
         return _statement(comparison) or estimate_statement(rows[0].estimate)
     period = comparison.histogram.sample.period
-    return f"{period}{': n' if period else 'N'}o clear change from {_other(comparison)}."
+    return f"{period}{': n' if period else 'N'}o clear change {_since(comparison)}."
 
 
 def one_change(comparison: Comparison) -> str:
@@ -247,12 +248,12 @@ def one_change(comparison: Comparison) -> str:
     below, known = difference.value < 0, difference.distinguishable
     if comparison.in_time:
         text = f"{figure} is {'down' if below else 'up'} from {other}"
-        text = text if known else f"no clear change of {figure} from {other}"
+        text = text if known else f"no clear change in {figure} {_since(comparison)}"
         text = f"In {place}, {text}" if place else text
     elif known:
         text = f"{figure} is {'lower' if below else 'higher'} in {place} than in {other}"
     else:
-        text = f"no clear difference of {figure} between {place} and {other}"
+        text = f"no clear difference in {figure} between {place} and {other}"
     if not text.startswith(row.label):
         text = text[0].upper() + text[1:]
     now, before = (_written(comparison, side, side.value) for side in sides)
@@ -334,6 +335,12 @@ def _other(comparison: Comparison) -> str:
     if now.start == before.end and count == len(now.epochs) == now.epochs[-1] - before.epochs[-1]:
         return f"the {duration_text(sample.seconds * count).removeprefix('1 ')} before"
     return sample.period
+
+
+def _since(comparison: Comparison) -> str:
+    """Return the subtracted side after a statement that something changed or not."""
+    other = _other(comparison)
+    return f"{'since' if other.endswith(' before') else 'from'} {other}"
 
 
 def _place(comparison: Comparison, side: Histogram) -> str:

@@ -62,7 +62,7 @@ def estimate_statement(estimate: Estimate, conclusion: str = "", when: str = "")
     match estimate.unit:
         case Unit.SHARE if estimate.low >= 1 - ALIKE:
             text = f"All of {whom} answered {label}"
-            interval = "whatever was counted"
+            interval = "this holds whatever the counts"
         case Unit.SHARE if not max(estimate.standard_error, estimate.high - estimate.low) <= _WORTH:
             known = f", {show(estimate.value)}," * (not _impossible(estimate))
             text = (
@@ -98,12 +98,12 @@ def _count_sentence(estimate: Estimate) -> str:
     if not n or estimate.high - estimate.low > _WORTH or estimate.at_once:
         return ""
     value, low, high = count_texts(n, estimate.value, estimate.low, estimate.high)
-    amount, interval = f"about {value}", f" ({low} to {high})"
+    amount = f"about {value} ({low} to {high})"
     if estimate.low <= 0 or estimate.high >= 1:
-        amount, interval = f"at most {high}" if estimate.low <= 0 else f"at least {low}", ""
+        amount = f"at most {high}" if estimate.low <= 0 else f"at least {low}"
     epochs = estimate.samples[0].tally.epochs
     whom = f"{n:,} reports of {epochs} epochs" if epochs > 1 else f"{n:,} devices that answered"
-    return f" That is {amount} of the {whom}{interval}, not of all users."
+    return f" That is {amount} of the {whom}, not of all users."
 
 
 def answered(estimate: Estimate) -> int | None:
@@ -204,7 +204,7 @@ def test_text(test: Test) -> str:
 
 def verdict_sentence(verdict: Verdict) -> str:
     """Return the figure and the side in words, suitable for publication."""
-    side = "it may be above or below" if verdict.side is Side.NEITHER else verdict.side
+    side = "the true figure may be above or below" if verdict.side is Side.NEITHER else verdict.side
     return estimate_sentence(verdict.estimate, f"{side} {_limit(verdict)}")
 
 
@@ -259,7 +259,7 @@ def quantile_sentence(quantile: Quantile[Any]) -> str:
     value, low, high = map(answer_text, (quantile.value, quantile.low, quantile.high))
     interval = f"{level_text(quantile.level)} interval {low} to {high}"
     whom = reporters(quantile.share.samples[0].place if quantile.share else "")
-    statement = f"The {quantile.name} of the answers of {whom} is {value} ({interval})."
+    statement = f"The {quantile.name} answer of {whom} is {value} ({interval})."
     if not isinstance(quantile.value, str) and quantile.name.endswith("% quantile"):
         percent = quantile.name.removesuffix(" quantile")
         statement = f"About {percent} of {whom} answered {value} or less ({interval})."

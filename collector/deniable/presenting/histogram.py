@@ -53,7 +53,7 @@ from deniable.presenting.rows import (
     sentence_map,
 )
 
-UNBIASED: Final = "Estimates are unbiased and may lie outside [0 %, 100 %]; intervals do not"
+UNBIASED: Final = "Estimates are unbiased and may lie outside [0 %, 100 %]; intervals are cut to it"
 _BEYOND: Final = (
     "Estimates below 0 % or above 100 % are shown as 0 % or 100 %; the unbiased view, JSON and "
     "CSV show their actual values. "
@@ -340,8 +340,8 @@ def _rare_text(texts: FoundTexts) -> str:
     """Return how rare a text may be to be found with these reports, as a part of a sentence."""
     rarest = 100 * texts.rarest
     return (
-        f"texts on {bound_text(rarest)} % of devices may stand out, and texts on "
-        f"{bound_text(SURELY * rarest)} % nearly always do"
+        f"a text on {bound_text(rarest)} % of devices may be found, and one on "
+        f"{bound_text(SURELY * rarest)} % nearly always is"
     )
 
 
@@ -366,8 +366,8 @@ def _text_notes(texts: FoundTexts) -> Iterator[str]:
             "same characters."
         )
     yield (
-        f"A text on {texts.least:,} devices or fewer is not shown, and a text on no device is "
-        f"shown in fewer than {level_text(FALSE_ALARM)} of histograms."
+        f"Texts on {texts.least:,} devices or fewer are not shown. In fewer than "
+        f"{level_text(FALSE_ALARM)} of histograms, a text appears that is on no device."
     )
     yield (
         f"Of {texts.reports:,} reports, {stage.reports:,} are about texts of this length, which "
@@ -402,7 +402,7 @@ def _raw_notes(histogram: Histogram, tables: Sequence[Table]) -> Iterator[str]:
         if supporting := supporting_text(histogram.sample.mechanism):
             yield supporting
     if "response" not in keys and (histogram.responses or histogram.numeric is not None):
-        yield "Raw counts of the responses are in JSON and CSV."
+        yield "The JSON and CSV output contains the raw response counts."
 
 
 def _numeric_notes(histogram: Histogram) -> Iterator[str]:

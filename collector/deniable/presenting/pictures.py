@@ -107,8 +107,14 @@ def _notes(histogram: Histogram, chosen: ShownRows) -> Iterator[str]:
         f"{where * bool(histogram.survey)}{histogram.n:,} report{'s' * (histogram.n != 1)}, "
         f"epsilon {histogram.guarantee}."
     )
-    held = "hold all at once" if chosen.simultaneous else "each hold on their own"
-    yield f"Intervals {held} and reflect {CHANCE}"
+    yield _held("Intervals hold all at once" if chosen.simultaneous else "")
+
+
+def _held(together: str) -> str:
+    """Return which intervals hold together, if any do, and what intervals reflect."""
+    if together:
+        return f"{together} and reflect {CHANCE}"
+    return f"Each interval holds by itself. Intervals reflect {CHANCE}"
 
 
 def brief_texts(cautions: Iterable[Caution]) -> Iterator[str]:
@@ -155,7 +161,7 @@ def series_picture(
 ) -> Picture:
     """Return the chart of a series: a panel for each category, for some, or for the mean."""
     simultaneous = series.holds_at_once(*groups)
-    held = "hold for all answers of an epoch at once" if simultaneous else "each hold on their own"
+    held = "Intervals hold for all answers of an epoch at once" * simultaneous
     points, levels = series.points, [histogram.level for histogram in series.histograms]
     notes = list(enumerate((Note(*note) for note in series.notes), start=1))
     svg = series_chart(
@@ -167,11 +173,7 @@ def series_picture(
         scale=series_scale(series),
         notes=[
             *(f"{number}: {instant_text(note.at)} {note.text}" for number, note in notes),
-            *(
-                [*brief_texts(series.cautions()), f"Intervals {held} and reflect {CHANCE}"]
-                if heading
-                else []
-            ),
+            *([*brief_texts(series.cautions()), _held(held)] if heading else []),
         ],
         lines=_lines(series),
         spans=[(point.start, point.end) for point in points],
@@ -221,7 +223,7 @@ def plot_differences(
     ``ends`` are those of the range of numbers.
     """
     at_once = any(estimate.at_once for estimate in differences.values())
-    held = "hold for all answers at once" if at_once else "each hold on their own"
+    held = "Intervals hold for all answers at once" * at_once
     svg = dots_chart(
         [_dot(label, estimate) for label, estimate in differences.items()],
         differences=True,
@@ -229,7 +231,7 @@ def plot_differences(
         title=title,
         heading=heading,
         notes=[
-            f"{'In percentage points. ' * (not ends)}Intervals {held} and reflect {CHANCE}",
+            f"{'In percentage points. ' * (not ends)}{_held(held)}",
         ]
         if heading
         else [],

@@ -195,8 +195,8 @@ def beside_sentence(beside: Beside) -> str:
     text = _beside_statement(beside, beside.histogram.sample.place) + _times_text(beside)
     if beside.unsettled:
         text += (
-            f" You chose this pair; among all {beside.unsettled:,} answers at once, the first "
-            "place is not certain."
+            f" This compares only two answers: among all {beside.unsettled:,}, it is not certain "
+            "which one leads."
         )
     text = with_cautions(text, beside_cautions(beside))
     return so_far(text, beside.histogram.standing, beside.names)
@@ -316,7 +316,7 @@ def cross_table_document(table: CrossTable) -> Document:
         tables=[*_lists(table)] if wide else [_table(table)],
         notes=[
             "Intervals hold for all cells at once, and are cut to [0 %, 100 %]. "
-            + "A group without figures is too small."
+            + "Groups shown without figures are too small to estimate."
             * any(cell.too_small for cell in _cells(table)),
         ],
         cautions=cross_table_cautions(table),

@@ -87,14 +87,14 @@ RESPONSE: Final = (
 
 ALIKE: Final = 1e-9
 """The rounding tolerance for a number that is written outward."""
-NOT_FOUND: Final = "No answer has this name."
+NOT_FOUND: Final = "No answer contains this text."
 HELD: Final = {
     True: (
-        "All intervals hold at once. They are wider, since by chance some single intervals miss "
-        "the truth."
+        "All intervals hold at once. This makes them wider than single intervals, some of which "
+        "miss the truth by chance."
     ),
-    False: "Each interval holds on its own. Intervals that hold all at once, as in Figures, are "
-    "wider.",
+    False: "Each interval holds only by itself. Intervals that all hold at once, as in Figures, "
+    "are wider.",
 }
 """What is said of intervals, by whether they hold all at once."""
 
@@ -393,8 +393,8 @@ def histogram_facts(histogram: DebiasedCounts) -> Iterator[Fact]:
     yield Fact("devices", enrolment_text(histogram), aside=True)
     if histogram.anonymity_set is not None:
         among = "" if len(histogram.epochs) == 1 else ", in the epoch with the fewest reports"
-        hidden = f"{histogram.anonymity_set:,} reports of one survey id{among}"
-        yield Fact("hides among", hidden, aside=True)
+        hidden = f"{histogram.anonymity_set:,} reports of the same survey version{among}"
+        yield Fact("hidden among", hidden, aside=True)
     if histogram.groups:  # otherwise the other displayed figures are unknown
         yield Fact("reveals", revealed_brief(histogram.revealed()), aside=True)
 

@@ -68,8 +68,8 @@ from deniable.stores import Note
 _DAY: Final = 86_400
 _RECURRING: Final = "that reported in several epochs make the trend's interval"
 _TEXTS: Final = (
-    "Texts are found in all epochs together. To quote a text's share of one epoch, use Figures, "
-    "where texts are found in that epoch alone."
+    "Texts are searched for in all epochs together. To quote a text's share in one epoch, use "
+    "Figures, which searches that epoch alone."
 )
 _COMPARED: Final = 20
 """The number of largest answers in which a list of surveys looks for a change."""
@@ -279,7 +279,8 @@ def _medians(series: Series, first: Point, last: Point) -> Iterator[str]:
         now_text, before_text = map(answer_text, sides)
         unit = duration_text(last.end - last.start).removeprefix("1 ")
         if difference.low == difference.high == 0:
-            yield f"The median did not move: it is {now_text} in the last {unit} as in the first."
+            both = f"both the first and the last {unit}"
+            yield f"The median did not move: it is {now_text} in {both}."
         elif difference.distinguishable:
             yield one_change(change)
         else:
@@ -320,7 +321,7 @@ def trend_sentence(trend: Trend) -> str:
     slope, cautions = trend.slope, trend_cautions(trend)
     what = slope.label if slope.unit.of_shares else f"the {slope.label}"
     if not slope.low <= slope.value <= slope.high:  # no population has such a slope
-        return with_cautions(f"Too few reports to tell the trend of {what}.", cautions)
+        return with_cautions(f"Too few reports to tell the trend in {what}.", cautions)
     kind: ColumnKind = "points" if slope.unit.of_shares else "number"
     # The size of a fall is stated without a sign.
     factor = -1.0 if slope.high < 0 else 1.0
@@ -330,7 +331,7 @@ def trend_sentence(trend: Trend) -> str:
         for number in (factor * slope.value, low, high)
     )
     by = f"{value}{' points' * slope.unit.of_shares} {every_text(trend.seconds)}"
-    moved = f"no clear trend of {what}, {by}"
+    moved = f"no clear trend in {what}: {by}"
     if slope.distinguishable:
         moved = f"{what} is {'rising' if slope.value > 0 else 'falling'} by {by}"
     interval = f"{level_text(slope.level)} interval {low_text} to {high_text}"
@@ -345,7 +346,7 @@ def trend_cautions(trend: Trend) -> tuple[Caution, ...]:
     """Return the cautions about the use of the trend."""
     return DisplayedFigures(
         trend.slope.samples,
-        *furthest([trend.slope], f"{every_text(trend.seconds)}'s change"),
+        *furthest([trend.slope], f"the change {every_text(trend.seconds)}"),
         "an epoch's reports",
         outside=int(trend.slope.outside),
         level=trend.slope.level,

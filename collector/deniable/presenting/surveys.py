@@ -184,7 +184,10 @@ class SurveyFigures:
             ValueError: for epochs in which devices may keep their responses.
         """
         if candidates is not None and not self.manifest.kind.texts:
-            raise ValueError("this survey lists its answers; a list is only for texts")
+            raise ValueError(
+                "candidates apply only to surveys whose answers are texts; this survey has fixed "
+                "answers"
+            )
         counts = self.counts(_range(epoch))
         return histogram_of(self.manifest, counts, level, candidates)
 

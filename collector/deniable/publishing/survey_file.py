@@ -75,8 +75,8 @@ FIELDS: Final = {
     "epochs shorter than a day, the last whole multiple of their length",
     "minimum_reports": "number of reports at which figures appear; each update needs at least as "
     "many new reports",
-    "enrolment": '"open", any device may report; "certificate", only devices for which an issuer '
-    'vouches; or "blind", the same, but the issuer cannot tell which report is whose',
+    "enrolment": '"open": any device may report; "certificate": only devices that an issuer '
+    'vouches for; "blind": like "certificate", but the issuer cannot tell which report is whose',
     "issuers": "for a certificate survey: public keys, 64 hex digits each, of the current issuer "
     "and, before a replacement, of the next issuer",
     "issuer": "for a blind survey: the issuer's host name, by which its reports are counted or "

@@ -15,7 +15,7 @@ from deniable.stores.values import MOST_NOTES, Note, Seal, check_note
 Read = TypeVar("Read")
 
 MEANING: Final = (
-    "responses are randomised and are not answers: estimates need the survey's mechanism"
+    "responses are randomised, not true answers: to estimate shares, use the survey's mechanism"
 )
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}", re.ASCII)
 

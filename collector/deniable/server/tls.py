@@ -37,7 +37,7 @@ def reload_certificate(context: ServerTls, config: Config) -> None:
         tls_context(config)  # a partial change would leave the context without a certificate
         _load(context, config)
     except InvalidConfig as error:
-        _LOG.error("the certificate in use is kept: %s", error)
+        _LOG.error("the certificate was not reloaded, and the old one stays in use: %s", error)
     else:
         _LOG.info("the certificate was reloaded")
 

@@ -278,7 +278,9 @@ class SignedCheckpoint:
             for signature in self._of(key):
                 timestamp = int.from_bytes(signature.signature[:TIME_BYTES], "big")
                 if timestamp >= BEYOND:
-                    raise TransparencyLogError(f"the cosignature of {key.name} states no time")
+                    raise TransparencyLogError(
+                        f"the cosignature by {key.name} has an invalid timestamp"
+                    )
                 message = cosigned_message(self.checkpoint, timestamp)
                 _verify(key, message, signature.signature[TIME_BYTES:])
                 times[key] = max(timestamp, times.get(key, 0))

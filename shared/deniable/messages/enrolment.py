@@ -78,7 +78,7 @@ class Enrolment:
             self._check_blind()
         elif self.issuer or self.first or self.keys:
             raise InvalidManifest(
-                "enrolment", "only blind mode may name a host and list its keys by epoch"
+                "enrolment", "an issuer host and per-epoch keys are allowed only in blind mode"
             )
         if len(set(self.issuers)) != len(self.issuers):
             raise InvalidManifest("enrolment", "the two issuers must differ")

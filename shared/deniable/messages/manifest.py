@@ -129,7 +129,7 @@ class Manifest:
         if keys and self.enrolment.first + len(keys) != self.schedule.epochs:
             raise InvalidManifest(
                 "enrolment",
-                "must list a key for each epoch from its first to the survey's last",
+                "must list a key for each epoch from `first` to the survey's last epoch",
             )
         if len(self.payload) > MAX_MANIFEST_BYTES:
             raise InvalidManifest("categories", f"the manifest exceeds {MAX_MANIFEST_BYTES} bytes")

@@ -20,8 +20,8 @@ ERROR_TYPE_PREFIX = "urn:deniable:error:"
 class Remedy(Enum):
     """A device's next step after a refusal."""
 
-    DROP = "drops it"
-    TOO_LATE = "drops it; an unanswered send may have been counted"
+    DROP = "drops the report"
+    TOO_LATE = "drops the report; an earlier attempt without a reply may have been counted"
     LATER = "sends the same bytes later"
     WAIT = "sends the same bytes after Retry-After"
 

@@ -151,5 +151,5 @@ def _padded(encoded: bytes, padded_to: int | None) -> bytes:
     if padded_to is None:
         return encoded
     if len(encoded) > padded_to:
-        raise ValueError(f"a message of {len(encoded)} bytes does not fit into {padded_to} bytes")
+        raise ValueError(f"a message of {len(encoded)} bytes does not fit in {padded_to} bytes")
     return encoded.ljust(padded_to, b"\0")

@@ -92,7 +92,7 @@ def _report(**facts: Any) -> _Text:
     unanswered = f", {report.unanswered} unanswered" if report.unanswered else ""
     by = ", through a relay only" if report.relayed else ""
     known = report.response or "its survey is no longer known"
-    return f"report to {report.survey!r}, epoch {report.epoch}: {report.status}", [
+    return f"report for {report.survey!r}, epoch {report.epoch}: {report.status}", [
         ("Verdict", settled),
         ("Last answer", because if report.settled is None else ""),
         ("Next send", f"not before {instant_text(report.due)}" if waits else ""),

@@ -232,7 +232,7 @@ def rolled_back(stage: Stage) -> Iterator[Conviction]:
     for other in others:
         stage.publish(stage.manifest(other.name, **followed))
         stage.log.never[other.survey_id] = (
-            f"D2: with sequence {other.sequence}, after one with sequence 5"
+            f"D2: with sequence number {other.sequence}, after one with sequence number 5"
         )
     stage.begin(*(other.name for other in others))
     for other in others:
