@@ -17,6 +17,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from deniable.audit import SolutionMatrix
+from deniable.documents.terminal import document_text
 from deniable.estimates import Model, NotInvertible, covariance, decoder_of, estimate_histogram
 from deniable.estimates.decoders import Decoder
 from deniable.estimates.decoders.dense import DenseDecoder, left_inverse, solution_matrix
@@ -348,7 +349,7 @@ def test_a_histogram_labels_raw_counts_by_what_devices_send() -> None:
         *(("", label, str(count)) for label, count in zip(labels, raw, strict=True)),
     ]
     shown = r"^response +raw *\nno +400 *\nrather not +300 *\n"
-    assert re.search(shown, str(histogram), re.MULTILINE)
+    assert re.search(shown, document_text(histogram.document(raw=True)), re.MULTILINE)
     # Too few of the honest say the one thing, and too many the other.
     poisoned = estimate_histogram(survey, 0, (5000, 3000, 2000, 10))
     assert poisoned.impossible == ("yes", "no", "yes")

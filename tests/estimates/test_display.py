@@ -100,9 +100,9 @@ def test_a_page_has_the_same_rows_as_the_chart_and_no_markup_of_labels() -> None
     root = ET.fromstring(histogram._repr_html_())
     rows = [["".join(cell.itertext()) for cell in row] for row in root.iter("tr")]
     assert [row[0] for row in rows[1:]] == [*asked.categories]
-    assert rows[1][2] == f"{histogram.estimate[0]:.1%}"
+    assert rows[1][1] == f"{histogram.estimate[0]:.1%}"
     ends = histogram.simultaneous
-    assert rows[1][3] == f"{ends.low[0]:.1%} to {ends.high[0]:.1%}"
+    assert rows[1][2] == f"{ends.low[0]:.1%} to {ends.high[0]:.1%}"
     assert {each.tag for each in root.iter()}.isdisjoint({"script", "b"})
 
 

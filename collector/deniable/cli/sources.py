@@ -21,6 +21,7 @@ from deniable.cli.options import (
     survey_option,
 )
 from deniable.directory import Config, signed_surveys
+from deniable.mechanisms.answering import answer_labels
 from deniable.messages import Manifest
 from deniable.reading import find_version, named_epochs
 from deniable.reading.epochs import answered_texts
@@ -251,17 +252,21 @@ def asked_answers(text: str, manifest: Manifest) -> "list[str] | dict[str, list[
 
             ends = manifest.categories[0], manifest.categories[-1]
             return Range(first.strip() or ends[0], last.strip() or ends[1])
-        return _split(text, manifest.categories)
+        return _split(text, manifest.categories, answer_labels(manifest.dimensions))
     except ValueError as error:
         question, of, answer = text.partition(": ")
         if of and not manifest.dimensions:  # an answer to a different survey's question
             return {question: [answer]}
         see = f"deniable survey show {manifest.name}"
-        raise click.ClickException(f"{error}; see: {see}") from error
+        end = f" See: {see}" if str(error).endswith("?") else f"; see: {see}"
+        raise click.ClickException(f"{error}{end}") from error
 
 
-def _split(text: str, known: Sequence[str]) -> list[str]:
-    """Split at commas, except within an answer: the longest known answer is tried first."""
+def _split(text: str, known: Sequence[str], single: Sequence[str] = ()) -> list[str]:
+    """Split at commas, except within an answer: the longest known answer is tried first.
+
+    Answers to single questions are named by how they are asked for.
+    """
     pieces, answers = text.split(","), []
     while pieces:
         for end in range(len(pieces), 0, -1):
@@ -273,5 +278,5 @@ def _split(text: str, known: Sequence[str]) -> list[str]:
         else:
             from deniable.estimates.answers import no_answer
 
-            raise no_answer(pieces[0].strip(), known)
+            raise no_answer(pieces[0].strip(), known, single)
     return answers

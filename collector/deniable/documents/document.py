@@ -121,7 +121,6 @@ class Column:
         width: the key of a row's typical interval width, to which its numbers are rounded.
         signed: whether positive numbers have a sign.
         cell: the text of a row for people, if it differs from the text of the value.
-        spare: whether narrow terminals omit the column.
     """
 
     key: str
@@ -131,7 +130,6 @@ class Column:
     shape: Shape = "value"
     signed: bool = False
     cell: Callable[[Mapping[str, Any]], str] | None = None
-    spare: bool = False
 
     def texts(self, rows: Sequence[Mapping[str, Any]]) -> list[str]:
         """Return the column's cells; shares and points are rounded alike to their typical width."""

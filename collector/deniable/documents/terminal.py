@@ -3,7 +3,6 @@
 import io
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from deniable.documents.document import Column, Document, Fact, Level, Table
@@ -64,8 +63,6 @@ def print_document(document: Document, screen: "Console") -> None:
     tables = [table for table in document.tables if table.rows]
     bars: list[str] = []
     for table in tables:
-        if table_width(table, _NARROWEST_TEXT) > screen.width:
-            table = replace(table, columns=[one for one in table.columns if not one.spare])
         if table_width(table, _NARROWEST_TEXT) > screen.width:
             parts.append(Text("\n".join(_list(table, screen.width))))
             continue

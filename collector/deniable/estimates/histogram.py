@@ -302,7 +302,7 @@ class Histogram(DebiasedCounts, Tabular):
         *,
         top: int | None = None,
         find: str = "",
-        raw: bool | None = None,
+        raw: bool = False,
         notes: Sequence[str] = (),
     ) -> Any:
         """Return the figures as a document, with rows selected as in :meth:`plot`.

@@ -71,7 +71,7 @@ def histogram_document(
     *,
     top: int | None = None,
     find: str = "",
-    raw: bool | None = None,
+    raw: bool = False,
     notes: Sequence[str] = (),
 ) -> Document:
     """Return the document of a histogram, with the same rows as its picture."""
@@ -96,19 +96,18 @@ def rows_document(
     histogram: Histogram,
     rows: ShownRows,
     *,
-    raw: bool | None = None,
+    raw: bool = False,
     notes: Sequence[str] = (),
 ) -> Document:
-    """Return the document of rows; for a numeric survey, without raw counts, which are noise."""
+    """Return the document of rows, if wanted with the raw counts, which are mostly noise."""
     numeric = histogram.numeric is not None
-    raw = not numeric if raw is None else raw
     distribution = histogram.distribution() if histogram.ordered else None
     shares, curve = [*_row_tables(histogram, rows, raw=raw)], list[Table]()
     if distribution is not None:
         curve += _distribution_tables(distribution, quartiles=not numeric)
     ordered = [*curve, *shares] if _curve_first(histogram) else [*shares, *curve]
     tables = [*_statistic_tables(histogram), *ordered]
-    if raw:
+    if raw or histogram.impossible:  # the responses that are impossible are marked
         tables += _response_tables(histogram)
     return Document(
         facts=[*histogram_facts(histogram)],
@@ -286,7 +285,7 @@ def _row_columns(
     yield Column("category", "answer" if numeric is None else "values")
     if raw and any(row.get("raw") is not None for row in rows):
         title = "supported" if supporting_text(histogram.sample.mechanism) else "raw"
-        yield Column("raw", title, "number", spare=True)
+        yield Column("raw", title, "number")
     unbiased = chosen.view is View.UNBIASED
     key, title = ("estimate", "estimate") if unbiased else ("shown", str(chosen.view))
     if numeric is not None:

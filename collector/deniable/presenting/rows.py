@@ -147,7 +147,7 @@ def category_rows(histogram: Histogram) -> list[Json]:
     """Return the rows of the categories."""
     sample, answered = histogram.sample, np.zeros(len(histogram.categories), dtype=np.int64)
     for part in sample.decoder.parts:
-        answered[part.categories] = part.tally(sample.tally).n
+        answered[part.categories] = sample.devices or part.tally(sample.tally).n
     return [*map(counted, _rows(histogram, CATEGORY), answered.tolist())]
 
 

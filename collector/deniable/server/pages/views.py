@@ -110,7 +110,7 @@ def _crossed(histogram: "Histogram") -> Document | None:
     crossed, together = table.document(), histogram.cross(first, second, "all").document()
     single = tuple(map(at_once, crossed_rows(histogram)))
     rows = ShownRows(single, len(single), len(single), simultaneous=True)
-    document = rows_document(histogram, rows, raw=False)
+    document = rows_document(histogram, rows)
     cautions = {one.code: one for one in (*document.cautions, *crossed.cautions)}
     return replace(
         document,
