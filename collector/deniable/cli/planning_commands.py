@@ -120,8 +120,7 @@ def plan(
 @click.option(
     "--truth",
     required=True,
-    help='True shares: "uniform", "zipf", a .csv or .json file, or a list such as '
-    '"good=30%, bad=0.1".',
+    help='True shares: "uniform", "zipf", a .csv file, or a list such as "good=30%, bad=0.1".',
 )
 @click.option("--devices", type=count, required=True, help="Number of devices, such as 10^9.")
 @click.option(

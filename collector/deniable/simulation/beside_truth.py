@@ -1,6 +1,6 @@
 """Estimates from simulated counts, beside the truth from which these were drawn."""
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,30 +18,20 @@ from deniable.simulation.bulk import SimulatedReports
 Floats = NDArray[np.float64]
 
 
-class RunFigures(NamedTuple):
-    """The figures of a histogram, with one number for each figure.
+def figures(histogram: Histogram) -> Floats:
+    """Return the estimates, the lower and the upper ends of a histogram of simulated counts.
 
-    They are shares; or a mean, the quartiles and the shares of groups.
-    """
-
-    estimates: Floats
-    low: Floats
-    high: Floats
-
-
-def figures(histogram: Histogram) -> RunFigures:
-    """Return the figures of a histogram of simulated counts.
-
+    There is one number for each share; or for a mean, the quartiles and the shares of groups.
     If the ends of groups of values are blurred, the interval is that of the blurred share.
     """
     numeric = histogram.numeric
     if numeric is None:
-        return RunFigures(histogram.estimate, histogram.low, histogram.high)
+        return np.array([histogram.estimate, histogram.low, histogram.high])
     rows: list[Estimate | Quantile[float]] = [numeric.mean, *numeric.quartiles]
     if numeric.bins:
         groups = group_weights(len(histogram.categories), numeric.blur)
         rows += [histogram.query(weights) for weights in groups]
-    return RunFigures(*np.array([(row.value, row.low, row.high) for row in rows]).T)
+    return np.array([(row.value, row.low, row.high) for row in rows]).T
 
 
 def true_figures(histogram: Histogram, truth: Floats) -> dict[str, float]:

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -33,8 +32,8 @@ def read_truth(text: str, answers: Sequence[str], questions: Sequence[slice] = (
 
     Args:
         text: ``uniform``; ``zipf``, the i-th answer 1/i times as frequent as the first; the name of
-            a JSON file with a map, or of a CSV file with rows of answer and number; or such a map
-            itself, as in ``good=0.3, very good=20%``. Unnamed answers share the rest evenly.
+            a CSV file with rows of answer and number; or a list of these, as in ``good=0.3, very
+            good=20%``. Unnamed answers share the rest evenly.
             Numbers that sum to more than 1 are counts, of which unnamed answers have none, unless
             one is in percent.
         answers: the possible answers.
@@ -50,7 +49,7 @@ def read_truth(text: str, answers: Sequence[str], questions: Sequence[slice] = (
         percent = False
     else:
         pairs = _pairs(text, answers)
-        percent = any(str(written).rstrip().endswith("%") for _, written in pairs)
+        percent = any(written.rstrip().endswith("%") for _, written in pairs)
         given = _numbers(pairs)
         if unknown := given.keys() - set(answers):
             raise UnknownTruth(
@@ -82,18 +81,13 @@ def _shares(named: Mapping[int, float], size: int) -> Floats:
     return shares
 
 
-class _Map(list[tuple[str, object]]):
-    """A JSON map as it is in its file, with repeated keys."""
-
-
-def _pairs(text: str, answers: Sequence[str]) -> Sequence[tuple[str, object]]:
+def _pairs(text: str, answers: Sequence[str]) -> Sequence[tuple[str, str]]:
     """Return answers and the text for each, as they are in a file or in the text."""
     path = Path(text)
-    suffix = path.suffix.lower()
-    if suffix in _READERS:
+    if path.suffix.lower() == ".csv":
         try:
-            pairs = _READERS[suffix](path.read_text("utf-8-sig"), answers)
-        except (ValueError, RecursionError, csv.Error) as error:
+            pairs = _csv_pairs(path.read_text("utf-8-sig"), answers)
+        except (ValueError, csv.Error) as error:
             raise UnknownTruth(f"{path} cannot be read: {error}") from error
         if not pairs:
             raise UnknownTruth(f"{path} lists no answers")
@@ -101,19 +95,12 @@ def _pairs(text: str, answers: Sequence[str]) -> Sequence[tuple[str, object]]:
     if "=" in text:
         return [(name.strip(), n) for name, _, n in (e.rpartition("=") for e in text.split(","))]
     raise UnknownTruth(
-        f"{text!r} is not a distribution: give {' or '.join(SHAPES)}, a .csv or .json file, or "
+        f"{text!r} is not a distribution: give {' or '.join(SHAPES)}, a .csv file, or "
         "shares such as good=0.3, bad=0.1"
     )
 
 
-def _json_pairs(text: str, _answers: Sequence[str]) -> Sequence[tuple[str, object]]:
-    read = json.loads(text, object_pairs_hook=_Map)
-    if not isinstance(read, _Map):
-        raise UnknownTruth("it must map each answer to its share")
-    return read
-
-
-def _csv_pairs(text: str, answers: Sequence[str]) -> Sequence[tuple[str, object]]:
+def _csv_pairs(text: str, answers: Sequence[str]) -> Sequence[tuple[str, str]]:
     rows = [row for row in csv.reader(io.StringIO(text, newline=""), strict=True) if row]
     # A heading is a first row without a number that names no answer; one that does is a mistake.
     heading = rows and _number(rows[0][-1]) is None and rows[0][0] not in answers
@@ -123,10 +110,7 @@ def _csv_pairs(text: str, answers: Sequence[str]) -> Sequence[tuple[str, object]
     return [(answer, written) for answer, written in body]
 
 
-_READERS: Final = {".json": _json_pairs, ".csv": _csv_pairs}
-
-
-def _numbers(pairs: Sequence[tuple[str, object]]) -> dict[str, float]:
+def _numbers(pairs: Sequence[tuple[str, str]]) -> dict[str, float]:
     numbers: dict[str, float] = {}
     for name, written in pairs:
         number = _number(written)
@@ -136,9 +120,9 @@ def _numbers(pairs: Sequence[tuple[str, object]]) -> dict[str, float]:
     return numbers
 
 
-def _number(written: object) -> float | None:
+def _number(written: str) -> float | None:
     """Return a number that is not negative; None for anything else."""
-    text = str(written).strip()
+    text = written.strip()
     number = read_number(text.removesuffix("%").rstrip())
     if number is None or not 0 <= number <= _MOST:
         return None
