@@ -13,7 +13,7 @@ from deniable.estimates import Estimate, Model, decoder_of
 from deniable.estimates.decoders import Counts
 from deniable.estimates.estimate import query_of
 from deniable.estimates.forms import Sample
-from deniable.estimates.frequencies import Intervals, covariance_of, intervals_of
+from deniable.estimates.frequencies import Intervals, intervals_of, report_covariance
 from deniable.estimates.influences import furthest_shifts
 from deniable.estimates.means import mean_of
 from deniable.estimates.poisoning import FALSE_ALARM, Tests
@@ -181,8 +181,18 @@ def standard_errors(mechanism: Mechanism, counts: Counts, model: Model) -> Float
 
 
 def estimated_covariance(mechanism: Mechanism, counts: Counts) -> Floats:
+    """Return the unbiased estimate of the estimates' covariance, of one epoch."""
     decoder = decoder_of(mechanism)
-    return covariance_of(decoder, decoder.tally(counts))
+    tally, found = decoder.tally(counts), np.zeros((decoder.categories, decoder.categories))
+    for part in decoder.parts:
+        own, at = part.tally(tally), part.categories
+        f, shifts = (
+            part.decoder.frequencies(own),
+            part.decoder.shifts(own, np.eye(part.decoder.categories)),
+        )
+        spread = report_covariance(part.decoder, f, own.shares, Model.SAMPLED)
+        found[at, at] = spread / own.degrees(Model.SAMPLED) + shifts @ shifts.T
+    return found
 
 
 def frequency_intervals(mechanism: Mechanism, counts: Counts, level: float) -> Intervals:

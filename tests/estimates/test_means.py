@@ -85,7 +85,6 @@ def test_epochs_are_compared_and_devices_in_both_widen_no_difference_but_a_mean(
 QUESTIONS: list[Callable[[Histogram], object]] = [
     lambda it: it.share("5"),
     lambda it: it.query([1.0] * 49),
-    lambda it: it.covariance,
     lambda it: it.quantile(0.5),
     lambda it: it.between("5", "10"),
     lambda it: it.view("projected"),

@@ -105,7 +105,6 @@ def test_what_is_made_of_estimates_has_the_variance_of_the_summed_weights(survey
     nothing = found.query(v) - histogram(survey).query(v)  # the same reports, read twice
     assert nothing.value == pytest.approx(0, abs=1e-9)
     assert nothing.standard_error == pytest.approx(0, abs=1e-9)
-    assert found.covariance.shape == (len(found.categories),) * 2
 
 
 @every

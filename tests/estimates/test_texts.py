@@ -26,11 +26,11 @@ from deniable.estimates.found_texts import (
     find,
     standing,
 )
-from deniable.estimates.frequencies import covariance_of
 from deniable.estimates.queries import cautious_values, query_values
 from deniable.mechanisms import RandomisedResponse, Strings
 from deniable.messages import Manifest
 from deniable.messages.texts import OTHER_SIGN, text_signs
+from tests.estimates.matrices import estimated_covariance
 from tests.support.kinds import calibrated
 from tests.support.surveys import manifest
 
@@ -276,11 +276,12 @@ def test_a_sum_of_texts_has_the_errors_of_all_its_collisions() -> None:
     texts = [*map(bytes, drawn.integers(1, 27, (340, 12), dtype=np.uint8))]
     truth = dict.fromkeys(texts[:300], 1 / 300)
     tally = Tally(n, text_counts(mechanism, truth, n, drawn))
-    decoder = decoder_of(ListedTexts(mechanism, 0, texts[300:]))
+    listed = ListedTexts(mechanism, 0, texts[300:])
+    decoder = decoder_of(listed)
     weights = np.append(np.ones(40), 0.0)
     _, error = query_values(decoder, tally, weights)
     assert error == pytest.approx(decoder.standard_errors(tally, Model.SAMPLED)[-1])
-    assert error**2 == pytest.approx(weights @ covariance_of(decoder, tally) @ weights)
+    assert error**2 == pytest.approx(weights @ estimated_covariance(listed, tally) @ weights)
     # Nobody has any of them. Of 20 independent intervals of 95 %, fewer than 16 hold with a chance
     # of 2.6e-3; the seed is fixed. Without collisions errors would be a half, and 13 would hold.
     pairs = np.hstack([np.repeat(np.eye(20), 2, axis=1), np.zeros((20, 1))])

@@ -19,7 +19,6 @@ from deniable.estimates.found_texts import FoundTexts
 from deniable.estimates.frequencies import (
     Intervals,
     View,
-    covariance_of,
     errors_of,
     first_view,
     intervals_of,
@@ -154,12 +153,6 @@ class DebiasedCounts:
         if self.numeric is not None or self.crossed:
             return View.UNBIASED
         return first_view(self.sample.decoder, self.sample.tally)
-
-    @property
-    def covariance(self) -> Floats:
-        """Return the estimated covariance of the frequencies, (categories, categories)."""
-        self.check_shares()
-        return covariance_of(self.sample.decoder, self.sample.tally)
 
     @property
     def guarantee(self) -> str:

@@ -7,7 +7,6 @@ mechanism and the number of reports (``first_view``).
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
@@ -21,7 +20,6 @@ from deniable.estimates.decoders import (
     Decoder,
     Floats,
     Model,
-    Part,
     Tally,
     decoder_of,
     recurring_errors,
@@ -63,46 +61,14 @@ def covariance(mechanism: Mechanism, frequencies: Floats, n: int, model: Model) 
     unknown how answers to two questions are related.
     """
     decoder = decoder_of(mechanism)
-
-    def of_question(part: Part) -> Floats:
-        f = frequencies[part.categories]
-        shares = part.decoder.response_shares(f)
-        return report_covariance(part.decoder, f, shares, model) * len(decoder.parts) / n
-
     if len(decoder.parts) > 1 and model is Model.FIXED:
         raise ValueError("with fixed devices, no report shows how two questions are related")
-    return _blocks(decoder, of_question)
-
-
-def covariance_of(decoder: Decoder, tally: Tally) -> Floats:
-    """Return an unbiased estimate of the estimate's covariance from the counts."""
-
-    def of_question(part: Part) -> Floats:
-        # The responses' frequencies are used as counted: this gives the sample covariance of G's
-        # columns, never negative, even if G is not square.
-        own = part.tally(tally)
-        f = part.decoder.frequencies(own)
-
-        shifts = part.decoder.shifts(own, np.eye(part.decoder.categories))
-
-        def variance(model: Model) -> Floats:
-            noise = report_covariance(part.decoder, f, own.shares, model) / own.degrees(model)
-            return np.asarray(noise + shifts @ shifts.T)
-
-        sampled = variance(Model.SAMPLED)
-        if own.epochs == 1:
-            return sampled
-        # As for a single query, see ``recurring_errors``.
-        return sampled + (own.epochs - 1) * (sampled - variance(Model.FIXED))
-
-    return _blocks(decoder, of_question)
-
-
-def _blocks(decoder: Decoder, of_question: Callable[[Part], Floats]) -> Floats:
-    """Return the covariance with 0 between questions: their reports share no device."""
+    # It is 0 between questions: their reports share no device.
     covariance = np.zeros((decoder.categories, decoder.categories))
     for part in decoder.parts:
-        covariance[part.categories, part.categories] = of_question(part)
+        f = frequencies[part.categories]
+        own = report_covariance(part.decoder, f, part.decoder.response_shares(f), model)
+        covariance[part.categories, part.categories] = own * len(decoder.parts) / n
     return covariance
 
 

@@ -242,7 +242,7 @@ def ranks_of(
 def _covariances(
     decoder: Decoder, tally: Tally, weights: Floats | None, top: NDArray[np.int64], value: Floats
 ) -> Floats:
-    """Return the covariances of some answers' estimates with all, as ``covariance_of`` does."""
+    """Return the covariances of some answers' estimates with all, also of several epochs."""
     if weights is None:
         rows = np.zeros((len(top), decoder.categories))
         rows[np.arange(len(top)), top] = 1
