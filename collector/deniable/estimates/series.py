@@ -117,14 +117,6 @@ class Series(Tabular):
         """Return whether the series is of numbers whose quartiles are known."""
         return self.numeric and any(_tells_distribution(one) for one in self.histograms)
 
-    def at(self, level: float) -> "Series":
-        """Return the series with intervals at a different level."""
-        points = (
-            replace(point, histogram=point.histogram and point.histogram.at(level))
-            for point in self.points
-        )
-        return replace(self, points=tuple(points))
-
     def share(self, answers: Answers) -> tuple[Estimate | None, ...]:
         """Return the share of answers in each epoch.
 

@@ -38,7 +38,6 @@ class DisplayedFigures:
         unseen: for figures of one histogram, it, and the text about how far a share of its reports
             moves the figures if fake.
         rows: the displayed rows of the histogram; view: their view.
-        level: the confidence level of the intervals.
         recurring: which devices widen which intervals.
         too_small: whether a group's own share may be 0.
     """
@@ -52,7 +51,6 @@ class DisplayedFigures:
     unseen: tuple[DebiasedCounts, Callable[[float], str]] | None = None
     rows: ShownRows | None = None
     view: View = View.UNBIASED
-    level: float = 0.95
     recurring: str = ""
     too_small: bool = False
 
@@ -402,7 +400,6 @@ def histogram_cautions(
         unseen=(histogram, lambda share: _biases(histogram, share / FAKES)[0]),
         rows=rows,
         view=view if rows is None else rows.view,
-        level=histogram.level,
     ).cautions
 
 

@@ -77,7 +77,6 @@ def comparison_cautions(comparison: Comparison) -> tuple[Caution, ...]:
         reports,
         unseen=unseen,
         outside=sum(row.estimate.outside for row in comparison.rows),
-        level=comparison.histogram.level,
         recurring="that reported on both sides make these intervals"
         * (comparison.against is not None),
         too_small=any(row.estimate.too_small for row in comparison.rows),

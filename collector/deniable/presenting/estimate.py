@@ -155,7 +155,6 @@ def estimate_cautions(estimate: Estimate) -> tuple[Caution, ...]:
         *furthest([estimate]),
         reports,
         outside=int(estimate.outside),
-        level=estimate.level,
         too_small=estimate.too_small,
     ).cautions
 
@@ -271,7 +270,7 @@ def quantile_cautions(quantile: Quantile[Any]) -> tuple[Caution, ...]:
     if (share := quantile.share) is None:
         return ()
     moved = furthest([share], "the share up to it")
-    return DisplayedFigures(share.samples, *moved, level=quantile.level).cautions
+    return DisplayedFigures(share.samples, *moved).cautions
 
 
 def answer_text(answer: str | float) -> str:

@@ -109,7 +109,6 @@ def leaders_cautions(leaders: Leaders) -> tuple[Caution, ...]:
         (leaders.histogram.sample,),
         *furthest(lead, "the lead of one answer over another"),
         outside=sum(row.share.outside for row in leaders.rows),
-        level=leaders.histogram.level,
     ).cautions
 
 
@@ -237,7 +236,6 @@ def beside_cautions(beside: Beside) -> tuple[Caution, ...]:
         any(decided for _, decided in texts),
         unseen=(beside.histogram, moved_text("the difference", (beside.one, beside.other))),
         outside=sum(one.outside for one in (beside.one, beside.other, *figures)),
-        level=beside.histogram.level,
         too_small=beside.difference.too_small,
     ).cautions
 
@@ -299,7 +297,6 @@ def cross_table_cautions(table: CrossTable) -> tuple[Caution, ...]:
         (table.histogram.sample,),
         *furthest(cells, "a share"),
         outside=sum(cell.outside for cell in cells),
-        level=table.histogram.level,
         too_small=any(cell.too_small for cell in cells),
     ).cautions
 

@@ -349,7 +349,6 @@ def trend_cautions(trend: Trend) -> tuple[Caution, ...]:
         *furthest([trend.slope], f"the change {every_text(trend.seconds)}"),
         "an epoch's reports",
         outside=int(trend.slope.outside),
-        level=trend.slope.level,
         recurring=_RECURRING,
     ).cautions
 
@@ -368,7 +367,6 @@ def series_cautions(
         "an epoch's reports",
         outside=sum(estimate.outside for estimate in estimates),
         rows=chosen,
-        level=histograms[0].level if histograms else 0.95,
         recurring="" if trend is None else _RECURRING,
     ).cautions
 
