@@ -150,12 +150,12 @@ def test_an_ordered_histogram_has_quantiles_ranges_and_a_curve() -> None:
         for one in histogram.numeric.quartiles  # type: ignore[union-attr]
     ]
     text = str(histogram)
-    assert "Shares up to an answer" in text
+    assert "Cumulative shares" in text
     assert "95 % interval, all at once" in text
     drawn = histogram.document().chart
     assert drawn is not None
     assert drawn(720).count("<svg") == 2
-    assert "share up to each answer" in drawn(720)
+    assert "cumulative share" in drawn(720)
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -172,7 +172,7 @@ def test_a_page_has_one_figure_of_the_share_up_to_an_answer(seed: int) -> None:
     tables = {table.title: table.rows for table in document.tables}
     groups = [*tables["Shares of groups of values"]]
     total, fell, moved = 0.0, False, False
-    for row, group in zip(tables["Shares up to an answer"], groups, strict=False):
+    for row, group in zip(tables["Cumulative shares"], groups, strict=False):
         last = group["category"].rpartition(" ")[2]
         assert row["name"] == f"up to {last}"
         fell |= group["estimate"] < 0
@@ -243,7 +243,7 @@ def test_of_fewer_than_a_thousand_reports_no_curve_is_shown(n: int, withheld: bo
     counts = SimulatedReports(mechanism, np.full(7, 1 / 7), 1).counts(n, 0)
     histogram = estimate_histogram(ordered, 0, counts.tolist())
     assert histogram.distribution().withheld == withheld
-    assert ("Shares up to each answer are not shown" in str(histogram)) == withheld
+    assert ("Cumulative shares are not shown" in str(histogram)) == withheld
     assert json.loads(json.dumps(histogram.to_dict()))["distribution"]["withheld"] == withheld
 
 

@@ -57,8 +57,8 @@ def plan(
     """Show how many reports the survey in FILE (TOML) needs for figures of a given precision.
 
     Give the NAME of a published survey to see also when it will have enough reports. The precision
-    is that of each share; in a distribution, of the share up to any answer; for numbers, of the
-    mean, in their units or as a percentage of their range.
+    is that of each share; in a distribution, of each cumulative share; for numbers, of the mean, in
+    their units or as a percentage of their range.
 
     The output also compares randomised response, the best mechanisms and a survey without privacy,
     and shows what a device spends on the survey.

@@ -211,7 +211,7 @@ class Histogram(DebiasedCounts, Tabular):
         return replace(quantile, share=self.between(values[0], quantile.value))
 
     def cumulative(self) -> CumulativeCurve:
-        """Return the shares up to each answer, in a band that holds for all of them at once.
+        """Return the cumulative shares, in a band that holds for all of them at once.
 
         ValueError if answers are not ordered.
         """

@@ -56,7 +56,7 @@ def accuracy_facts(manifest: Manifest, largest_share: float | None = None) -> It
 
 
 def _distribution(manifest: Manifest) -> Iterator[Fact]:
-    """Yield how many reports shares up to an answer, the quartiles and the mean need."""
+    """Yield how many reports cumulative shares, the quartiles and the mean need."""
     mechanism, values = manifest.mechanism, manifest.values
     reports = Accuracy.half_width(_POINTS).reports(estimates.cumulative_variance(mechanism))
     yield Fact(

@@ -38,7 +38,7 @@ class Way:
 
 
 def tells_distribution(manifest: Manifest) -> bool:
-    """Return whether a survey is for a distribution, whose figures are shares up to an answer."""
+    """Return whether a survey is for a distribution, whose figures are cumulative shares."""
     return manifest.kind.name == LEVELS
 
 

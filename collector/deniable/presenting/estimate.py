@@ -248,8 +248,8 @@ def verdict_document(verdict: Verdict) -> Document:
 
 
 WITHHELD: Final = (
-    "Shares up to each answer are not shown: with so few reports, a band for all of them is too "
-    "wide, or holds less often than it should."
+    "Cumulative shares are not shown: with so few reports, their band would be too wide or "
+    "unreliable."
 )
 
 

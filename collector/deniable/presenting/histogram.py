@@ -222,7 +222,7 @@ def quantile_document(histogram: Histogram, probability: float) -> Document:
 
 
 def _distribution_tables(distribution: Distribution, *, quartiles: bool) -> Iterator[Table]:
-    """Yield the table of quartiles, if wanted, and a table of about 20 shares of the curve."""
+    """Yield the table of quartiles, if wanted, and a table of about 20 cumulative shares."""
     if quartiles:
         yield quantile_table(distribution.quartiles, "Quartiles")
     if not distribution.withheld:
@@ -234,7 +234,7 @@ def _distribution_tables(distribution: Distribution, *, quartiles: bool) -> Iter
         yield Table(
             [Column("name", "answers"), *columns],
             [estimate_row({**rows[end], "name": f"up to {names[end]}"}) for end in _ends(rows)],
-            title="Shares up to an answer",
+            title="Cumulative shares",
         )
 
 
@@ -244,7 +244,7 @@ def _ends(rows: Sequence[Json]) -> list[int]:
 
 
 def _distribution_notes(distribution: Distribution | None, chosen: ShownRows) -> Iterator[str]:
-    """Yield why shares up to an answer are not shown or fall, and which are to be quoted."""
+    """Yield why cumulative shares are not shown or fall, and which are to be published."""
     if distribution is None:
         return
     if distribution.withheld:
@@ -254,12 +254,12 @@ def _distribution_notes(distribution: Distribution | None, chosen: ShownRows) ->
     shares = [min(max(rows[end]["estimate"], 0.0), 1.0) for end in _ends(rows)]
     if shares != sorted(shares):
         yield (
-            "Shares up to an answer are unbiased sums, so by chance some of them are smaller than "
-            "the one before."
+            "Cumulative shares are unbiased sums, so by chance one may be smaller than the one "
+            "before it."
         )
     if chosen.view is not View.UNBIASED:
         yield (
-            'For a share up to an answer, quote the table "Shares up to an answer": sums of '
+            'To publish a cumulative share, take it from the table "Cumulative shares": sums of '
             f"{chosen.view} shares are biased."
         )
 

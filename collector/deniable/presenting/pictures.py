@@ -127,10 +127,10 @@ def curve_picture(curve: CumulativeCurve, width: float) -> Picture:
     rows = zip(curve.rising.tolist(), curve.low.tolist(), curve.high.tolist(), strict=True)
     dots = tuple(Dot("", value, (low, high)) for value, low, high in rows)
     svg = series_chart(
-        [Panel("share up to each answer", dots)],
+        [Panel("cumulative share", dots)],
         curve.categories,
         width=width,
-        title="Shares up to each answer",
+        title="Cumulative shares",
         level=_levels([curve.level], simultaneous=True),
         high=_HIGH_CURVE,
     )
