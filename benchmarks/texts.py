@@ -6,7 +6,7 @@ supports of prefixes are independent: two binomials each. pure-ldp hashes every 
 each report, so its own code gets 500 texts of 12 bits only.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from itertools import product
@@ -15,18 +15,16 @@ from statistics import fmean
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmarks.surveys import signed_survey
 from benchmarks.table import write
 from deniable.estimates import estimate_histogram
-from deniable.estimates.decoders.listed import halves_of, hash_values, level_multipliers
 from deniable.mechanisms import Strings
 from deniable.planning.calibration import LEAST
 from deniable.planning.specification import specified
+from deniable.simulation.beside_truth import text_counts
 
 Truth = dict[bytes, float]
-Counts = NDArray[np.int64]
 Found = tuple[Sequence[bytes], int]
 """What is printed, and its length: longer texts are cut."""
 Finder = Callable[["Setting", Truth, np.random.Generator], Found]
@@ -63,23 +61,6 @@ SETTINGS: Final = [
     for devices, epsilon in product((10**5, 10**6), ("2", "4"))
 ]
 BITS: Final = Setting("01", LENGTHS[-1], 500, 4_000, "4", 8)
-
-
-def text_counts(
-    mechanism: Strings, truth: Mapping[bytes, float], devices: int, generator: np.random.Generator
-) -> Counts:
-    """Return the count of each response from devices with these shares of texts."""
-    levels, h, m = len(mechanism.lengths), mechanism.hashes, mechanism.value.categories
-    law = np.zeros((levels, h, m))
-    hashes, shares = np.arange(h), np.array([*truth.values()])
-    for level, length in enumerate(mechanism.lengths):
-        halves = halves_of((text[:length] for text in truth), level)
-        values = hash_values(halves, level_multipliers(mechanism, level), m)
-        for number, value in zip(hashes, values, strict=True):
-            law[level, number] = np.bincount(value, shares, m)
-    lie = float(mechanism.value.lie)
-    law = (lie * law.sum(axis=2, keepdims=True) + (float(mechanism.value.truth) - lie) * law) / h
-    return generator.multinomial(devices, law.reshape(-1) / law.sum())
 
 
 def ours(setting: Setting, truth: Truth, generator: np.random.Generator) -> Found:

@@ -225,7 +225,7 @@ NO_CLAIMS: dict[str, str] = {
         server.routes.routing:check_query
         mechanisms.two_round:_Kind.mechanism client.ledger.allowance:_exhausted
         planning.calibration:_mean mechanisms.strings:_Kind.check
-        terms.sentences:possible_answers
+        simulation.beside_truth:texts_document terms.sentences:possible_answers
     """,
     "how many of the messages that a test wanted have arrived": """
         conformance.scenarios.noise:_judged.draws fakes.fake_collector:FakeCollector.await_reports

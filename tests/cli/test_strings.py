@@ -17,7 +17,7 @@ from deniable.fakes import FakeCollector
 from deniable.messages.bundle import declaration_of
 from deniable.presenting import Surveys
 from deniable.server.pages.page_table import PAGES
-from tests.cli.commands import Workplace, fail, succeed
+from tests.cli.commands import Workplace, succeed
 from tests.cli.serving import answering, serving
 
 ENGINE = """\
@@ -233,7 +233,7 @@ def test_a_list_is_for_texts_alone(place: Workplace, tmp_path: Path) -> None:
     )
 
 
-def test_plans_are_of_texts(tmp_path: Path) -> None:
+def test_plans_and_simulations_are_of_texts(tmp_path: Path) -> None:
     file = tmp_path / "engine.toml"
     file.write_text(ENGINE, "utf-8")
     planned = flat(succeed("plan", file))
@@ -241,8 +241,14 @@ def test_plans_are_of_texts(tmp_path: Path) -> None:
     assert re.search(
         r"find most texts: for texts on 10% of devices, about [\d,]+ reports;", planned
     )
-    refused = fail("simulate --devices 20000 --truth google=60%", file)
-    assert "deniable plan FILE shows how many reports find a text" in flat(refused)
+    truth = "google=60%, bing=39.9%, rare=0.1%"
+    told = succeed("simulate --devices 20000 --truth", truth, file)
+    assert "SIMULATED" in told
+    assert re.search(r"google…? +60\.0% +yes", told)
+    assert re.search(r"rare +0\.1% +no", told)
+    assert told == succeed("simulate --devices 20000 --truth", truth, file)
+    other = succeed("simulate --devices 20000 --seed 2 --truth", truth, file)
+    assert other != told
 
 
 def test_an_app_reports_any_text() -> None:

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from benchmarks.texts import text_counts
 from deniable.estimates import Histogram, compare, decoder_of, estimate_histogram
 from deniable.estimates.accuracy import least_standing, reports_to_find, share_variance
 from deniable.estimates.decoders import Model, Tally
@@ -30,6 +29,7 @@ from deniable.estimates.queries import cautious_values, query_values
 from deniable.mechanisms import RandomisedResponse, Strings
 from deniable.messages import Manifest
 from deniable.messages.texts import OTHER_SIGN, text_signs
+from deniable.simulation.beside_truth import text_counts
 from tests.estimates.matrices import estimated_covariance
 from tests.support.kinds import calibrated
 from tests.support.surveys import manifest

@@ -154,10 +154,15 @@ def simulate(
     if devices < 2:
         raise click.BadParameter("a standard error needs 2 reports or more", param_hint="--devices")
     if manifest.kind.texts:
-        raise click.ClickException(
-            "a survey of texts has no list of shares to simulate; deniable plan FILE shows how "
-            "many reports find a text"
-        )
+        from deniable.simulation.beside_truth import texts_document
+        from deniable.simulation.truth import read_text_truth
+
+        try:
+            texts = read_text_truth(truth)
+        except ValueError as error:
+            raise click.BadParameter(str(error), param_hint="--truth") from error
+        show(texts_document(manifest, texts, devices, seed, level), as_json=as_json)
+        return
     try:
         questions = [part.categories for part in decoder_of(manifest.mechanism).parts]
         shares = read_truth(truth, manifest.categories, questions)

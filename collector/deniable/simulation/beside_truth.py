@@ -1,5 +1,7 @@
 """Estimates from simulated counts, beside the truth from which these were drawn."""
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -7,12 +9,15 @@ from numpy.typing import NDArray
 
 from deniable.documents import Column, Document, Fact, Table, level_text
 from deniable.estimates.curve import QUARTILES, TIE, Quantile
+from deniable.estimates.decoders.listed import halves_of, hash_values, level_multipliers
 from deniable.estimates.estimate import Estimate
 from deniable.estimates.frequencies import View
 from deniable.estimates.histogram import Histogram, estimate_histogram
 from deniable.estimates.numeric import group_weights
+from deniable.mechanisms import Strings
 from deniable.messages import Manifest
-from deniable.messages.texts import simulated_name
+from deniable.messages.texts import simulated_name, text_signs
+from deniable.presenting.histogram import histogram_document
 from deniable.simulation.bulk import SimulatedReports
 
 Floats = NDArray[np.float64]
@@ -131,3 +136,64 @@ def _seen(row: dict[str, Any]) -> dict[str, Any]:
     low, high = row["low"], row["high"]
     missed = "" if low <= row["truth"] <= high else "truth missed"
     return {**row, "missed": missed, "width": high - low}
+
+
+def text_counts(
+    mechanism: Strings, truth: Mapping[bytes, float], devices: int, generator: np.random.Generator
+) -> NDArray[np.int64]:
+    """Return the count of each response from devices with these shares of texts."""
+    levels, h, m = len(mechanism.lengths), mechanism.hashes, mechanism.value.categories
+    law = np.zeros((levels, h, m))
+    hashes, shares = np.arange(h), np.array([*truth.values()])
+    for level, length in enumerate(mechanism.lengths):
+        halves = halves_of((text[:length] for text in truth), level)
+        values = hash_values(halves, level_multipliers(mechanism, level), m)
+        for number, value in zip(hashes, values, strict=True):
+            law[level, number] = np.bincount(value, shares, m)
+    lie = float(mechanism.value.lie)
+    law = (lie * law.sum(axis=2, keepdims=True) + (float(mechanism.value.truth) - lie) * law) / h
+    return generator.multinomial(devices, law.reshape(-1) / law.sum())
+
+
+def texts_document(
+    manifest: Manifest, truth: Mapping[str, float], devices: int, seed: int, level: float
+) -> Document:
+    """Return the document of what is found of texts with these shares, beside the truth."""
+    mechanism, generator = manifest.mechanism, np.random.default_rng([seed, 0, 0])
+    assert isinstance(mechanism, Strings)
+    whole = sum(truth.values())
+    alphabet = "".join(manifest.categories)
+    shares = {bytes(text_signs(text, alphabet)): share / whole for text, share in truth.items()}
+    counts = text_counts(mechanism, shares, devices, generator)
+    histogram = estimate_histogram(manifest, 0, counts.tolist(), level)
+    texts = histogram.texts
+    assert texts is not None
+    true: dict[str, float] = {}
+    for text, share in shares.items():
+        label = texts.label(text[: texts.stage.length])
+        true[label] = true.get(label, 0.0) + share
+    frequent = sorted(true, key=lambda label: -true[label])[:_MOST_ROWS]
+    rows: list[dict[str, Any]] = [
+        {
+            "text": label,
+            "truth": true.get(label, 0.0),
+            "found": "yes" if label in histogram.categories else "no",
+        }
+        for label in dict.fromkeys((*frequent, *histogram.categories[:-1]))
+    ]
+    columns = [Column("text", "text"), Column("truth", "truth", "share"), Column("found", "found")]
+    figures = histogram_document(histogram)
+    simulated = f"{devices:,} simulated ones at epsilon {manifest.epsilon}, seed {seed}"
+    name = simulated_name(manifest.name)
+    facts = [
+        Fact("SIMULATED", "no device answered", "simulated", True),
+        Fact("survey", f"{name}: {manifest.question}", "survey", name),
+        Fact("devices", simulated, "devices", devices),
+    ]
+    title = "The true shares of the most frequent texts"
+    tables = [*figures.tables, Table(columns, rows, title=title)]
+    standing = [row["text"] for row in rows if row["found"] == "yes"]
+    return replace(
+        Document(facts, tables, figures.notes),
+        values={"seed": seed, "level": level, "truth": true, "found": standing},
+    )

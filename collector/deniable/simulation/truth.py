@@ -66,6 +66,15 @@ def read_truth(text: str, answers: Sequence[str], questions: Sequence[slice] = (
     return truth
 
 
+def read_text_truth(text: str) -> dict[str, float]:
+    """Return the shares of texts, as :func:`read_truth` has them but for shapes; or counts."""
+    if text in SHAPES:
+        raise UnknownTruth(
+            "the survey lists no texts: name some in a file, or as in google=70%, bing=30%"
+        )
+    return _numbers(_pairs(text, ()))
+
+
 def _shares(named: Mapping[int, float], size: int) -> Floats:
     total = math.fsum(named.values())
     left = 1 - total
