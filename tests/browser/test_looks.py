@@ -82,7 +82,7 @@ def test_figures_come_first_on_a_phone_and_a_question_lacks_its_answers(analyst:
         lambda: page.locator("[name=last]").select_option("20"),
     ):
         step()
-    expect(sentence).to_contain_text("answered 8 – 20 (")
+    expect(sentence).to_contain_text('answered "8 – 20" (')
     page.goto(f"/surveys/{MARRIAGE}/ask?ask=ahead")
     expect(options).to_have_attribute("open", "")
 

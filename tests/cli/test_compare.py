@@ -80,8 +80,8 @@ def _printed(place: Workplace, *options: str) -> str:
 def test_the_newest_epoch_that_is_over_is_compared_with_the_one_before(place: Workplace) -> None:
     told = compared(place)
     assert (told["epochs"], told["against_epochs"]) == ([2], [1])
-    changed = "3 of 4 answers clearly changed since the day before. The largest change is never, "
-    changed += "down 9.1 "
+    changed = "3 of 4 answers clearly changed since the day before. The largest change is for "
+    changed += '"never": down 9.1 '
     assert re.match(rf"tea on \d+ \w+ \d+: {changed}", told["sentence"])
     survey = Surveys(StoreSource(Config.load(place.directory)))["tea"]
     assert json.loads(json.dumps(survey.compare().to_dict())) == told
@@ -221,11 +221,11 @@ def test_an_update_with_another_answer_is_compared_by_the_answers_of_both(place:
     assert [row["answers"] for row in told["rows"]] == ["never", "sometimes", "often", "always"]
     assert re.match(
         r'snack on [\w ]+: \d of 4 answers clearly changed from before "2.0 released". The largest '
-        r"change is \w+, down [\d.]+ points",
+        r'change is for "\w+": down [\d.]+ points',
         told["sentence"],
     )
     text = shown(place, *words, name="snack")
-    assert "Some answers are not compared, because only one side has them: daily." in text
+    assert 'Some answers are not compared, because only one side has them: "daily".' in text
     assert "of equal length, are compared. Differ" in text
     at = datetime.fromtimestamp(start + 1.5 * DAY, UTC).isoformat()
     place.succeed("survey note tea", "3.0 released", "--at", at)

@@ -1,5 +1,6 @@
 """Texts that nobody listed, from a survey file and an app to the commands of analysts."""
 
+import html
 import json
 import os
 import re
@@ -95,7 +96,7 @@ def test_a_field_at_fault_is_named(place: Workplace, changes: dict[str, str], fi
 
 def test_what_stands_out_is_shown_and_nothing_else(engine: Workplace) -> None:
     shown = flat(engine.succeed("hist engine"))
-    assert "answered google… (95 % interval" in shown
+    assert 'answered "google…" (95 % interval' in shown
     rows = re.findall(r"(google…|bing|�cmd|\(any other text\)) .*?%", shown)
     assert {"google…", "bing", "�cmd", "(any other text)"} <= set(rows)
     assert f"{DEVICES:,} devices answered" in shown
@@ -126,8 +127,8 @@ def test_a_text_has_the_same_line_over_time_on_the_page_and_by_the_command(
         headers = {"Authorization": f"Bearer {token}"}
         _, body = reached.request("GET", "/surveys/engine/series?group=bing", headers=headers)
     page, printed = body.decode(), flat(engine.succeed("ask trend engine --share bing"))
-    (sentence,) = re.findall('<p class="sentence">([^<]*)</p>', page)
-    assert re.search("bing is rising by [0-9.]+ points a day", sentence)
+    (sentence,) = re.findall('<p class="sentence">([^<]*)</p>', html.unescape(page))
+    assert re.search('"bing" is rising by [0-9.]+ points a day', sentence)
     assert sentence in printed
     shares = re.findall('data-epoch="(.)".*?data-estimate="([^"]*)"', page, re.DOTALL)
     assert [(epoch, f"{100 * float(share):.1f}%") for epoch, share in shares] == re.findall(
@@ -219,8 +220,8 @@ def rows_of(engine: Workplace) -> list[dict[str, Any]]:
 
 
 def test_a_text_is_asked_for_by_name(engine: Workplace) -> None:
-    assert "answered bing (95 % interval" in flat(engine.succeed("ask share engine Bing"))
-    assert "answered nobody…" in flat(engine.succeed("ask share engine nobody-at-all"))
+    assert 'answered "bing" (95 % interval' in flat(engine.succeed("ask share engine Bing"))
+    assert 'answered "nobody…"' in flat(engine.succeed("ask share engine nobody-at-all"))
     assert engine.run("watch engine --epoch 0 --share bing --above 10%").exit_code == 2
 
 

@@ -206,14 +206,14 @@ def test_the_ratio_of_two_surveys_is_told_if_they_clearly_differ(answer: str | N
         assert ratio is not None
         assert ratio.value == pytest.approx(android.share("yes").value / ios.share("yes").value)
         ends = [estimate_text(ratio, end) for end in (ratio.value, ratio.low, ratio.high)]
-        words = "n android, yes is {} times as frequent as in ios (95 % interval {} to {})"
+        words = 'n android, "yes" is {} times as frequent as in ios (95 % interval {} to {})'
         assert f" I{words.format(*ends)}." in told.sentence
         assert f"i{words.format(*ends)}" in " ".join(str(told).split())
     one, other = sides((0.4, 0.03), 300, 0)
     rare = compare(one, answer, other)
     assert rare.ratio is not None
     assert rare.ratio.high == math.inf
-    assert " In android, yes is at least " in rare.sentence
+    assert ' In android, "yes" is at least ' in rare.sentence
     one, other = sides((0.3, 0.3), 300, 0)
     assert "times as frequent" not in compare(one, answer, other).sentence
 
@@ -228,7 +228,7 @@ def test_of_an_open_epoch_it_is_so_far_and_an_answer_keeps_its_case() -> None:
         )
         for name, counts in (("ios", [3_100, 1_900]), ("android", [2_100, 2_900]))
     )
-    assert compare(ios, "No", android).sentence.startswith("So far, No is higher in ios ")
+    assert compare(ios, "No", android).sentence.startswith('So far, "No" is higher in ios ')
     assert compare(ios, "No", None).sentence.startswith("So far, an estimated ")
     assert compare(ios, None, android).sentence.startswith("So far, a clear difference ")
 
@@ -308,24 +308,24 @@ def test_three_lead_or_all_but_one_of_fewer(answers: int, count: int) -> None:
     assert estimate_histogram(asked, 0, counts).leaders().count == count
     # 1,010 against 1,000 reports may be chance.
     close = estimate_histogram(manifest(epsilon="4"), 0, [1_000, 1_010, 600, 50, 50]).leaders(2)
-    assert "very poor; their order is not certain (95 % confidence" in close.sentence
+    assert '"very poor"; their order is not certain (95 % confidence' in close.sentence
     first = estimate_histogram(manifest(epsilon="4"), 0, [900, 1_500, 890, 880, 50])
     for number, ranks in ((2, "second is"), (3, "second and third are")):
         told = first.leaders(number).sentence
-        assert f", poor leads; {ranks} among very poor, fair and good (95 %" in told
+        assert f', "poor" leads; {ranks} among "very poor", "fair" and "good" (95 %' in told
 
 
 def test_who_leads_is_one_answer_on_every_surface() -> None:
     # One less and one more than it takes to be ahead of one, and ahead of all at once.
     for first, text, uncertain in (
-        (1_010, "poor and very poor are too close to say which leads.", False),
-        (1_100, "poor and very poor are too close to say which leads.", True),
-        (1_300, "poor leads.", False),
+        (1_010, '"poor" and "very poor" are too close to say which leads.', False),
+        (1_100, '"poor" and "very poor" are too close to say which leads.', True),
+        (1_300, '"poor" leads.', False),
     ):
         found = estimate_histogram(manifest(epsilon="4"), 0, [1_000, first, 600, 50, 50])
         assert found.document().sentence.split("at once). ")[1].startswith(text)
         leaders, pair = found.leaders(1), found.ahead("poor", "very poor")
-        assert (leaders.certain == ("poor",)) == (text == "poor leads.")
+        assert (leaders.certain == ("poor",)) == (text == '"poor" leads.')
         assert ("among all 5, it is not certain which one leads" in pair.sentence) == uncertain
         assert "not certain" not in found.ahead("fair", "good").sentence  # which neither may have
     usage = estimate_histogram(JOINT[0], 0, expected(JOINT[0], 10**6))
@@ -352,10 +352,10 @@ def test_of_several_yes_or_no_questions_the_yes_answers_are_ranked() -> None:
         found = estimate_histogram(survey, 0, [round(n * share) for share in shares])
         leaders = found.leaders(1)
         # "mail: no" has the largest share, but it is no answer to what most devices do.
-        assert found.document().sentence.split(" answered ")[1].startswith("search: yes (")
+        assert found.document().sentence.split(" answered ")[1].startswith('"search: yes" (')
         assert leaders.certain == certain
         assert {row.label for row in leaders.rows} <= {"search: yes", "friends: yes"}
-        assert ("search: yes leads." in found.document().sentence) == bool(certain)
+        assert ('"search: yes" leads.' in found.document().sentence) == bool(certain)
         ranks = found.leaders(2)
         assert (ranks.answers, ranks.sentence[:32]) == (3, "The 2 most frequent yes answers ")
         for row in ranks.rows[1:]:

@@ -240,7 +240,7 @@ def test_what_an_added_answer_explains_is_said_as_often_right_as_intervals_hold(
         assert added
         assert float(added[1]) == pytest.approx(10, abs=5)
         other = re.search(
-            r"the old answers, (\w+) clearly changed: [\d.]+ points \w+ in version 2 "
+            r'the old answers, "(\w+)" clearly changed: [\d.]+ points \w+ in version 2 '
             r"\(95 % interval ([−+][\d.]+) to ([−+][\d.]+)\)",
             sentence,
         )

@@ -253,7 +253,7 @@ def test_a_ratio_of_two_figures_is_compared_with_1_and_a_part_of_a_whole_with_0(
     part = found.share("2", given=["1", "2"])
     assert not part.distinguishable
     assert part.sentence.startswith(
-        "An estimated 0.5 % of the devices that answered 1 or 2 answered"
+        'An estimated 0.5 % of the devices that answered "1 or 2" answered'
     )
     assert found.share("1", given=["1", "2"]).distinguishable
     # What one report tells may be anything.
@@ -335,7 +335,7 @@ def test_sentences_can_be_published() -> None:
     good = found.share(["good", "very good"])
     assert good.sentence == (
         "An estimated 73.3 % of the devices that reported to rating-of-marriage on 17 November "
-        "2023 answered good or very good (95 % interval 68.5 % to 78.1 %). That is about 4,670 "
+        '2023 answered "good or very good" (95 % interval 68.5 % to 78.1 %). That is about 4,670 '
         "(4,360 to 4,980) of the 6,366 devices that answered, not of all users."
     )
     uncounted = "Users who were not asked or did not answer are not counted."
@@ -355,7 +355,7 @@ def test_sentences_can_be_published() -> None:
     one = estimate_histogram(manifest(), 3, [0, 0, 0, 1, 0]).share("good")
     assert one.sentence == (
         "Too few reports to tell how many of the devices that reported to rating-of-marriage on "
-        "17 November 2023 answered good: the estimate may be off by more than 25 points (95 % "
+        '17 November 2023 answered "good": the estimate may be off by more than 25 points (95 % '
         "interval 0.0 % to 100.0 %)."
     )
     both = found.share("good") + found.share("poor")

@@ -54,7 +54,7 @@ def test_nothing_changed_where_two_surveys_differ_and_neither_changed() -> None:
         assert re.search(r"(?:up|down|difference) \+?0\.0 points", sentence)
         assert "Only version 3 is compared." in sentence
     told = series.sentence("good")
-    assert "no clear trend in good: +0.00 points a day (95 % interval −" in told
+    assert 'no clear trend in "good": +0.00 points a day (95 % interval −' in told
     assert "Only version 3 is compared." in told
     assert _NEWER.survey_id.hex()[:12] not in str(
         series.document([*series.figures()]).tables[0].rows[0]["survey"]
@@ -135,7 +135,7 @@ def test_a_trend_is_the_slope_of_weighted_least_squares_over_the_epochs_that_are
     assert trend.slope.value == pytest.approx(slope)
     end = -100 * trend.slope.high
     assert trend.sentence.startswith(
-        "rating-of-marriage, 7–20 October 2024: good or fair is falling by "
+        'rating-of-marriage, 7–20 October 2024: "good or fair" is falling by '
         f"{-100 * slope:.1f} points a week (95 % interval {end:.1f} to "
     )
     wider = "epochs make the trend's interval wider than necessary, never"
@@ -230,8 +230,8 @@ def test_a_version_too_young_for_a_trend_has_its_change_beside_the_trend_of_the_
     counts = [counted(_NEWER, epoch, _MANY_GOOD) for epoch in range(2)]
     counts += [counted(_OLDER, epoch, _FEW_GOOD) for epoch in range(9)]
     told = series_of(MANIFEST.name, [_NEWER, _OLDER], counts).sentence("good")
-    assert "no clear change in good since the day before" in told
-    assert "no clear trend in good" in told
+    assert 'no clear change in "good" since the day before' in told
+    assert 'no clear trend in "good"' in told
     assert told.endswith(" The change is within version 3; the trend is of version 2.")
 
 
@@ -252,7 +252,7 @@ def test_the_largest_share_is_that_of_all_epochs_with_an_interval_that_holds_for
     newest = made.points[-1].histogram
     assert newest is not None
     assert newest.estimate[1] > newest.estimate[0], "of the newest epoch it is another"
-    assert f"answered {label} from 1 January 1970, 00:00:00" in document.sentence
+    assert f'answered "{label}" from 1 January 1970, 00:00:00' in document.sentence
     ends = [f"{100 * end[0]:.1f} %" for end in (newest.simultaneous.low, newest.simultaneous.high)]
     assert f"(90 % interval {' to '.join(ends)})." in document.sentence
     assert document.facts[0].text.startswith("21,500 from 1 January 1970")
@@ -265,7 +265,7 @@ def test_a_headline_is_of_the_last_epoch_that_is_over_and_has_its_trend_if_that_
     # With a step of 100, a day's change is not clear, but the trend over eight days is.
     for step, news in (
         (0, "no clear change since the day before."),
-        (100, "very poor is rising by"),
+        (100, '"very poor" is rising by'),
     ):
         firsts = [16_000 + step * epoch for epoch in range(8)]
         counts = [

@@ -1,6 +1,7 @@
 """The page of questions: what it offers, what it lacks, and its answers for programs."""
 
 import csv
+import html
 import json
 import re
 
@@ -48,17 +49,17 @@ async def test_a_survey_is_offered_the_questions_that_it_can_answer(collector: C
         assert {kind for kind in _ALL if f"?ask={kind}" in body} == kinds
     for path, status, reason in (
         ("tea/ask?ask=ahead", 200, "Choose two answers."),
-        ("usage/ask?ask=group", 200, "feature: export more often: plan: paid or plan: free"),
-        ("cups/ask", 200, "answered 2 – 4 ("),  # the upper half, until both ends are chosen
+        ("usage/ask?ask=group", 200, '"feature: export" more often: "plan: paid" or "plan: free"'),
+        ("cups/ask", 200, 'answered "2 – 4" ('),  # the upper half, until both ends are chosen
         ("cups/ask", 200, '<details id="options" open data-needed>'),
         ("usage/ask?rows=plan&columns=plan", 400, "name two of the questions: plan, feature"),
         ("tea/ask?leaders=4", 200, 'max="3" placeholder="3" value="3"'),
         ("tea/ask?leaders=x", 400, "must be a number such as 3"),
         ("tea/ask?ask=ahead&answer=never&other=coffee", 400, "there is no answer"),
         ("tea/ask?ask=ahead&answer=never&other=never", 400, "name two"),
-        (f"usage/ask?{_GROUP}", 200, "of the devices that answered plan: paid"),
+        (f"usage/ask?{_GROUP}", 200, 'of the devices that answered "plan: paid"'),
     ):
-        assert reason in await get(path, status)
+        assert reason in html.unescape(await get(path, status))
     for form in ("json", "csv"):
         assert json.loads(await get(f"tea/ask.{form}?ask=ahead", 400))["title"] == "bad query"
     for name, query in (("cups", "ask=range&answer=1&last=3"), ("usage", _GROUP)):
@@ -76,7 +77,8 @@ async def test_a_survey_is_offered_the_questions_that_it_can_answer(collector: C
     assert [cell["row"] for cell in table["cells"]] == ["free"] * 3 + ["paid"] * 3 + ["team"] * 3
     assert len((await get("usage/ask.csv?of=all")).splitlines()) == 10
     pair = "ask=group&answer=feature:+export&given=plan:+paid&than=plan:+team"
-    assert "plan: paid or plan: team" in await get(f"usage/ask?{pair}")
+    page = html.unescape(await get(f"usage/ask?{pair}"))
+    assert '"plan: paid" or "plan: team"' in page
 
 
 async def test_figures_of_two_questions_say_first_how_groups_differ_as_the_question_does(
@@ -95,14 +97,14 @@ async def test_figures_of_two_questions_say_first_how_groups_differ_as_the_quest
     async def get(path: str) -> tuple[str, list[str]]:
         text = await (await collector.client.get(f"/surveys/{path}", headers=headers)).text()
         (sentence, *_) = re.findall('<p class="sentence">([^<]*)</p>', text)
-        return sentence, re.findall("<caption>([^<]*)</caption>", text)
+        return html.unescape(sentence), re.findall("<caption>([^<]*)</caption>", text)
 
     sentence, captions = await get("export")
     asked, (asked_caption,) = await get("export/ask")
     assert sentence == asked
     assert (
-        "Devices with plan: paid answered export: yes more often than those with plan: free: 59.1 %"
-        in asked
+        'Devices with "plan: paid" answered "export: yes" more often than those with '
+        '"plan: free": 59.1 %' in asked
     )
     assert captions[0] == asked_caption
     assert "percent of each row&#x27;s devices (95 % intervals, all at once)" in captions[0]
@@ -123,15 +125,15 @@ async def test_yes_answers_of_separate_questions_are_ranked_first(collector: Col
 
     async def sentence(path: str) -> str:
         text = await (await collector.client.get(f"/surveys/found{path}", headers=headers)).text()
-        return str(re.findall('<p class="sentence">([^<]*)</p>', text)[0])
+        return html.unescape(re.findall('<p class="sentence">([^<]*)</p>', text)[0])
 
-    assert "answered search: yes (" in await sentence("")
-    assert (await sentence("")).endswith("search: yes leads.")
+    assert 'answered "search: yes" (' in await sentence("")
+    assert (await sentence("")).endswith('"search: yes" leads.')
     ranked = await sentence("/ask")
     assert ranked.startswith("So far, the 2 most frequent yes answers to found ")
-    assert "are search: yes and friends: yes, in this order" in ranked
+    assert 'are "search: yes" and "friends: yes", in this order' in ranked
     assert await sentence("/ask?ask=leaders&question=") == ranked
-    assert "is mail: no (" in await sentence("/ask?ask=leaders&question=mail")
+    assert 'is "mail: no" (' in await sentence("/ask?ask=leaders&question=mail")
     assert await sentence("/ask?ask=leaders&leaders=9") == ranked  # there are only three to rank
     for path, most in (("", 2), ("&question=mail", 1)):
         answer = await collector.client.get(
@@ -147,8 +149,8 @@ def test_a_yes_goes_before_its_no() -> None:
     mechanism, shares = RandomisedResponse(2, "1"), []
     for counts in ([700, 300], [600, 400]):
         shares.append(Histogram.of_counts(mechanism, counts, ["no", "yes"]))
-        assert re.match("An estimated .* answered yes ", shares[-1].document().sentence)
-    assert "; yes is down" in compare(shares[0], None, shares[1]).sentence
+        assert re.match('An estimated .* answered "yes" ', shares[-1].document().sentence)
+    assert '; "yes" is down' in compare(shares[0], None, shares[1]).sentence
 
 
 _GROUP = "ask=group&answer=feature:+export&given=plan:+paid"

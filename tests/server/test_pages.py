@@ -212,7 +212,7 @@ async def test_answers_of_a_large_survey_are_found_by_name_everywhere(analyst: C
         none = await text_of(
             await analyst.client.get(f"{page}find=nowhere"), 200 if view.kind == "survey" else 400
         )
-        assert "o answer has this name" in none
+        assert "o answer contains this text" in none
 
 
 @pytest.mark.parametrize(
@@ -628,7 +628,7 @@ async def test_lists_of_a_comparison_have_what_it_takes(analyst: Collector) -> N
             told = (await read(f"epoch=2023-11-16 06:13&against={against}"))[2]
             assert "(9 reports" in told, against
     told = (await read(f"against={older}"))[2]
-    assert "(version 1). The largest difference is very poor" in told
+    assert '(version 1). The largest difference is for "very poor": ' in told
     assert "15 November 2023, 06:13:20–10:13:20 UTC (9 reports)" in told
     assert "version 2 minus version 1" in told
     shown = await text_of(await analyst.client.get(f"/surveys/hours/compare?against={older}:0"))
@@ -766,12 +766,12 @@ async def test_a_survey_that_is_over_is_summed_up(analyst: Collector) -> None:
     first, second = survey.categories[:2]
     analyst.clock.time = survey.schedule.epoch_start(1) + 1
     for path, answer in (("", first), ("?epoch=1", second)):
-        assert f"answered {answer} (" in await shown(path)
+        assert f'answered "{answer}" (' in await shown(path)
     analyst.clock.time = survey.schedule.end + 7 * 86_400
     assert "1,400 answers were sent to over" in await shown("")
     for path in ("", "/line"):
-        assert f"answered {first} (" in await shown(path)
-    assert f"answered {second} (" in await shown("?epoch=1")
+        assert f'answered "{first}" (' in await shown(path)
+    assert f'answered "{second}" (' in await shown("?epoch=1")
 
 
 async def test_a_simulated_survey_is_marked(collector: Collector) -> None:

@@ -50,6 +50,8 @@ from deniable.presenting.rows import (
     estimate_columns,
     estimate_row,
     histogram_facts,
+    quoted,
+    quoted_share,
 )
 from deniable.reading.epochs import duration_text, period_text
 
@@ -165,8 +167,9 @@ def _statement(comparison: Comparison) -> str:
         nothing = nothing[0].upper() + nothing[1:]
     moved = _moved(comparison, row.estimate)
     if pair:
-        return f"{nothing}; {row.label} is {moved}."
-    return f"{nothing}. The largest {noun if known else 'difference'} is {row.label}, {moved}."
+        return f"{nothing}; {quoted(row.label)} is {moved}."
+    largest = f"The largest {noun if known else 'difference'} is for {quoted(row.label)}"
+    return f"{nothing}. {largest}: {moved}."
 
 
 def _added(comparison: Comparison) -> Iterator[str]:
@@ -187,7 +190,7 @@ def _added(comparison: Comparison) -> Iterator[str]:
     if share.low <= 0:
         chosen = f"at most {estimate_text(share, share.high, 'most')}"
     was, them = ("was", "it") if len(added) == 1 else ("were", "one of them")
-    names = listed([f'"{name}"' for name in added], "and")
+    names = listed([*map(quoted, added)], "and")
     yield (
         f"{names} {was} added, and {chosen} chose {them}, which reduces the shares of the other "
         "answers."
@@ -201,7 +204,7 @@ def _added(comparison: Comparison) -> Iterator[str]:
     )
     if clear:
         label = max(clear, key=lambda label: abs(clear[label].value))
-        changed = f"{label} clearly changed: {_moved(comparison, clear[label])}"
+        changed = f"{quoted(label)} clearly changed: {_moved(comparison, clear[label])}"
     among = "among devices that chose one of the old answers"
     alone = clear and not any(row.distinguishable for row in comparison.leading)
     yield f"{f'But {among}' if alone else among.capitalize()}, {changed}."
@@ -242,7 +245,7 @@ def one_change(comparison: Comparison) -> str:
     sides = [side for side in (row.now, row.before) if side and side.low <= side.value <= side.high]
     if len(sides) < 2 or difference.too_small:
         return ""
-    figure = row.label if comparison.of_shares else f"the {row.label}"
+    figure = quoted_share(row.now) if comparison.of_shares else f"the {row.label}"
     place, other = _place(comparison, comparison.histogram), _other(comparison)
     below, known = difference.value < 0, difference.distinguishable
     if comparison.in_time:
@@ -253,8 +256,7 @@ def one_change(comparison: Comparison) -> str:
         text = f"{figure} is {'lower' if below else 'higher'} in {place} than in {other}"
     else:
         text = f"no clear difference in {figure} between {place} and {other}"
-    if not text.startswith(row.label):
-        text = text[0].upper() + text[1:]
+    text = text[0].upper() + text[1:]
     now, before = (_written(comparison, side, side.value) for side in sides)
     value, low, high = (
         _written(comparison, difference, end)
@@ -280,7 +282,8 @@ def _ratio(comparison: Comparison, decided: str = "") -> str:
     times, interval = value, f" ({level_text(ratio.level)} interval {low} to {high})"
     if ratio.high == math.inf:  # the other share may be 0
         times, interval = f"at least {estimate_text(ratio, ratio.low, 'least')}", ""
-    return f"in {more}, {ratio.label} is {times} times as frequent as in {less}{interval}" + (
+    (answer,) = {quoted_share(row.now) for row in comparison.rows if row.label == ratio.label}
+    return f"in {more}, {answer} is {times} times as frequent as in {less}{interval}" + (
         decided * ratio.fakes_decide
     )
 
@@ -437,7 +440,7 @@ def _notes(comparison: Comparison) -> Iterator[str]:
     if comparison.at_once and (apart := comparison.on_one_side):
         yield (
             f"Some answers are not compared, because only one side has them: "
-            f"{listed(apart[:_MOST_NAMED], 'and')}."
+            f"{listed([*map(quoted, apart[:_MOST_NAMED])], 'and')}."
         )
 
 

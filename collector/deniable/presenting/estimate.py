@@ -25,7 +25,7 @@ from deniable.estimates.estimate import Estimate, Side, Verdict
 from deniable.estimates.forms import Unit
 from deniable.estimates.results import presents
 from deniable.presenting.cautions import DisplayedFigures, furthest
-from deniable.presenting.rows import ALIKE, COUNTED, count_texts, counted, estimate_map
+from deniable.presenting.rows import ALIKE, COUNTED, count_texts, counted, estimate_map, quoted
 from deniable.reading.epochs import EpochState, reporters
 
 _WORTH: Final = 0.5
@@ -48,7 +48,8 @@ def estimate_statement(estimate: Estimate, conclusion: str = "", when: str = "")
     The sentence is shorter if the survey is named beside it: it states ``when``, not who reported.
     """
     concluded, when = f": {conclusion}" * bool(conclusion), f" {when}" * bool(when)
-    whom, label = "the devices" if when else _whom(estimate), f"{estimate.label}{when}"
+    whom, label = "the devices" if when else _whom(estimate), estimate.label
+    label = f"{quoted(label) if estimate.unit is Unit.SHARE else label}{when}"
     if estimate.too_small:
         return f"Too few reports to tell {_untold(estimate)}{concluded}."
     show = partial(estimate_text, estimate)
@@ -161,13 +162,14 @@ def estimate_cautions(estimate: Estimate) -> tuple[Caution, ...]:
 
 def _whom(estimate: Estimate) -> str:
     places = [sample.place for sample in estimate.samples]
-    return reporters(places[0] if len(places) == 1 else "", estimate.group)
+    group = quoted(estimate.group) if estimate.group else ""
+    return reporters(places[0] if len(places) == 1 else "", group)
 
 
 def _untold(estimate: Estimate) -> str:
     """Return the figure that the reports do not determine, as part of a sentence."""
     if estimate.group:
-        return f"how many of {_whom(estimate)} answered {estimate.label}"
+        return f"how many of {_whom(estimate)} answered {quoted(estimate.label)}"
     return f"the {'ratio' if estimate.unit is Unit.RATIO else 'difference'}, {estimate.label}"
 
 
@@ -255,7 +257,7 @@ WITHHELD: Final = (
 
 def quantile_sentence(quantile: Quantile[Any]) -> str:
     """Return the quantile in words, suitable for publication."""
-    value, low, high = map(answer_text, (quantile.value, quantile.low, quantile.high))
+    value, low, high = map(quoted_answer, (quantile.value, quantile.low, quantile.high))
     interval = f"{level_text(quantile.level)} interval {low} to {high}"
     whom = reporters(quantile.share.samples[0].place if quantile.share else "")
     statement = f"The {quantile.name} answer of {whom} is {value} ({interval})."
@@ -274,8 +276,13 @@ def quantile_cautions(quantile: Quantile[Any]) -> tuple[Caution, ...]:
 
 
 def answer_text(answer: str | float) -> str:
-    """Return an answer, a name or a number, as text for a sentence."""
+    """Return an answer, a name or a number, as text."""
     return answer if isinstance(answer, str) else with_minus(f"{answer:.12g}")
+
+
+def quoted_answer(answer: str | float) -> str:
+    """Return an answer for a sentence: a name in quotation marks, or a number."""
+    return quoted(answer) if isinstance(answer, str) else answer_text(answer)
 
 
 def quantile_table(quantiles: Sequence[Quantile[Any]], title: str = "") -> Table:

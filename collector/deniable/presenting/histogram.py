@@ -49,6 +49,7 @@ from deniable.presenting.rows import (
     histogram_facts,
     largest_shares,
     marked,
+    quoted,
     response_rows,
     sentence_map,
 )
@@ -165,8 +166,8 @@ def lead_sentence(histogram: Histogram, label: str) -> str:
     if (first.answers < 3 and not first.affirmed) or histogram.sample.fewest_fakes:
         return ""
     if first.certain:
-        return f"{first.certain[0]} leads."
-    names = list(first.candidates)
+        return f"{quoted(first.certain[0])} leads."
+    names = [*map(quoted, first.candidates)]
     if len(names) > _CLOSE:
         names[_CLOSE - 1 :] = [f"{len(names) - _CLOSE + 1:,} others"]
     return f"{listed(names, 'and')} are too close to say which leads."

@@ -22,6 +22,7 @@ from deniable.presenting.rows import (
     estimate_map,
     estimate_row,
     histogram_facts,
+    quoted,
     sentence_map,
 )
 from deniable.reading.epochs import reporters
@@ -41,7 +42,8 @@ def _row(name: str, kind: str, estimate: Estimate) -> dict[str, Any]:
 
 def leaders_sentence(leaders: Leaders) -> str:
     """Return the result in words, suitable for publication."""
-    certain, others, left = leaders.certain, leaders.possible, leaders.count - len(leaders.certain)
+    certain, others = ([*map(quoted, names)] for names in (leaders.certain, leaders.possible))
+    left = leaders.count - len(certain)
     kind = "yes answer" if leaders.affirmed else "answer"
     name = f"most frequent {kind}"
     if leaders.count > 1:
@@ -52,10 +54,8 @@ def leaders_sentence(leaders: Leaders) -> str:
         name += f", of the {leaders.answers:,} found,"
     text, ahead = f"The {name}", _ahead(leaders)
     if len(others) > _NAMED:
-        named = (*others[:_NAMED], f"{len(others) - _NAMED:,} others")
-    else:
-        named = others
-    rest = f"among {listed(named, 'and')}"
+        others[_NAMED:] = [f"{len(others) - _NAMED:,} others"]
+    rest = f"among {listed(others, 'and')}"
     verb = "is" if leaders.count == 1 else "are"
     if not left:
         sure = len(ahead) == leaders.count
@@ -75,19 +75,19 @@ def leaders_sentence(leaders: Leaders) -> str:
     elif len(leaders.candidates) == leaders.answers and not certain:
         text = f"Too few reports to say which {leading}" + f" in {place}" * bool(place) + "."
     text = with_cautions(text, leaders_cautions(leaders))
-    return so_far(text, leaders.histogram.standing, leaders.candidates)
+    return so_far(text, leaders.histogram.standing)
 
 
 def _ahead(leaders: Leaders) -> tuple[str, ...]:
-    """Return the first answers whose ranks are certain, in their order."""
+    """Return the first answers whose ranks are certain, in their order, quoted."""
     ranked = enumerate(leaders.rows[: leaders.count], 1)
     sure = takewhile(lambda one: (one[1].first, one[1].last) == (one[0], one[0]), ranked)
-    return tuple(row.label for _, row in sure)
+    return tuple(quoted(row.label) for _, row in sure)
 
 
 def _ranks_text(leaders: Leaders, ahead: Sequence[str], place: str) -> str:
     """Return which answers lead in certain order, and among which the next ones are."""
-    names = [name for name in leaders.candidates if name not in ahead]
+    names = [name for name in map(quoted, leaders.candidates) if name not in ahead]
     if len(names) > _NAMED:
         names[_NAMED:] = [f"{len(names) - _NAMED:,} others"]
     texts = leaders.histogram.texts is not None
@@ -99,7 +99,7 @@ def _ranks_text(leaders: Leaders, ahead: Sequence[str], place: str) -> str:
     if leaders.count > 1 + len(_RANKS):
         rest = "the next one" if left == 1 else f"the next {left}"
     text = f"{where}{lead}; {rest} {'is' if left == 1 else 'are'} among {listed(names, 'and')}"
-    return text if text.startswith(tuple(ahead)) else text[0].upper() + text[1:]
+    return text[0].upper() + text[1:]
 
 
 def leaders_cautions(leaders: Leaders) -> tuple[Caution, ...]:
@@ -158,9 +158,9 @@ def _ranks(leaders: Leaders, row: Ranked) -> dict[str, Any]:
 
 def beside_conclusion(beside: Beside) -> str:
     """Return the leader in words if the interval of the difference determines it."""
-    difference, (first, second) = beside.difference, beside.names
+    difference, (first, second) = beside.difference, map(quoted, beside.names)
     fake = any(sample.fewest_fakes for sample in difference.samples)
-    label = beside.one.label
+    label = quoted(beside.one.label)
     if difference.too_small or fake or not difference.distinguishable:
         answered = f"who answered {label} more often: {first} or {second}"
         if beside.race:
@@ -198,7 +198,7 @@ def beside_sentence(beside: Beside) -> str:
             "which one leads."
         )
     text = with_cautions(text, beside_cautions(beside))
-    return so_far(text, beside.histogram.standing, beside.names)
+    return so_far(text, beside.histogram.standing)
 
 
 def _beside_statement(beside: Beside, place: str = "") -> str:
@@ -206,8 +206,7 @@ def _beside_statement(beside: Beside, place: str = "") -> str:
     text = beside_conclusion(beside)
     if place:
         text = f"In {place}, {text}"
-    elif not text.startswith(beside.names):
-        text = text[0].upper() + text[1:]
+    text = text[0].upper() + text[1:]
     if not difference.too_small:
         show, sides = partial(estimate_text, difference), [beside.one, beside.other]
         sign = 1.0

@@ -99,6 +99,16 @@ HELD: Final = {
 """What is said of intervals, by whether they hold all at once."""
 
 
+def quoted(label: str) -> str:
+    """Return the label of an answer, or of several, as sentences name it: in quotation marks."""
+    return f'"{label}"'
+
+
+def quoted_share(share: Estimate) -> str:
+    """Return the answer of a share as sentences name it, with the group if there is one."""
+    return quoted(share.label) + f" among those with {quoted(share.group)}" * bool(share.group)
+
+
 def estimate_map(estimate: Estimate | None) -> Json:
     """Return an estimate and its interval."""
     return plain(estimate, ESTIMATE)

@@ -40,9 +40,9 @@ from deniable.presenting.comparison import (
     one_change,
 )
 from deniable.presenting.estimate import (
-    answer_text,
     estimate_cautions,
     estimate_statement,
+    quoted_answer,
     so_far,
 )
 from deniable.presenting.histogram import histogram_sentence
@@ -53,6 +53,7 @@ from deniable.presenting.rows import (
     estimate_columns,
     estimate_row,
     largest_shares,
+    quoted,
 )
 from deniable.reading.epochs import (
     duration_text,
@@ -276,7 +277,7 @@ def _medians(series: Series, first: Point, last: Point) -> Iterator[str]:
     with suppress(ValueError):  # such as kept responses
         change = compare(now, None, before, quantile=0.5)
         difference, sides = change.rows[0].estimate, [side.value for side in change.quantiles]
-        now_text, before_text = map(answer_text, sides)
+        now_text, before_text = map(quoted_answer, sides)
         unit = duration_text(last.end - last.start).removeprefix("1 ")
         if difference.low == difference.high == 0:
             both = f"both the first and the last {unit}"
@@ -303,7 +304,7 @@ def already_sentence(series: Series, note: Note, change: Estimate, *groups: Answ
     if any(point.fewest_fakes for point in trend.points):
         return ""
     slope = trend.slope
-    what = slope.label if slope.unit.of_shares else f"the {slope.label}"
+    what = quoted(slope.label) if slope.unit.of_shares else f"the {slope.label}"
     moved = "rising" if slope.value > 0 else "falling"
     return f'Before "{note.text}", {what} was already {moved} by {_size(trend)}.'
 
@@ -319,7 +320,7 @@ def _size(trend: Trend) -> str:
 def trend_sentence(trend: Trend) -> str:
     """Return whether the figure rises or falls, and how fast, suitable for publication."""
     slope, cautions = trend.slope, trend_cautions(trend)
-    what = slope.label if slope.unit.of_shares else f"the {slope.label}"
+    what = quoted(slope.label) if slope.unit.of_shares else f"the {slope.label}"
     if not slope.low <= slope.value <= slope.high:  # no population has such a slope
         return with_cautions(f"Too few reports to tell the trend in {what}.", cautions)
     kind: ColumnKind = "points" if slope.unit.of_shares else "number"
@@ -453,7 +454,7 @@ def _largest(histograms: Sequence[Histogram]) -> str:
 def _leading(histogram: Histogram, label: str) -> Iterator[str]:
     """Yield why an answer is shown, unless the displayed epoch has the same one."""
     if histogram.numeric is None and _largest([histogram]) != label:
-        yield f"{label} has the largest share over all dates shown."
+        yield f"{quoted(label)} has the largest share over all dates shown."
 
 
 def _news(series: Series, label: str) -> Iterator[str]:
