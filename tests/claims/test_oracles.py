@@ -218,7 +218,7 @@ NO_CLAIMS: dict[str, str] = {
         cli.issuer_commands:make_keys client.ledger.admission:_misfits
         client.ledger.admission:_why_not_kept conformance.observations:_requests
         conformance.scenarios.decisions:_spent directory.settings:_between
-        doctor.survey_checks:judge_log planning.calibration:_affine
+        doctor.survey_checks:judge_log
         cli.survey_commands:publish planning.words:too_strong_text publishing.changes:awaited_text
         reading.source:appear_text server.pages.handlers:_TOO_MANY
         server.pages.views:figures.values
