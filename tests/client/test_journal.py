@@ -81,8 +81,9 @@ def test_each_row_of_each_table_appears(bench: Bench) -> None:
         "credentials": len(entries_of(journal, "enrolment")),
     }
     tables = {name for (name,) in bench.rows("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    sums = {"carried", "spending_by_day", "spending_by_name"}
     told = {"gateway_keys"}  # by events
-    assert tables == {*kinds, *told, "carried", "device", "refreshes", "launches", "consents"}
+    assert tables == {*kinds, *sums, *told, "device", "refreshes", "launches", "consents"}
     assert journal.consent.covers == ("keeping", NAME, "vouched")
     assert {table: bench.rows(f"SELECT count(*) FROM {table}")[0][0] for table in kinds} == kinds
     assert {entry.status for entry in reports(journal)} == {"pending", "delivered", "dropped"}

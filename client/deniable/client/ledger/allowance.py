@@ -116,12 +116,12 @@ class Replacement(NamedTuple):
 
 def spent_in_all(connection: sqlite3.Connection) -> int:
     """Return the total spending, including by states that are gone; in 1e-9 epsilon."""
-    return _sum(connection, "SELECT cost FROM carried UNION ALL SELECT cost FROM decisions")
+    return _sum(connection, "SELECT cost FROM carried UNION ALL SELECT cost FROM spending_by_name")
 
 
 def spent_of_name(connection: sqlite3.Connection, name: str) -> int:
     """Return the spending of a name; spending by states that are gone counts for any name."""
-    costs = "SELECT cost FROM carried UNION ALL SELECT cost FROM decisions WHERE name = ?"
+    costs = "SELECT cost FROM carried UNION ALL SELECT cost FROM spending_by_name WHERE name = ?"
     return _sum(connection, costs, name)
 
 

@@ -38,12 +38,15 @@ def look_at_clock(connection: sqlite3.Connection, now: float, boot: Boot | None)
     A gap counts as a week at most, and within one boot of the machine as the time on the boot
     clock, which nobody can set. With a boot clock, a clock that was once ahead delays nothing.
     """
+    (before,) = connection.execute("SELECT lived FROM device").fetchone()
     lived, (name, seconds) = lived_by(connection, now, boot), boot or ("", 0.0)
     connection.execute(
         "UPDATE device SET lived = :lived, boot = :boot, boot_seconds = :seconds,"
         " looked_at = CASE WHEN :boot = '' THEN max(looked_at, :now) ELSE :now END",
         {"lived": lived, "now": int(now), "boot": name, "seconds": seconds},
     )
+    if lived // DAY > before // DAY:
+        _merge_spending(connection, lived // DAY)
     return lived
 
 
@@ -68,11 +71,22 @@ def spent_by_day(connection: sqlite3.Connection) -> Counter[int]:
     """Return the spending by day of use, including by this device's states that are gone."""
     spent: Counter[int] = Counter()
     for lived, cost in connection.execute(
-        "SELECT lived, cost FROM carried"
-        " UNION ALL SELECT lived, sum(cost) FROM decisions GROUP BY lived"
+        "SELECT lived, cost FROM carried UNION ALL SELECT lived, cost FROM spending_by_day"
     ):
         spent[lived // DAY] += int(cost)  # all are whole days
     return spent
+
+
+def _merge_spending(connection: sqlite3.Connection, today: int) -> None:
+    """Merge old days, as of a day of use, so that a report need not add up all of them."""
+    first = {"first": (today - LONGEST_PERIOD) * DAY}
+    old = "FROM spending_by_day WHERE lived < :first"
+    connection.execute(
+        f"INSERT INTO spending_by_day SELECT :first, sum(cost) {old} HAVING count(*) > 0"
+        " ON CONFLICT (lived) DO UPDATE SET cost = cost + excluded.cost",
+        first,
+    )
+    connection.execute(f"DELETE {old}", first)
 
 
 def merged(spent: Mapping[int, int], today: int) -> Counter[int]:

@@ -126,6 +126,26 @@ END;
 
 CREATE INDEX waiting ON decisions (due) WHERE status = 'pending';
 
+-- What was spent, added up as it is decided: no report reads all decisions before it.
+CREATE TABLE spending_by_day (
+    -- as in decisions; days that grow old are merged with later ones, as for the mark
+    lived        INTEGER PRIMARY KEY,
+    cost         INTEGER NOT NULL      -- 1e-9 epsilon
+) WITHOUT ROWID;
+
+CREATE TABLE spending_by_name (
+    name         TEXT    PRIMARY KEY,
+    cost         INTEGER NOT NULL      -- 1e-9 epsilon
+) WITHOUT ROWID;
+
+CREATE TRIGGER spent_decision AFTER INSERT ON decisions
+BEGIN
+    INSERT INTO spending_by_day VALUES (NEW.lived, NEW.cost)
+        ON CONFLICT (lived) DO UPDATE SET cost = cost + excluded.cost;
+    INSERT INTO spending_by_name VALUES (NEW.name, NEW.cost)
+        ON CONFLICT (name) DO UPDATE SET cost = cost + excluded.cost;
+END;
+
 -- Memoised surveys: a key of its own for each range of epochs, erased when the range ends. Whoever
 -- holds a live key and the range's responses learns the answers.
 CREATE TABLE memos (

@@ -139,6 +139,7 @@ def _renew(
         },
     )
     if mark is not None:
+        # The spending in this state may have been merged after an old mark was written.
         today = max(mark.lived // DAY, lived // DAY)
         _carry(connection, unknown(mark.spent, spent_by_day(connection), today))
     # A key on two devices would give both the same responses.
