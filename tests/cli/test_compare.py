@@ -135,7 +135,7 @@ def test_what_cannot_be_compared_says_why(place: Workplace) -> None:
 
     assert "different answers" in refused("coffee")
     assert "version 1 ('older') has some; compare with that version" in refused("--epoch", "0")
-    assert re.search(r"days from .* to .* in which the survey collects", refused("2020-01-01"))
+    assert re.search(r"days such as .*; the survey collects from .* to ", refused("2020-01-01"))
     assert "no survey 'nobody-asks' is published" in refused("nobody-asks")
     assert "an epoch of tea must be one of" in refused("99")
     assert "cannot be compared with itself" in refused("--epoch", "1", "1")

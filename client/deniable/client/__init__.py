@@ -28,7 +28,8 @@ from deniable.client.errors import (
 )
 from deniable.client.ledger.allowance import SlidingCeiling
 from deniable.client.outcome import Delivery, Outcome, OutcomeStatus, Refresh
-from deniable.client.sending.transport import HttpAnswer, HttpTransport, Transport, TransportError
+from deniable.client.sending.http_transport import HttpTransport
+from deniable.client.sending.transport import HttpAnswer, Transport, TransportError
 from deniable.client.survey import DAY, Answer, Survey
 from deniable.mechanisms import on_demand
 

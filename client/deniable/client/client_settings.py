@@ -22,7 +22,8 @@ from deniable.client.ledger.admission import SignedManifest, logged_envelope
 from deniable.client.ledger.allowance import Allowance, SlidingCeiling
 from deniable.client.parts import NoIssuer, NoPin
 from deniable.client.sending.delays import DELIVERY_SECONDS
-from deniable.client.sending.transport import Direct, HttpTransport, Transport
+from deniable.client.sending.http_transport import HttpTransport
+from deniable.client.sending.transport import Direct, Transport
 from deniable.client.survey import Survey
 from deniable.mechanisms import Draw
 from deniable.mechanisms.mechanism import os_random_word

@@ -31,7 +31,8 @@ from deniable.client.errors import (
 )
 from deniable.client.ledger.admission import NameRecord, admit_manifest, check_addressee
 from deniable.client.outcome import OutcomeStatus
-from deniable.client.sending.transport import HttpAnswer, HttpTransport, Transport, TransportError
+from deniable.client.sending.http_transport import HttpTransport
+from deniable.client.sending.transport import HttpAnswer, Transport, TransportError
 from deniable.client.survey import Answer, Survey
 from deniable.mechanisms import KINDS
 from deniable.messages import (

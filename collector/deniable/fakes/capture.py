@@ -40,7 +40,7 @@ from deniable.client import (
 )
 from deniable.client.clock import SystemClock
 from deniable.client.engine import Engine, substitutes
-from deniable.client.sending.transport import barriers
+from deniable.client.sending.http_transport import barriers
 from deniable.mechanisms.answering import separated, sizes_of
 from deniable.messages.texts import OTHER_SIGN, text_signs
 from deniable.terms.sentences import Translate

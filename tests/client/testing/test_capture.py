@@ -21,8 +21,8 @@ from deniable.client import (
 from deniable.client.client import engine_of
 from deniable.client.engine import Engine, substitutes
 from deniable.client.sending import uploader
+from deniable.client.sending.http_transport import barriers
 from deniable.client.sending.reply import Backoff
-from deniable.client.sending.transport import barriers
 from deniable.fakes import Capture, FakeCollector, Misbehaviour
 from deniable.messages.bundle import make_bundle
 from tests.support.clients import client_of

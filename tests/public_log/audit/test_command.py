@@ -8,7 +8,7 @@ from socket import SHUT_WR, socket
 
 import pytest
 
-from deniable.client.sending.transport import HttpTransport
+from deniable.client.sending.http_transport import HttpTransport
 from deniable.counterparts.bodies import pack_manifests, pack_rotations
 from deniable.messages.bundle import Bundle, make_bundle
 from deniable.public_log.publish.public_log import PublicLog
