@@ -150,7 +150,7 @@ def test_a_yes_goes_before_its_no() -> None:
     for counts in ([700, 300], [600, 400]):
         shares.append(Histogram.of_counts(mechanism, counts, ["no", "yes"]))
         assert re.match('An estimated .* answered "yes" ', shares[-1].document().sentence)
-    assert '; "yes" is down' in compare(shares[0], None, shares[1]).sentence
+    assert ': "yes" is down' in compare(shares[0], None, shares[1]).sentence
 
 
 _GROUP = "ask=group&answer=feature:+export&given=plan:+paid"

@@ -53,7 +53,7 @@ from deniable.presenting.rows import (
     quoted,
     quoted_share,
 )
-from deniable.reading.epochs import duration_text, period_text
+from deniable.reading.epochs import duration_text, period_text, when_text
 
 _MOST_NAMED: Final = 10
 
@@ -158,7 +158,7 @@ def _statement(comparison: Comparison) -> str:
         nothing += "s" * (len(known) == 1 and not one)
     elif test is not None and test.p_value < 1 - comparison.histogram.level:
         nothing = f"something {changed}{'s' * (not one)}, but it is not clear which answer"
-    place, other = _place(comparison, comparison.histogram), _other(comparison)
+    place, other = _sides(comparison)
     if not one:
         nothing += f" between {place} and {other}"
     elif place:
@@ -167,7 +167,7 @@ def _statement(comparison: Comparison) -> str:
         nothing = nothing[0].upper() + nothing[1:]
     moved = _moved(comparison, row.estimate)
     if pair:
-        return f"{nothing}; {quoted(row.label)} is {moved}."
+        return f"{nothing}: {quoted(row.label)} is {moved}."
     largest = f"The largest {noun if known else 'difference'} is for {quoted(row.label)}"
     return f"{nothing}. {largest}: {moved}."
 
@@ -246,7 +246,7 @@ def one_change(comparison: Comparison) -> str:
     if len(sides) < 2 or difference.too_small:
         return ""
     figure = quoted_share(row.now) if comparison.of_shares else f"the {row.label}"
-    place, other = _place(comparison, comparison.histogram), _other(comparison)
+    place, other = _sides(comparison)
     below, known = difference.value < 0, difference.distinguishable
     if comparison.in_time:
         text = f"{figure} is {'down' if below else 'up'} from {other}"
@@ -343,6 +343,18 @@ def _since(comparison: Comparison) -> str:
     """Return the subtracted side after a statement that something changed or not."""
     other = _other(comparison)
     return f"{'since' if other.endswith(' before') else 'from'} {other}"
+
+
+def _sides(comparison: Comparison) -> tuple[str, str]:
+    """Return the two sides, with the time that both share only once."""
+    place, other = _place(comparison, comparison.histogram), _other(comparison)
+    assert comparison.against is not None
+    now, before = comparison.histogram.sample, comparison.against.sample
+    if comparison.in_time or not now.period or now.period != before.period:
+        return place, other
+    if now.version in _heads(comparison):
+        return now.version, f"{before.version} of {before.place}"
+    return place.removesuffix(f" {when_text(now.period)}"), other
 
 
 def _place(comparison: Comparison, side: Histogram) -> str:
