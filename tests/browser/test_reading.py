@@ -242,4 +242,4 @@ def test_a_question_is_asked_by_keyboard_alone(page: Page) -> None:
     assert second.evaluate("field => field === document.activeElement")
     page.keyboard.type("fair")
     page.keyboard.press("Tab")
-    expect(page.locator("#live .sentence")).to_contain_text(re.compile("good .* fair"))
+    expect(page.locator("#live .sentence")).to_contain_text(re.compile('"good" .* "fair"'))
