@@ -115,7 +115,9 @@ def series_document(
 ) -> Document:
     """Return figures of the series as a document, possibly for ``chosen`` categories."""
     simultaneous = series.holds_at_once(*groups)
-    held = "hold for all answers of an epoch at once" if simultaneous else "hold on their own"
+    held = "Each interval holds by itself"
+    if simultaneous:
+        held = "Intervals hold for all answers of an epoch at once"
     levels = {histogram.level for histogram in series.histograms}
 
     def drawing(width: float) -> str:
@@ -130,7 +132,7 @@ def series_document(
             *([numbered_notes(_notes(series))] if series.notes else []),
         ],
         notes=[
-            f"Intervals {held}. Dates are in UTC.",
+            f"{held}. Dates are in UTC.",
             *([_TEXTS] if any(one.texts for one in series.histograms) else []),
             *_apart(series),
             *notes,
