@@ -6,7 +6,8 @@ P1. A signed checkpoint extends the record beside the log's key, the store's new
 P2. A checkpoint leaves the publisher in the commit that stores its entries. Only afterwards is the
     record written and a witness contacted. So an interruption never leads to a second checkpoint of
     the same size: nobody has seen an uncommitted one, and a committed one is extended.
-P3. Of concurrent publishers, only one commits: the others' entries would not follow the log's end.
+P3. Of concurrent publishers, only one commits: the entries of the others would not follow the end
+    of the log.
 
 The log's private key and the record of the last checkpoint that it signed are beside the
 authority's key, off the server. The record is written after the store's commit and before anybody
