@@ -16,9 +16,10 @@ def log_in(page: Page, token: str) -> None:
 
 
 def choose_epoch(page: Page, epoch: int, control: str = "epoch") -> str:
-    """Choose an epoch from a list, which has the newest first, below its default; return it."""
+    """Choose an epoch from a list, which has the newest first, with their reports; return it."""
     chosen = page.locator(f"[name={control}]")
-    chosen.select_option(index=1 + EPOCH - epoch)
+    option = chosen.locator("option", has_text="(").nth(EPOCH - epoch)
+    chosen.select_option(option.get_attribute("value"))
     return (chosen.locator("option:checked").text_content() or "").partition(" (")[0]
 
 

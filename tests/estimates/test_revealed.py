@@ -96,7 +96,9 @@ def test_the_sentence_tells_the_promise_first_and_never_in_its_place() -> None:
     rating = Histogram.of_counts(RandomisedResponse(5, "1"), [1032, 1009, 1236, 1479, 1610])
     assert rating.revealed().sentence == (
         "A report is at most 2.72 times as likely with a person's true answer as with any other. "
-        "Further reports of the same person may reveal more. "
+        "Seen by somebody who would guess between two answers by tossing a coin, it makes the "
+        "guess right at most 73.2 % of the time. Further reports of the same person may reveal "
+        "more. "
         "These published figures are at most 1.07 times as likely with the answer of one of "
         "6,366 honest devices as with any other, except with a chance of 1 in 1,000,000. This "
         "holds if all of the devices that reported are honest."

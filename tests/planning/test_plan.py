@@ -211,16 +211,17 @@ _WORDS = {
     "END": "by the end, on 25 December 2023: the best is",
     "ALL": "To see this, choose all days together and one answer in Figures.",
     "LESS": "Reports that the same devices send in several days count for less.",
+    "RARE": "Small shares are known sooner.",
     "ALONE": "One day alone (1,500 reports) reaches ± 4.04 percentage points",
 }
 _OUTLOOKS = """
 .05 40 3 This has already been reached: SUM ALL ALONE.
-.03 40 3 LESS PACE SUM ± 3 # on about 19 November 2023. ALL ALONE; for ± 3 percentage points, a
-    day needs 2,717 reports.
-.035 40 1 PACE FIRST ± 3.5 # on about 17 November 2023. ALL ALONE; for ± 3.5 percentage points, a
-    day needs 1,997 reports.
-.02 40 3 PACE SUM ± 2 percentage points NOT END ± 2.58 POINTS ALL ALONE; for ± 2 percentage
-    points, a day needs 6,113 reports.
+.03 40 3 LESS PACE SUM ± 3 # on about 19 November 2023. ALL RARE ALONE; for ± 3 percentage points,
+    a day needs 2,717 reports.
+.035 40 1 PACE FIRST ± 3.5 # on about 17 November 2023. ALL RARE ALONE; for ± 3.5 percentage
+    points, a day needs 1,997 reports.
+.02 40 3 PACE SUM ± 2 percentage points NOT END ± 2.58 POINTS ALL RARE ALONE; for ± 2
+    percentage points, a day needs 6,113 reports.
 .01 3 3 The survey is over, with 4,500 reports. ± 1 percentage point NOT: BEST ± 3.12 POINTS ALL
     ALONE; for ± 1 percentage point, a day needs 24,452 reports.
 .01 1 1 The survey is over, with 1,500 reports. ± 1 percentage point NOT: BEST ± 4.04 POINTS

@@ -52,10 +52,10 @@ async def test_a_survey_is_offered_the_questions_that_it_can_answer(collector: C
         ("usage/ask?ask=group", 200, '"feature: export" more often: "plan: paid" or "plan: free"'),
         ("cups/ask", 200, 'answered "2 – 4" ('),  # the upper half, until both ends are chosen
         ("cups/ask", 200, '<details id="options" open data-needed>'),
-        ("usage/ask?rows=plan&columns=plan", 400, "name two of the questions: plan, feature"),
+        ("usage/ask?rows=plan&columns=plan", 400, "Name two of the questions: plan, feature"),
         ("tea/ask?leaders=4", 200, 'max="3" placeholder="3" value="3"'),
         ("tea/ask?leaders=x", 400, "must be a number such as 3"),
-        ("tea/ask?ask=ahead&answer=never&other=coffee", 400, "there is no answer"),
+        ("tea/ask?ask=ahead&answer=never&other=coffee", 400, "There is no answer"),
         ("tea/ask?ask=ahead&answer=never&other=never", 400, "name two"),
         (f"usage/ask?{_GROUP}", 200, 'of the devices that answered "plan: paid"'),
     ):

@@ -174,7 +174,8 @@ def found_figures(
         answered.sort(key=lambda one: one.manifest != chosen.manifest)
         if len(answered) > 1 and answered[0].manifest == chosen.manifest:
             named = [(newest.version_of(one.manifest).version, one.reports) for one in answered]
-            texts = answered_texts(named, answered[0].period)
+            period, several = answered[0].period, len(answered[0].epochs) > 1
+            texts = answered_texts(named, period, several=several)
             ids = (
                 "",
                 *(f" (--survey {one.manifest.survey_id.hex()[:12]})" for one in answered[1:]),

@@ -333,6 +333,8 @@ class Plan:
         if last.epochs > 1 and self.manifest.repeat.epochs is None:
             own = " and one answer" * (self.manifest.values is None)
             text += f" To see this, choose all {nouns} together{own} in Figures."
+        if reached != first.at and first != last and has_shares(self.manifest):
+            text += " Small shares are known sooner."
         if reached != first.at and first.reports >= (self.reports(self.ways[0]) or inf):
             text = f"Reports that the same devices send in several {nouns} count for less. {text}"
         if last.epochs == 1 or not pace.rate:

@@ -80,7 +80,7 @@ def comparison_cautions(comparison: Comparison) -> tuple[Caution, ...]:
         unseen=unseen,
         outside=sum(row.estimate.outside for row in comparison.rows),
         recurring="that reported on both sides make these intervals"
-        * (comparison.against is not None),
+        * (comparison.against is not None and not comparison.versions_apart),
         too_small=any(row.estimate.too_small for row in comparison.rows),
     ).cautions
 
@@ -125,6 +125,9 @@ def comparison_sentence(comparison: Comparison) -> str:
     """Return the largest change, if any, according to intervals that hold for all rows at once."""
     if statement := _statement(comparison):
         cause = "The note marks a date, not a cause." * bool(comparison.across)
+        if comparison.across and comparison.against and not comparison.one_survey:
+            now, before = comparison.histogram.sample.version, comparison.against.sample.version
+            cause = f"Only {now} since then and {before} before it are compared. {cause}"
         times = _times(comparison)
         text = " ".join(filter(None, (statement, times, *_added(comparison), cause)))
         text = with_cautions(text, comparison_cautions(comparison))
@@ -148,7 +151,9 @@ def _statement(comparison: Comparison) -> str:
     one = comparison.in_time
     noun, changed = ("change", "changed") if one else ("difference", "differ")
     test, nothing = comparison.test, f"no clear {noun}"
-    if any(move.distinguishable for move in _moves_among_old(comparison).values()):
+    moves = _moves_among_old(comparison)
+    moved_alone = any(move.distinguishable for move in moves.values())
+    if moved_alone:
         nothing += " among all devices"
     pair = len(comparison.histogram.categories) == 2  # one rises as the other falls
     if known and pair:
@@ -163,6 +168,8 @@ def _statement(comparison: Comparison) -> str:
         nothing += f" between {place} and {other}"
     elif place:
         nothing = f"{place}: {nothing} {_since(comparison)}"
+    if known and not pair and moves and not moved_alone:
+        nothing += ", but not relative to the other old answers"
     if not (one and place):
         nothing = nothing[0].upper() + nothing[1:]
     moved = _moved(comparison, row.estimate)
@@ -199,9 +206,8 @@ def _added(comparison: Comparison) -> Iterator[str]:
         return
     clear = {label: move for label, move in moves.items() if move.distinguishable}
     most = max(abs(end) for move in moves.values() for end in (move.low, move.high))
-    changed = (
-        f"no share clearly changed (no interval reaches beyond {bound_text(100 * most)} points)"
-    )
+    sure = f"at most {bound_text(100 * most)} points, with {level_text(now.level)} confidence"
+    changed = f"no share clearly changed (any change is {sure})"
     if clear:
         label = max(clear, key=lambda label: abs(clear[label].value))
         changed = f"{quoted(label)} clearly changed: {_moved(comparison, clear[label])}"

@@ -125,6 +125,8 @@ def estimate_text(estimate: Estimate, number: float, bound: str = "") -> str:
     match estimate.unit:
         case Unit.SHARE:
             return with_minus(f"{_outward(100 * number, 1, bound):z.1f} %")
+        case Unit.DIFFERENCE if estimate.distinguishable and 0 < abs(number) < 5e-4:
+            return with_minus(f"{100 * number:+.1g}")  # rounded, it would seem to include 0
         case Unit.DIFFERENCE:
             return with_minus(f"{_outward(100 * number, 1, bound):+z.1f}")
         case Unit.RATIO if math.isnan(number):

@@ -60,6 +60,10 @@ def leaders_sentence(leaders: Leaders) -> str:
     if not left:
         sure = len(ahead) == leaders.count
         ordered = ", in this order" if sure else "; their order is not certain"
+        if ahead and not sure:
+            lead = "leads" if len(ahead) == 1 else "lead, in this order"
+            ordered = f"; {listed(ahead, 'and')} {lead}, but the order of the others"
+            ordered += " is not certain"
         text += f" {verb} {listed(certain, 'and')}" + ordered * (leaders.count > 1)
     elif not certain:
         text += f" {verb} {rest}"

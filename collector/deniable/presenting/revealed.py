@@ -37,8 +37,8 @@ _WHY: Final = {
         "issuer"
     ),
     Unbounded.OPEN: (
-        "anybody can send reports, and a sender of all but one of the new ones can work out that "
-        "one by comparing figures before and after"
+        "anybody can send reports, and somebody who sent all others would see the remaining one, "
+        "which is itself randomised"
     ),
     Unbounded.FAKES: (
         "if {fakes} of all reports are fake, all but one of the {least:,} reports that figures "
@@ -78,7 +78,10 @@ def revealed_sentence(revealed: Revealed) -> str:
     """Return the figure beside the device's promise, suitable for publication."""
     alone = (
         f"A report is {times_as_likely(revealed.odds)} with a person's true answer as with any "
-        "other. Further reports of the same person may reveal more."
+        "other. Seen by somebody who would guess between two answers by tossing a coin, it makes "
+        f"the guess right at most {upper_text(100 * revealed.odds / (1 + revealed.odds), 3)} % of "
+        "the time. "
+        "Further reports of the same person may reveal more."
     )
     if revealed.level is None:
         return f"{alone} These {revealed_brief(revealed)}."

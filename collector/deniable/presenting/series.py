@@ -42,6 +42,7 @@ from deniable.presenting.comparison import (
 from deniable.presenting.estimate import (
     estimate_cautions,
     estimate_statement,
+    estimate_text,
     quoted_answer,
     so_far,
 )
@@ -456,7 +457,12 @@ def _largest(histograms: Sequence[Histogram]) -> str:
 def _leading(histogram: Histogram, label: str) -> Iterator[str]:
     """Yield why an answer is shown, unless the displayed epoch has the same one."""
     if histogram.numeric is None and _largest([histogram]) != label:
-        yield f"{quoted(label)} has the largest share over all dates shown."
+        leader, when = _largest([histogram]), when_text(histogram.sample.period)
+        share = estimate_text(histogram.share(leader), histogram.share(leader).value)
+        yield (
+            f"{quoted(label)} has the largest share over all dates shown, but {when}, "
+            f"{quoted(leader)} has: an estimated {share}."
+        )
 
 
 def _news(series: Series, label: str) -> Iterator[str]:

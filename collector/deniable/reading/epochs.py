@@ -175,13 +175,19 @@ def version_text(sequence: int, published_at: int | None = None) -> str:
     return f"version {sequence + 1}" + (f" of {date_text(published_at)}" if published_at else "")
 
 
-def answered_texts(versions: Sequence[tuple[str, int]], period: str) -> list[str]:
-    """Return how many devices answered the first version, and how many more answered the others."""
+def answered_texts(
+    versions: Sequence[tuple[str, int]], period: str, *, several: bool = False
+) -> list[str]:
+    """Return how many devices answered the first version, and how many more answered the others.
+
+    Of ``several`` epochs these are reports, since a device may have answered in each.
+    """
     (first, count), *others = versions
-    who = f"{count:,} device{'s' * (count != 1)}" if count else "too few devices"
-    more = "more" if count else "devices"
-    text = f"{when_text(period)}, {who} answered {first}"
-    rest = (f"{reports:,} {more} answered {version}" for version, reports in others)
+    noun, did = ("report", "came for") if several else ("device", "answered")
+    who = f"{count:,} {noun}{'s' * (count != 1)}" if count else f"too few {noun}s"
+    more = "more" if count else f"{noun}s"
+    text = f"{when_text(period)}, {who} {did} {first}"
+    rest = (f"{reports:,} {more} {did} {version}" for version, reports in others)
     return [f"{text[0].upper()}{text[1:]}", *rest]
 
 

@@ -134,7 +134,9 @@ class Site:
         if not versions:
             return []
         ids = (one.manifest.survey_id.hex()[:12] for one in subject.answered)
-        return [*zip(answered_texts(versions, subject.answered[0].period), ids, strict=True)]
+        first = subject.answered[0]
+        texts = answered_texts(versions, first.period, several=len(first.epochs) > 1)
+        return [*zip(texts, ids, strict=True)]
 
     def version_notes(self, subject: Subject) -> tuple[str, ...]:
         """Return in sentences which version figures are from, where there is no room for links."""
@@ -250,7 +252,7 @@ class Visit:
                 return replace(message(text, "sentence", live=True), figures=alone)
             if refusal.code is not RefusalCode.BAD_QUERY:
                 raise
-            return message(f"{refusal.reason}.", "alert", status=400)
+            return message(reason_sentence(refusal), "alert", status=400)
         to_come = subject.epochs is None and self.site.clock() < subject.newest.schedule.end
         head, _, body = body.partition("\n")
         live, pinned = json.loads(head)

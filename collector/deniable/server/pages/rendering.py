@@ -342,8 +342,9 @@ def ranges_to_compare(
     half = min(4, len(over) // 2, most_epochs(manifest))
     if schedule.epoch_seconds >= week and half > 1 and can_be_pooled(manifest):
         length = duration_text(half * schedule.epoch_seconds)
-        for end, text in ((over[-1] + 1, "the last "), (over[-1] + 1 - half, "before them, ")):
-            yield asked_text(schedule, range(end - half, end)), text + length
+        last = over[-1] + 1
+        yield asked_text(schedule, range(last - half, last)), f"the last {length}"
+        yield asked_text(schedule, range(last - 2 * half, last - half)), f"the {length} before"
     if schedule.epoch_seconds < week and week % schedule.epoch_seconds == 0:
         for text, instant in (("last week", now), ("the week before", now - week)):
             with suppress(ValueError):  # before the survey began
