@@ -98,7 +98,7 @@ def test_a_mean_is_planned_in_its_units_or_in_percent_of_their_range(tmp_path: P
     ("options", "status", "message"),
     [
         ("--width 150%", 1, "a share's margin of error must be below 1, such as 5%"),
-        ("--largest-share 120%", 1, "the largest share must be in [0, 1]"),
+        ("--largest-share 120%", 1, "the largest share must be a number from 0 to 1"),
         ("--epsilon 0", 1, "epsilon"),
         ("--width x", 2, "must be a number such as 2% or 0.02"),
         ("--reports 10^99", 2, "must be a whole number from 1 to 10^15"),

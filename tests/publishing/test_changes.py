@@ -102,8 +102,9 @@ KEPT = [{"kind": "memoised", "epochs": epochs} for epochs in (2, 4)]
         ),
         (
             *("repeat", KEPT[0], {"kind": "fresh"}),
-            "responses are kept for 2 epochs instead of drawn afresh: repeating an answer reveals "
-            "little more, but kept responses can show that an answer changed, and can link reports",
+            "responses are kept for 2 epochs instead of being drawn afresh: repeating an answer "
+            "reveals little more, but kept responses can show that an answer changed, and can "
+            "link reports",
             "responses are drawn afresh for each report and no longer kept: taken together, all "
             "reports of an answer reveal more",
         ),

@@ -114,7 +114,8 @@ def plan(
 
 
 @click.command(
-    short_help="Simulate a survey, and compare its estimates with the truth. No device answers."
+    short_help="Simulate a survey, and compare its estimates with the truth. No real devices are "
+    "involved."
 )
 @click.argument("file", type=a_file)
 @click.option(

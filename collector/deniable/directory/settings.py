@@ -115,7 +115,7 @@ def _texts(value: list[str]) -> list[str]:
 
 def _hidden(value: list[Any]) -> frozenset[str]:
     if not all(isinstance(text, str) and text.strip() for text in value):
-        raise ValueError('must be a list of texts, such as "a-text"')
+        raise ValueError('must be a list of texts, such as ["a-text"]')
     return frozenset(value)
 
 

@@ -109,7 +109,7 @@ def checked_largest_share(largest_share: float | None, categories: int) -> float
     if largest_share is None:
         return default_largest_share(categories)
     if not 0 <= largest_share <= 1:
-        raise ValueError("the largest share must be in [0, 1], such as 0.1")
+        raise ValueError("the largest share must be a number from 0 to 1, such as 0.1")
     return largest_share
 
 

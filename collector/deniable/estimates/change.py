@@ -58,8 +58,8 @@ def changed(one: Sample, other: Sample) -> Test:
         raise ValueError(_ONE_EPOCH)
     if one.mechanism != other.mechanism:
         raise ValueError(
-            "all shares can be tested only if both sides use the same mechanism; compare single "
-            "shares instead"
+            "all shares can be tested together only if both sides use the same mechanism; compare "
+            "single shares instead"
         )
     if one.same_as(other):
         raise ValueError("both sides show the same figures")

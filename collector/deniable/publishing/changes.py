@@ -177,9 +177,9 @@ def _repeat(before: Manifest, after: Manifest) -> _Sentences:
         )
     elif old is None:
         yield (
-            f"responses are kept for {new:,} epochs instead of drawn afresh: repeating an answer "
-            "reveals little more, but kept responses can show that an answer changed, and can "
-            "link reports",
+            f"responses are kept for {new:,} epochs instead of being drawn afresh: repeating an "
+            "answer reveals little more, but kept responses can show that an answer changed, and "
+            "can link reports",
             False,
         )
     else:

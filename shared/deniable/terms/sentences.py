@@ -115,8 +115,8 @@ class Coalitions:
         )
         if relayed:
             logged = _(
-                "the collector with an access log of the app's backend, but only down to the "
-                "people whose app was open at that moment"
+                "the collector with an access log of the app's backend, which narrows it down only "
+                "to the people whose app was open at that moment"
             )
         part = _("the collector by your network address, or the network itself")
         address, account = _("the collector"), logged
