@@ -186,7 +186,7 @@ def test_a_hidden_text_is_on_no_page_and_in_no_answer(engine: Workplace) -> None
     assert all("bing" not in body.casefold() for body in bodies.values())
     assert sum("google…" in body for body in bodies.values()) > len(figures)
     assert status == 400
-    assert "the operator has hidden this text" in refused.decode()
+    assert "The operator has hidden this text" in refused.decode()
 
 
 def test_a_board_has_the_same_share_of_a_text_as_figures(engine: Workplace) -> None:

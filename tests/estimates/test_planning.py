@@ -39,7 +39,9 @@ def test_what_no_plan_is_for_is_refused_with_an_example(plan: Callable[..., int]
         with pytest.raises(ValueError, match=r"such as 0\.05 for ± 5 percentage points"):
             plan(5)
     for share in (-0.1, 1.5, math.inf, math.nan):
-        with pytest.raises(ValueError, match=r"largest share must be in \[0, 1\], such as"):
+        with pytest.raises(
+            ValueError, match=r"largest share must be a number from 0 to 1, such as"
+        ):
             reports_for_half_width(MECHANISM, 0.05, share)
     with pytest.raises(ValueError, match="9 values are expected"):
         reports_for_mean(NINE, NINE_VALUES[1:], 1)
