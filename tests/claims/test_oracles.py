@@ -67,6 +67,8 @@ claims/test_sentences
     presenting.cautions:_few_reports presenting.cautions:reports_text
   test_the_least_epsilon_that_is_told_is_the_least_that_does planning.facts:plan_document
   test_the_ceiling_that_a_survey_is_said_to_need_is_the_least publishing.document:_warnings
+cli/test_compare test_an_update_with_another_answer_is_compared_by_the_answers_of_both
+    presenting.comparison:comparison_sentence
 cli/test_budget test_three_reports_of_a_hundredth_need_the_delta_that_is_printed
     planning.facts:_compositions planning.facts:composition_document
 cli/test_successors test_what_is_set_aside_is_for_the_epochs_to_come

@@ -224,6 +224,7 @@ def test_an_update_with_another_answer_is_compared_by_the_answers_of_both(place:
         r'change is for "\w+": down [\d.]+ points',
         told["sentence"],
     )
+    assert "Only version 2 since then and version 1 before it are compared." in told["sentence"]
     text = shown(place, *words, name="snack")
     assert 'Some answers are not compared, because only one side has them: "daily".' in text
     assert "of equal length, are compared. Differ" in text
