@@ -119,8 +119,9 @@ estimates/test_fakes_of_figures
 estimates/test_first_view test_the_largest_of_many_have_intervals_that_hold
     presenting.cautions:_chosen_by_size
   test_the_rows_of_every_kind_have_intervals_that_hold_at_once presenting.histogram:_notes
-estimates/test_object
-    test_where_nothing_changed_few_tests_say_so presenting.comparison:_statement
+estimates/test_object test_of_sparse_samples_chance_is_counted_among_all_tables
+    presenting.estimate:test_text
+  test_where_nothing_changed_few_tests_say_so presenting.comparison:_statement
     presenting.comparison:news_sentence
     presenting.estimate:test_text
 estimates/test_intervals

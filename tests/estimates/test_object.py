@@ -2,10 +2,10 @@
 
 import pickle
 import re
-from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from functools import reduce
+from math import comb, prod
 from operator import add
 
 import numpy as np
@@ -22,6 +22,7 @@ from deniable.estimates import (
     decoder_of,
     estimate_histogram,
 )
+from deniable.estimates import change as tests_of_change
 from deniable.estimates.curve import QUARTILES
 from deniable.mechanisms import RandomisedResponse
 from deniable.messages import Manifest, Repeat
@@ -238,9 +239,29 @@ def test_change_is_pearsons_test_of_the_noisy_counts() -> None:
     assert test.statistic == pytest.approx(pearson.statistic, rel=1e-9)
     assert test.p_value == pytest.approx(pearson.pvalue, rel=1e-9)
     assert test.degrees == 3
-    few = Histogram.of_counts(CHECKED, [4, 3, 2, 5])
-    with pytest.raises(ValueError, match="too few reports"):
-        found.changed_from(few)
+
+
+@pytest.mark.parametrize("counts", [(4, 0, 1), (1, 2, 3), (3, 2, 2)])
+def test_of_sparse_samples_chance_is_counted_among_all_tables(
+    counts: tuple[int, int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tests_of_change, "_TABLES", 20_000)
+    monkeypatch.setattr(tests_of_change, "_AS_LARGE", 20_000)
+    mechanism, n, many = RandomisedResponse(3, "3"), sum(counts), (40, 11, 9)
+    found, later = (Histogram.of_counts(mechanism, each) for each in (counts, many))
+    # By definition: Pearson's X^2 of every table, and how likely it is.
+    tables = [(a, b, n - a - b) for a in range(n + 1) for b in range(n - a + 1)]
+    both = [own + other for own, other in zip(counts, many, strict=True)]
+    ways = [prod(comb(own, one) for own, one in zip(both, each, strict=True)) for each in tables]
+    apart = np.array(ways) / comb(sum(both), n)
+    test, expected = found.changed_from(later), np.array(both) * n / sum(both)
+    sizes = ((np.array(tables) - expected) ** 2 / expected).sum(axis=1)
+    exact = apart[sizes >= sizes[tables.index(counts)] * (1 - 1e-9)].sum()
+    # Six standard errors, and the table itself: beyond them by chance in 1e-8 for all three.
+    error = np.sqrt(exact * (1 - exact) / test.tables)
+    assert abs(test.p_value - exact) <= 6 * error + 1 / test.tables
+    assert str(test).endswith(f"counted among {test.tables:,} tables")
+    assert found.changed_from(later) == found.changed_from(later)
 
 
 def test_a_ratio_of_two_figures_is_compared_with_1_and_a_part_of_a_whole_with_0() -> None:
@@ -273,8 +294,7 @@ def test_where_nothing_changed_few_tests_say_so(survey: Manifest) -> None:
     rng, runs, low = np.random.default_rng(7), effort(200), []
     for one, other in rng.multinomial(3_000, law / law.sum(), size=(runs, 2)).tolist():
         found, later = (Histogram.of_counts(survey.mechanism, each) for each in (one, other))
-        with suppress(ValueError):  # some counts are expected to be below 5
-            low.append(found.changed_from(later).p_value)
+        low.append(found.changed_from(later).p_value)
     # p-values below 5 % come in 5 % of runs: more than allowed in at most 1e-6 of such tests.
     assert sum(p < 0.05 for p in low) <= stats.binom.isf(1e-6, runs, 0.05)
 

@@ -202,7 +202,8 @@ COUNTS: Final = tuple(Field(name, partial(_count, name)) for name, *_ in COUNTED
 def test_text(test: Test) -> str:
     """Return the result of a test, for use in brackets."""
     p = f"{test.p_value:.2g}" if test.p_value >= 0.001 else "below 0.001"
-    return f"chi-square {test.statistic:.4g}, {test.degrees} degrees of freedom, p {p}"
+    counted = f", counted among {test.tables:,} tables" * bool(test.tables)
+    return f"chi-square {test.statistic:.4g}, {test.degrees} degrees of freedom, p {p}{counted}"
 
 
 def verdict_sentence(verdict: Verdict) -> str:
