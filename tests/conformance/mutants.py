@@ -167,7 +167,8 @@ def draws_again_after_a_refusal(follow: Any, self: Any, report: Any, step: Any, 
 def refunds_what_is_refused(follow: Any, self: Any, report: Any, step: Any, now: float) -> Any:
     pending = follow(self, report, step, now)
     with self.state.transaction(now) as connection:
-        connection.execute("UPDATE decisions SET cost = 0")
+        for table in ("spending_by_day", "spending_by_name"):
+            connection.execute(f"UPDATE {table} SET cost = 0")
     return pending
 
 

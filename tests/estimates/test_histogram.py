@@ -100,7 +100,7 @@ def test_to_dict_is_json_with_one_row_a_category() -> None:
     assert [row["raw"] for row in written["categories"]] == list(COUNTS)
     assert sum(row["estimate"] for row in written["categories"]) == pytest.approx(1)
     assert " ".join(written) == (
-        "survey survey_id question epochs start end state seal n level model "
+        "survey survey_id question epochs start end state seal n level "
         "mechanism epsilon delta pure_epsilon enrolment anonymity_set poisoning "
         "distrusted revealed kept_range numeric "
         "distribution categories cautions"

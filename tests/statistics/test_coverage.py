@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import rel_entr
 from scipy.stats import binom
 
-from benchmarks.coverage import LEVEL, margins_of, measured, mechanism_of, truths
+from benchmarks.coverage import LEVEL, Covered, margins_of, measured, mechanism_of, truths
 from deniable.estimates import Histogram, Model, covariance, decoder_of
 from deniable.estimates.binomial import binomial_intervals, normal_quantile
 from deniable.estimates.curve import blur_of, quantiles
@@ -100,6 +100,14 @@ def test_a_difference_has_the_squares_of_both_intervals() -> None:
     low = found.value - np.hypot(a.value - ends[0][0][0], ends[1][1][0] - b.value)
     high = found.value + np.hypot(ends[0][1][0] - a.value, b.value - ends[1][0][0])
     assert (found.low, found.high) == pytest.approx((max(low, -1.0), min(high, 1.0)))
+
+
+def test_where_nothing_changed_responses_that_nobody_sent_change_nothing() -> None:
+    mechanism, runs = RandomisedResponse(105, "4"), 100 if THOROUGH else 50
+    truth = truths((105,))["one point"]
+    found: Covered = measured(mechanism, truth, 300, runs=runs, seed=1, tests=runs)
+    assert not SimulatedReports(mechanism, truth, 1).counts(300).all()
+    assert found.unchanged.sum() >= least(runs, LEVEL)
 
 
 WIDE = [
