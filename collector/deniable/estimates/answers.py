@@ -24,6 +24,8 @@ Answers = str | Iterable[str] | Mapping[str, str | Iterable[str]] | Range
 from one to another."""
 
 _NAMED = 10
+_SEARCHED: Final = 1000
+"""Among so many answers a misspelled one is looked for; among 65,536 that takes seconds."""
 
 
 JOINT_FILE: Final = 'mechanism = "joint", with the questions under [dimensions]'
@@ -129,7 +131,7 @@ def no_answer(name: str, categories: Sequence[str], single: Sequence[str] = ()) 
 
     plain, known = name.casefold(), [*single, *categories]
     near = [one for one in known if plain in {one.casefold(), one.casefold().partition(": ")[2]}]
-    if near := near or get_close_matches(name, known, 1):
+    if near := near or get_close_matches(name, known if len(known) <= _SEARCHED else [], 1):
         return ValueError(f"there is no answer {name!r}; did you mean {near[0]!r}?")
     return ValueError(f"there is no answer {name!r}; the answers are {_some(known)}")
 

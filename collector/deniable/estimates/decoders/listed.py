@@ -9,6 +9,7 @@ alike, that is a left inverse: G P^T = I.
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Final
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy import linalg
@@ -159,6 +160,7 @@ class TextsDecoder(DenseDecoder):
             self._inverse = np.delete(inverse, np.s_[texts:-1], axis=0)
             self._inverse[-1] += inverse[texts:-1].sum(axis=0)
         self._matrix.flags.writeable = self._inverse.flags.writeable = False
+        self._deviations = WeakKeyDictionary[Tally, float]()
 
     @cached_property
     def extremes(self) -> Extremes:
@@ -177,6 +179,12 @@ class TextsDecoder(DenseDecoder):
 
     def shifts(self, tally: Tally, weights: Floats) -> Floats:
         """Return the shifts by collisions with texts that are not listed, (…, texts)."""
+        if (deviation := self._deviations.get(tally)) is None:
+            deviation = self._deviations[tally] = self._deviation(tally)
+        return np.asarray((weights[..., :-1] - weights[..., -1:]) * deviation)
+
+    def _deviation(self, tally: Tally) -> float:
+        """Return the standard deviation of the shift of one listed text."""
         # They shift each count by some b, beyond its noise. The squared residuals exceed the counts
         # by the sum of b^2, on average. A support has one count in m, of each hash function: over
         # random hash functions, it is shifted by a sum with the variance sum b^2/m. Two supports
@@ -185,8 +193,7 @@ class TextsDecoder(DenseDecoder):
         matrix, inverse = self._whole
         left = tally.counts - matrix.T @ (inverse @ tally.counts)
         moved = (self._truth - self._kappa) * max(0.0, float(left @ left) - tally.n)
-        apart = weights[..., :-1] - weights[..., -1:]
-        return np.asarray(apart * (np.sqrt(moved) / (tally.n * self._kappa)))
+        return float(np.sqrt(moved)) / (tally.n * self._kappa)
 
     def standard_errors(self, tally: Tally, model: Model) -> Floats:
         """Return the errors, with the shifts."""
