@@ -250,6 +250,24 @@ def test_each_outlook_has_its_sentences_of_at_most_30_words(outlook: str) -> Non
     assert all(len(each.split()) <= 30 for each in error.sentence.split(". ")[1:])
 
 
+@pytest.mark.parametrize(("answers", "sooner"), [("abcd", True), ("abcdefghijklmnop", False)])
+def test_small_shares_are_said_to_be_known_sooner_where_they_are(
+    answers: str, sooner: bool
+) -> None:
+    epsilon = "2" if sooner else "1"
+    survey = manifest(
+        categories=tuple(answers),
+        epsilon=epsilon,
+        specification=specified("auto", len(answers), epsilon),
+        schedule=Schedule(START, DAY, 40, DAY),
+    )
+    largest = default_largest_share(len(answers))
+    ratio = share_variance(survey.mechanism, 0.01) / share_variance(survey.mechanism, largest)
+    assert (ratio < 0.8) == sooner
+    made = plan(survey, Accuracy.half_width(0.02), pace=_pace(survey, "3"))
+    assert ("Small shares are known sooner." in made.sentence) == sooner
+
+
 def test_what_is_no_power_and_cannot_be_reached_is_refused() -> None:
     for power, significance in (
         (0.05, 0.05),

@@ -284,6 +284,11 @@ class Plan:
         own, answers = self.ways[0].variance, self.ways[-1].variance
         return self.accuracy.scale * sqrt((own + (step.epochs - 1) * answers) / step.reports)
 
+    def _small_sooner(self) -> bool:
+        """Return whether shares up to 1 % need clearly fewer reports than the largest promised."""
+        small = variance_of(self.manifest, self.manifest.mechanism, 0.01)
+        return has_shares(self.manifest) and small < 0.8 * self.ways[0].variance
+
     def _outlook(self, pace: Pace) -> str:
         """Return when figures of all epochs together reach the accuracy, at this rate."""
         reached = self.reached_at()
@@ -333,7 +338,7 @@ class Plan:
         if last.epochs > 1 and self.manifest.repeat.epochs is None:
             own = " and one answer" * (self.manifest.values is None)
             text += f" To see this, choose all {nouns} together{own} in Figures."
-        if reached != first.at and first != last and has_shares(self.manifest):
+        if reached != first.at and first != last and self._small_sooner():
             text += " Small shares are known sooner."
         if reached != first.at and first.reports >= (self.reports(self.ways[0]) or inf):
             text = f"Reports that the same devices send in several {nouns} count for less. {text}"

@@ -134,8 +134,8 @@ class Site:
         if not versions:
             return []
         ids = (one.manifest.survey_id.hex()[:12] for one in subject.answered)
-        first = subject.answered[0]
-        texts = answered_texts(versions, first.period, several=len(first.epochs) > 1)
+        dated = next(one for one in subject.answered if one.reports)
+        texts = answered_texts(versions, dated.period, several=len(dated.epochs) > 1)
         return [*zip(texts, ids, strict=True)]
 
     def version_notes(self, subject: Subject) -> tuple[str, ...]:

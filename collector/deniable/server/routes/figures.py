@@ -221,7 +221,7 @@ class FigureService:
         epochs = asked_epochs(request, manifest, most_epochs(manifest), self.clock())
         others = [one for one in answered if one.manifest != manifest]
         own = next((one for one in answered if one.manifest == manifest), None)
-        beside = (own or Answered(manifest, epochs or range(1), 0), *others) if others else ()
+        beside = (own or Answered(manifest, epochs or range(0), 0), *others) if others else ()
         whole = across and epochs is None and not chosen
         rest = [one for one in named if whole and one != manifest]
         return Subject(estimating, (manifest, *rest), epochs, awaited, beside)
