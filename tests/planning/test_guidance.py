@@ -9,11 +9,11 @@ from deniable.messages import Manifest
 from deniable.planning.calibration import calibrated
 from deniable.planning.words import (
     MOST_EPSILON,
-    guess_text,
     strength_fact,
     strength_warnings,
     too_strong_text,
 )
+from deniable.presenting.revealed import guess_text
 from tests.support.entries import probability
 from tests.support.kinds import SURVEYS
 from tests.support.processes import ROOT

@@ -1,7 +1,6 @@
 """``deniable privacy``: what a matrix guarantees, and what several reports reveal."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -12,9 +11,6 @@ from deniable.cli.screen import show
 from deniable.mechanisms import MAX_CATEGORIES, InvalidPrivacyParameter
 from deniable.planning.facts import composition_document
 from deniable.publishing.survey_matrix import MAX_FILE_BYTES, InvalidMatrixFile, read_matrix
-
-if TYPE_CHECKING:
-    pass
 
 
 @click.command(short_help="Show what a matrix guarantees, with the proof.")

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from math import ceil, floor, log10
 from typing import ClassVar, Final
 
 from deniable.budget import NANO, format_nano, pure_cost
@@ -12,10 +11,9 @@ from deniable.estimates.accuracy import reports_to_find
 from deniable.mechanisms import KINDS, Parameters, Strings, exact_epsilon
 from deniable.mechanisms.answering import Answering, answering_kind, answering_parameters
 from deniable.mechanisms.block_design import DesignKind
-from deniable.mechanisms.exact import is_vast
 from deniable.mechanisms.two_round import SINGLE
 from deniable.messages import Manifest
-from deniable.presenting.revealed import times_as_likely
+from deniable.presenting.revealed import guess_text, times_as_likely
 
 
 class KindWords:
@@ -289,22 +287,6 @@ _STRENGTHS: Final = {
     7: "leaves hardly any doubt",
 }
 """The meanings of one report in docs/choosing-epsilon.md, by the largest epsilon for each."""
-
-
-def guess_text(odds: Fraction, before: Fraction = Fraction(1, 2)) -> str:
-    """Return the highest percentage to which one report raises a suspicion, rounded up.
-
-    Of two answers, one is suspected with the probability p beforehand. A report is at most E times
-    as likely with it as with the other. So by Bayes the probability becomes at most pE/(pE + 1 -
-    p). Randomised response with two answers attains that. With p = 1/2 it also bounds how often the
-    better guess is right: (1 + TV)/2, where the distributions' distance TV is at most (E - 1)/(E +
-    1).
-    """
-    if is_vast(odds):
-        return "practically 100 %"
-    wrong = (1 - before) / (1 - before + before * odds)
-    places = max(1, floor(-log10(wrong)) - 1)
-    return f"{ceil((1 - wrong) * 100 * 10**places) / 10**places:.{places}f} %"
 
 
 def strength_fact(manifest: Manifest) -> Fact:

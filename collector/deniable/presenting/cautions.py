@@ -69,12 +69,10 @@ def bias_text(name: str, influence: float, unit: Unit, *, decided: bool = False)
     if influence == 0:
         return f"{name} does not change: fake reports cannot affect it"
     moved = influence * FAKES * (100 if unit.of_shares else 1)
-    if not math.isfinite(moved):
+    most = _MOST_MOVED.get(unit, math.inf)
+    if not math.isfinite(moved) or (decided and moved >= most):
         return f"{name} may have any value: fake reports determine it"
-    points = " percentage points" * unit.of_shares
-    if decided and moved >= _MOST_MOVED.get(unit, math.inf):
-        return f"{name} may be anything: fake reports determine it"
-    moved = min(moved, _MOST_MOVED.get(unit, math.inf))
+    points, moved = " percentage points" * unit.of_shares, min(moved, most)
     return (
         f"{name} may be off by up to {bound_text(moved)}{points}"
         + ": fake reports determine it" * decided

@@ -1,7 +1,6 @@
 """Words of a comparison: what changed or differs, and how much of this is due to chance."""
 
-import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -40,6 +39,7 @@ from deniable.presenting.estimate import (
     estimate_statement,
     estimate_text,
     so_far,
+    times_text,
 )
 from deniable.presenting.pictures import WIDTH, notebook_html, plot_differences
 from deniable.presenting.rows import (
@@ -123,13 +123,14 @@ def comparison_picture(comparison: Comparison, width: float = WIDTH) -> Picture:
 
 def comparison_sentence(comparison: Comparison) -> str:
     """Return the largest change, if any, according to intervals that hold for all rows at once."""
-    if statement := _statement(comparison):
+    moves = _moves_among_old(comparison)
+    if statement := _statement(comparison, moves):
         cause = "The note marks a date, not a cause." * bool(comparison.across)
         if comparison.across and comparison.against and not comparison.one_survey:
             now, before = comparison.histogram.sample.version, comparison.against.sample.version
             cause = f"Only {now} since then and {before} before it are compared. {cause}"
         times = _times(comparison)
-        text = " ".join(filter(None, (statement, times, *_added(comparison), cause)))
+        text = " ".join(filter(None, (statement, times, *_added(comparison, moves), cause)))
         text = with_cautions(text, comparison_cautions(comparison))
     else:
         text = estimate_sentence(comparison.rows[0].estimate)
@@ -138,8 +139,11 @@ def comparison_sentence(comparison: Comparison) -> str:
     return so_far(text, comparison.histogram.standing, labels)
 
 
-def _statement(comparison: Comparison) -> str:
-    """Return the change without cautions; "" for a single figure, or with few reports."""
+def _statement(comparison: Comparison, moves: Mapping[str, Estimate]) -> str:
+    """Return the change without cautions; "" for a single figure, or with few reports.
+
+    ``moves`` are those among the old answers, if a version added any.
+    """
     if not comparison.at_once:
         return one_change(comparison)
     rows = comparison.leading
@@ -151,7 +155,6 @@ def _statement(comparison: Comparison) -> str:
     one = comparison.in_time
     noun, changed = ("change", "changed") if one else ("difference", "differ")
     test, nothing = comparison.test, f"no clear {noun}"
-    moves = _moves_among_old(comparison)
     moved_alone = any(move.distinguishable for move in moves.values())
     if moved_alone:
         nothing += " among all devices"
@@ -179,7 +182,7 @@ def _statement(comparison: Comparison) -> str:
     return f"{nothing}. {largest}: {moved}."
 
 
-def _added(comparison: Comparison) -> Iterator[str]:
+def _added(comparison: Comparison, moves: Mapping[str, Estimate]) -> Iterator[str]:
     """Yield which answers a version added, and whether shares among the old ones changed."""
     now, before = comparison.histogram, comparison.against
     if before is not None and comparison.versions_apart:
@@ -202,7 +205,7 @@ def _added(comparison: Comparison) -> Iterator[str]:
         f"{names} {was} added, and {chosen} chose {them}, which reduces the shares of the other "
         "answers."
     )
-    if not (moves := _moves_among_old(comparison)):
+    if not moves:
         return
     clear = {label: move for label, move in moves.items() if move.distinguishable}
     most = max(abs(end) for move in moves.values() for end in (move.low, move.high))
@@ -240,7 +243,8 @@ def news_sentence(comparison: Comparison) -> str:
     """Return the largest change without cautions, or a short statement that no change is clear."""
     rows = [row for row in comparison.leading if row.distinguishable]
     if rows:
-        return _statement(comparison) or estimate_statement(rows[0].estimate)
+        moves = _moves_among_old(comparison)
+        return _statement(comparison, moves) or estimate_statement(rows[0].estimate)
     period = comparison.histogram.sample.period
     return f"{period}{': n' if period else 'N'}o clear change {_since(comparison)}."
 
@@ -284,10 +288,7 @@ def _ratio(comparison: Comparison, decided: str = "") -> str:
         return ""
     if ratio.samples[0] is not comparison.histogram.sample:
         less, more = more, less
-    value, low, high = (estimate_text(ratio, end) for end in (ratio.value, ratio.low, ratio.high))
-    times, interval = value, f" ({level_text(ratio.level)} interval {low} to {high})"
-    if ratio.high == math.inf:  # the other share may be 0
-        times, interval = f"at least {estimate_text(ratio, ratio.low, 'least')}", ""
+    times, interval = times_text(ratio)
     (answer,) = {quoted_share(row.now) for row in comparison.rows if row.label == ratio.label}
     return f"in {more}, {answer} is {times} times as frequent as in {less}{interval}" + (
         decided * ratio.fakes_decide

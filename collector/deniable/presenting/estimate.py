@@ -139,6 +139,17 @@ def estimate_text(estimate: Estimate, number: float, bound: str = "") -> str:
             return number_text(_outward(number, places, bound), width, sign)
 
 
+def times_text(ratio: Estimate) -> tuple[str, str]:
+    """Return a ratio of two shares, and its interval in brackets, for a sentence.
+
+    If the divisor may be 0, there is only a lower end, and no interval.
+    """
+    if ratio.high == math.inf:
+        return f"at least {estimate_text(ratio, ratio.low, 'least')}", ""
+    value, low, high = (estimate_text(ratio, end) for end in (ratio.value, ratio.low, ratio.high))
+    return value, f" ({level_text(ratio.level)} interval {low} to {high})"
+
+
 def so_far(sentence: str, standing: Standing | None, labels: Iterable[str] = ()) -> str:
     """Return a sentence about epochs with a standing, which begins with "So far" if one is open.
 

@@ -33,6 +33,8 @@ from deniable.reading.epochs import instant_text
 from deniable.stores import Note
 
 WIDTH: Final = 720
+HELD_ALONE: Final = "Each interval holds by itself"
+HELD_IN_EPOCHS: Final = "Intervals hold for all answers of an epoch at once"
 _HIGH_CURVE: Final = 220
 
 
@@ -114,7 +116,7 @@ def _held(together: str) -> str:
     """Return which intervals hold together, if any do, and what intervals reflect."""
     if together:
         return f"{together} and reflect {CHANCE}"
-    return f"Each interval holds by itself. Intervals reflect {CHANCE}"
+    return f"{HELD_ALONE}. Intervals reflect {CHANCE}"
 
 
 def brief_texts(cautions: Iterable[Caution]) -> Iterator[str]:
@@ -161,7 +163,7 @@ def series_picture(
 ) -> Picture:
     """Return the chart of a series: a panel for each category, for some, or for the mean."""
     simultaneous = series.holds_at_once(*groups)
-    held = "Intervals hold for all answers of an epoch at once" * simultaneous
+    held = HELD_IN_EPOCHS * simultaneous
     points, levels = series.points, [histogram.level for histogram in series.histograms]
     notes = list(enumerate((Note(*note) for note in series.notes), start=1))
     svg = series_chart(

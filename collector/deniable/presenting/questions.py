@@ -1,6 +1,5 @@
 """Answers in words: who leads, two shares side by side, two questions together."""
 
-import math
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import product, takewhile
@@ -15,7 +14,7 @@ from deniable.estimates.forms import Unit
 from deniable.estimates.questions import Beside, CrossTable, Leaders, Of, Ranked
 from deniable.estimates.results import presents
 from deniable.presenting.cautions import DisplayedFigures, furthest, moved_text
-from deniable.presenting.estimate import estimate_text, so_far
+from deniable.presenting.estimate import estimate_text, so_far, times_text
 from deniable.presenting.rows import (
     HELD,
     estimate_columns,
@@ -186,11 +185,8 @@ def _times_text(beside: Beside) -> str:
     ratio = beside.ratio if difference.low > 0 else beside.other / beside.one
     if ratio.too_small or ratio.low <= 1:
         return ""
-    if ratio.high == math.inf:  # the other share may be 0
-        return f" That is at least {estimate_text(ratio, ratio.low, 'least')} times as often."
-    value, low, high = (estimate_text(ratio, end) for end in (ratio.value, ratio.low, ratio.high))
-    interval = f"{level_text(ratio.level)} interval {low} to {high}"
-    return f" That is {value} times as often ({interval})."
+    times, interval = times_text(ratio)
+    return f" That is {times} times as often{interval}."
 
 
 def beside_sentence(beside: Beside) -> str:

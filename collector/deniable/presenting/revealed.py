@@ -1,6 +1,7 @@
 """Words of what published figures reveal about one device."""
 
 from fractions import Fraction
+from math import ceil, floor, log10
 from typing import Final
 
 from deniable.documents import Document, upper_text
@@ -55,6 +56,22 @@ def times_as_likely(odds: Fraction) -> str:
     return f"at most {odds_text(odds)} times as likely"
 
 
+def guess_text(odds: Fraction, before: Fraction = Fraction(1, 2)) -> str:
+    """Return the highest percentage to which one report raises a suspicion, rounded up.
+
+    Of two answers, one is suspected with the probability p beforehand. A report is at most E times
+    as likely with it as with the other. So by Bayes the probability becomes at most pE/(pE + 1 -
+    p). Randomised response with two answers attains that. With p = 1/2 it also bounds how often the
+    better guess is right: (1 + TV)/2, where the distributions' distance TV is at most (E - 1)/(E +
+    1).
+    """
+    if is_vast(odds):
+        return "practically 100 %"
+    wrong = (1 - before) / (1 - before + before * odds)
+    places = max(1, floor(-log10(wrong)) - 1)
+    return f"{ceil((1 - wrong) * 100 * 10**places) / 10**places:.{places}f} %"
+
+
 def revealed_brief(revealed: Revealed) -> str:
     """Return the figure as a sentence without its capital and full stop."""
     if revealed.why is not None:
@@ -79,9 +96,8 @@ def revealed_sentence(revealed: Revealed) -> str:
     alone = (
         f"A report is {times_as_likely(revealed.odds)} with a person's true answer as with any "
         "other. Seen by somebody who would guess between two answers by tossing a coin, it makes "
-        f"the guess right at most {upper_text(100 * revealed.odds / (1 + revealed.odds), 3)} % of "
-        "the time. "
-        "Further reports of the same person may reveal more."
+        f"the guess right at most {guess_text(revealed.odds)} of the time. Further "
+        "reports of the same person may reveal more."
     )
     if revealed.level is None:
         return f"{alone} These {revealed_brief(revealed)}."

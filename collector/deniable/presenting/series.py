@@ -47,7 +47,12 @@ from deniable.presenting.estimate import (
     so_far,
 )
 from deniable.presenting.histogram import histogram_sentence
-from deniable.presenting.pictures import series_picture, version_names
+from deniable.presenting.pictures import (
+    HELD_ALONE,
+    HELD_IN_EPOCHS,
+    series_picture,
+    version_names,
+)
 from deniable.presenting.rows import (
     ESTIMATE,
     ShownRows,
@@ -116,9 +121,7 @@ def series_document(
 ) -> Document:
     """Return figures of the series as a document, possibly for ``chosen`` categories."""
     simultaneous = series.holds_at_once(*groups)
-    held = "Each interval holds by itself"
-    if simultaneous:
-        held = "Intervals hold for all answers of an epoch at once"
+    held = HELD_IN_EPOCHS if simultaneous else HELD_ALONE
     levels = {histogram.level for histogram in series.histograms}
 
     def drawing(width: float) -> str:
@@ -456,13 +459,13 @@ def _largest(histograms: Sequence[Histogram]) -> str:
 
 def _leading(histogram: Histogram, label: str) -> Iterator[str]:
     """Yield why an answer is shown, unless the displayed epoch has the same one."""
-    if histogram.numeric is None and _largest([histogram]) != label:
-        leader, when = _largest([histogram]), when_text(histogram.sample.period)
-        share = estimate_text(histogram.share(leader), histogram.share(leader).value)
-        yield (
-            f"{quoted(label)} has the largest share over all dates shown, but {when}, "
-            f"{quoted(leader)} has: an estimated {share}."
-        )
+    if histogram.numeric is not None or (leader := _largest([histogram])) == label:
+        return
+    share, when = histogram.share(leader), when_text(histogram.sample.period)
+    yield (
+        f"{quoted(label)} has the largest share over all dates shown, but {when}, {quoted(leader)} "
+        f"has: an estimated {estimate_text(share, share.value)}."
+    )
 
 
 def _news(series: Series, label: str) -> Iterator[str]:

@@ -149,11 +149,9 @@ class SurveyFigures:
 
     def without_figures(self, epochs: range | None = None) -> str:
         """Return why the survey, or some of its epochs, has no figures, and what comes next."""
-        text, schedule = (
-            without_figures(self._source, self.manifest, epochs),
-            self.manifest.schedule,
-        )
+        text = without_figures(self._source, self.manifest, epochs)
         if epochs and (older := self.older[:1]):
+            schedule = self.manifest.schedule
             begin, end = schedule.epoch_start(epochs[0]), schedule.epoch_start(epochs[-1] + 1)
             other = older[0].manifest.schedule
             numbers = (epoch.number for epoch in older[0].epochs())
