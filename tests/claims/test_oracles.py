@@ -101,6 +101,7 @@ estimates/test_contrasts
 estimates/test_contrasts
     test_two_surveys_have_a_ratio_with_an_interval_that_holds_as_often_as_said
     presenting.comparison:_ratio presenting.questions:_times_text
+    presenting.estimate:times_text
 estimates/test_curves test_it_is_the_triangular_average_and_bounds_what_it_averages
     presenting.cautions:_smoothed
   test_no_population_varies_more_than_is_planned_for planning.accuracy:_distribution
