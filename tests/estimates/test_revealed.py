@@ -97,7 +97,7 @@ def test_the_sentence_tells_the_promise_first_and_never_in_its_place() -> None:
     assert rating.revealed().sentence == (
         "A report is at most 2.72 times as likely with a person's true answer as with any other. "
         "Seen by somebody who would guess between two answers by tossing a coin, it makes the "
-        "guess right at most 73.2 % of the time. Further reports of the same person may reveal "
+        "guess right at most 62.8 % of the time. Further reports of the same person may reveal "
         "more. "
         "These published figures are at most 1.07 times as likely with the answer of one of "
         "6,366 honest devices as with any other, except with a chance of 1 in 1,000,000. This "

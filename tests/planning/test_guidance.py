@@ -13,7 +13,8 @@ from deniable.planning.words import (
     strength_warnings,
     too_strong_text,
 )
-from deniable.presenting.revealed import guess_text
+from deniable.presenting.revealed import chance_text
+from deniable.terms import guess_of
 from tests.support.entries import probability
 from tests.support.kinds import SURVEYS
 from tests.support.processes import ROOT
@@ -29,8 +30,7 @@ def binary(epsilon: str, delta: str = "0") -> Manifest:
 
 def stated(survey: Manifest) -> Fraction:
     """Return the share that the text states, as a number."""
-    assert survey.mechanism.privacy.odds is not None
-    return Fraction(guess_text(survey.mechanism.privacy.odds).removesuffix(" %")) / 100
+    return Fraction(chance_text(guess_of(survey.mechanism)).removesuffix(" %")) / 100
 
 
 def best_guess(survey: Manifest) -> Fraction:
@@ -71,8 +71,7 @@ def test_the_stated_guess_is_reached_and_rounded_up(
     assert shown.startswith(f"epsilon {epsilon} ")
     assert means in shown
     assert (
-        f"of 50 %, against one other answer, into {even}, and a suspicion of 10 % into {tenth};"
-        in shown
+        f"right at most {even} of the time, and can turn a suspicion of 10 % into {tenth};" in shown
     )
     unit = Fraction(1, 10 ** (2 + len(even.removesuffix(" %").partition(".")[2])))
     assert stated(survey) - unit < best_guess(survey) <= stated(survey)

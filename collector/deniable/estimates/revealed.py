@@ -14,6 +14,7 @@ from typing import Final
 from deniable.estimates.results import Documented
 from deniable.mechanisms import Mechanism
 from deniable.messages import Manifest
+from deniable.terms import guess_of
 
 Group = tuple[int, int]
 """For an epoch: its reports, and the least number of them that figures distinguish."""
@@ -38,6 +39,7 @@ class Revealed(Documented):
 
     Attributes:
         odds: the odds of a single report, for somebody who sees the report.
+        guess: how often a single report lets a guess between two answers be right, at most.
         epsilon: the epsilon of the figures, with this delta; None if ``why`` gives a reason.
         level: the figures are at most e^level times as likely with the device's answers as with any
             others, except with a chance of ``delta``; None like ``epsilon``.
@@ -51,6 +53,7 @@ class Revealed(Documented):
     """
 
     odds: Fraction
+    guess: Fraction
     epsilon: Decimal | None
     level: Decimal | None
     delta: Fraction
@@ -122,8 +125,8 @@ class Revealed(Documented):
             to_collector = None if of_all.epsilon is None else of_all
         renewed_by = step if renewed else 0
         return cls(
-            *(odds, epsilon, level, delta, max(devices, 1), len(groups), share, renewed_by),
-            *(why, least),
+            *(odds, guess_of(mechanism), epsilon, level, delta, max(devices, 1), len(groups)),
+            *(share, renewed_by, why, least),
             to_collector,
         )
 

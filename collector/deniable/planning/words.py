@@ -13,7 +13,8 @@ from deniable.mechanisms.answering import Answering, answering_kind, answering_p
 from deniable.mechanisms.block_design import DesignKind
 from deniable.mechanisms.two_round import SINGLE
 from deniable.messages import Manifest
-from deniable.presenting.revealed import guess_text, times_as_likely
+from deniable.presenting.revealed import chance_text, suspicion, times_as_likely
+from deniable.terms import guess_of
 
 
 class KindWords:
@@ -295,12 +296,12 @@ def strength_fact(manifest: Manifest) -> Fact:
     assert odds is not None, "every survey's mechanism has a pure guarantee"
     verdicts = (verdict for most, verdict in _STRENGTHS.items() if level <= most)
     verdict = next(verdicts, "practically reveals the answer")
-    even, tenth = guess_text(odds), guess_text(odds, Fraction(1, 10))
+    guess, tenth = guess_of(manifest.mechanism), suspicion(odds, Fraction(1, 10))
     return Fact(
         "strength",
-        f"epsilon {manifest.epsilon} {verdict}. One report can turn a suspicion of 50 %, "
-        f"against one other answer, into {even}, and a suspicion of 10 % into {tenth}; see "
-        "docs/choosing-epsilon.md".replace(" %", "\N{NO-BREAK SPACE}%"),
+        f"epsilon {manifest.epsilon} {verdict}. One report makes a guess between two answers right "
+        f"at most {chance_text(guess)} of the time, and can turn a suspicion of 10 % into "
+        f"{chance_text(tenth)}; see docs/choosing-epsilon.md".replace(" %", "\N{NO-BREAK SPACE}%"),
     )
 
 

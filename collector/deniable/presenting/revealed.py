@@ -49,6 +49,9 @@ _WHY: Final = {
 """The reasons for a missing bound, in words."""
 
 
+_CERTAIN: Final = Fraction(1, 10**6)
+
+
 def times_as_likely(odds: Fraction) -> str:
     """Return odds as a bound in words, rounded up: the stated bound is never too low."""
     if is_vast(odds):
@@ -56,20 +59,21 @@ def times_as_likely(odds: Fraction) -> str:
     return f"at most {odds_text(odds)} times as likely"
 
 
-def guess_text(odds: Fraction, before: Fraction = Fraction(1, 2)) -> str:
-    """Return the highest percentage to which one report raises a suspicion, rounded up.
+def suspicion(odds: Fraction, before: Fraction) -> Fraction:
+    """Return the highest probability to which one report raises that of one of two answers.
 
-    Of two answers, one is suspected with the probability p beforehand. A report is at most E times
-    as likely with it as with the other. So by Bayes the probability becomes at most pE/(pE + 1 -
-    p). Randomised response with two answers attains that. With p = 1/2 it also bounds how often the
-    better guess is right: (1 + TV)/2, where the distributions' distance TV is at most (E - 1)/(E +
-    1).
+    A report is at most E times as likely with it as with the other. So by Bayes the probability p
+    becomes at most pE/(pE + 1 - p). Randomised response with two answers attains that.
     """
-    if is_vast(odds):
+    return before * odds / (before * odds + 1 - before)
+
+
+def chance_text(chance: Fraction) -> str:
+    """Return the chance that a guess is right as a percentage, rounded up, but not to 100 %."""
+    if (wrong := 1 - chance) < _CERTAIN:
         return "practically 100 %"
-    wrong = (1 - before) / (1 - before + before * odds)
     places = max(1, floor(-log10(wrong)) - 1)
-    return f"{ceil((1 - wrong) * 100 * 10**places) / 10**places:.{places}f} %"
+    return f"{ceil(chance * 100 * 10**places) / 10**places:.{places}f} %"
 
 
 def revealed_brief(revealed: Revealed) -> str:
@@ -96,7 +100,7 @@ def revealed_sentence(revealed: Revealed) -> str:
     alone = (
         f"A report is {times_as_likely(revealed.odds)} with a person's true answer as with any "
         "other. Seen by somebody who would guess between two answers by tossing a coin, it makes "
-        f"the guess right at most {guess_text(revealed.odds)} of the time. Further "
+        f"the guess right at most {chance_text(revealed.guess)} of the time. Further "
         "reports of the same person may reveal more."
     )
     if revealed.level is None:

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Final
 
 from deniable.budget import NANO
-from deniable.mechanisms import MatrixPrivacy, SurveyMechanism, odds_ceiling
+from deniable.mechanisms import MatrixPrivacy, Mechanism, odds_ceiling
 from deniable.messages import Manifest
 
 _MOST_EPSILON: Final = 14 * NANO
@@ -28,7 +28,7 @@ def pure_odds(manifest: Manifest) -> Fraction:
     return odds
 
 
-def guess_of(mechanism: SurveyMechanism) -> Fraction:
+def guess_of(mechanism: Mechanism) -> Fraction:
     """Return the best chance, with a response, of a guess that is right half the time without.
 
     It is 1/2 + TV/2, where TV is the largest total variation distance between two rows: the tight
