@@ -14,7 +14,6 @@ from typing import Final
 from deniable.estimates.results import Documented
 from deniable.mechanisms import Mechanism
 from deniable.messages import Manifest
-from deniable.terms import guess_of
 
 Group = tuple[int, int]
 """For an epoch: its reports, and the least number of them that figures distinguish."""
@@ -39,7 +38,7 @@ class Revealed(Documented):
 
     Attributes:
         odds: the odds of a single report, for somebody who sees the report.
-        guess: how often a single report lets a guess between two answers be right, at most.
+        mechanism: the reports' mechanism.
         epsilon: the epsilon of the figures, with this delta; None if ``why`` gives a reason.
         level: the figures are at most e^level times as likely with the device's answers as with any
             others, except with a chance of ``delta``; None like ``epsilon``.
@@ -53,7 +52,7 @@ class Revealed(Documented):
     """
 
     odds: Fraction
-    guess: Fraction
+    mechanism: Mechanism
     epsilon: Decimal | None
     level: Decimal | None
     delta: Fraction
@@ -64,6 +63,13 @@ class Revealed(Documented):
     why: Unbounded | None
     least: int
     to_collector: "Revealed | None" = None
+
+    @property
+    def guess(self) -> Fraction:
+        """Return how often a single report makes a guess between two answers right, at most."""
+        from deniable.terms import guess_of  # figures alone do not need it
+
+        return guess_of(self.mechanism)
 
     @classmethod
     def of(
@@ -125,7 +131,7 @@ class Revealed(Documented):
             to_collector = None if of_all.epsilon is None else of_all
         renewed_by = step if renewed else 0
         return cls(
-            *(odds, guess_of(mechanism), epsilon, level, delta, max(devices, 1), len(groups)),
+            *(odds, mechanism, epsilon, level, delta, max(devices, 1), len(groups)),
             *(share, renewed_by, why, least),
             to_collector,
         )
