@@ -70,9 +70,7 @@ def test_the_stated_guess_is_reached_and_rounded_up(
     shown = (strength_fact(survey).text or "").replace("\N{NO-BREAK SPACE}", " ")
     assert shown.startswith(f"epsilon {epsilon} ")
     assert means in shown
-    assert (
-        f"right at most {even} of the time, and can turn a suspicion of 10 % into {tenth};" in shown
-    )
+    assert f"right at most {even} of the time, and a suspicion of 10 % at most {tenth};" in shown
     unit = Fraction(1, 10 ** (2 + len(even.removesuffix(" %").partition(".")[2])))
     assert stated(survey) - unit < best_guess(survey) <= stated(survey)
     # The page says the same of the same epsilon.

@@ -299,8 +299,8 @@ def strength_fact(manifest: Manifest) -> Fact:
     guess, tenth = guess_of(manifest.mechanism), suspicion(odds, Fraction(1, 10))
     return Fact(
         "strength",
-        f"epsilon {manifest.epsilon} {verdict}. One report makes a guess between two answers right "
-        f"at most {chance_text(guess)} of the time, and can turn a suspicion of 10 % into "
+        f"epsilon {manifest.epsilon} {verdict}. One report makes guesses between two answers right "
+        f"at most {chance_text(guess)} of the time, and a suspicion of 10 % at most "
         f"{chance_text(tenth)}; see docs/choosing-epsilon.md".replace(" %", "\N{NO-BREAK SPACE}%"),
     )
 
