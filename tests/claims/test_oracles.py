@@ -171,6 +171,8 @@ planning/test_best test_costs_and_compositions_are_those_of_the_mechanism
     planning.facts:users_facts
   test_no_design_and_no_published_mechanism_needs_fewer_reports_for_a_share
     planning.plans:ways_to_ask
+planning/test_chosen test_the_planned_reports_reach_the_precision_among_a_group
+    planning.plans:ChosenShare.name
 planning/test_guidance test_a_caution_stands_from_epsilon_4_on planning.words:strength_warnings
   test_the_stated_guess_is_reached_and_rounded_up planning.words:strength_fact
 planning/test_plan test_a_lifetime_does_for_as_many_reports_as_are_told planning.facts:budget_facts

@@ -56,6 +56,21 @@ def test_reports_that_are_there_allow_an_epsilon(file: Path) -> None:
     assert "the requested precision needs more reports, at any epsilon up to 8" in few
 
 
+def test_a_sum_of_answers_and_a_group_have_their_own_plans(file: Path, tmp_path: Path) -> None:
+    shown = succeed("plan", file, "--share", "often, always", "--width", "3%")
+    assert shown.startswith('For the share of "often or always" within ± 3 percentage points')
+    questions = tmp_path / "questions.toml"
+    answers = '[dimensions]\nplan = ["free", "paid"]\nuse = ["export", "none"]\n'
+    text = changed(categories="", mechanism='"joint"')
+    questions.write_text(text + "\n" + answers, "utf-8")
+    group = ["--share", "use: export", "--given", "plan: paid", "--group-share", "20%"]
+    assert 'among those with "plan: paid" (if these are 20 % of all)' in succeed(
+        "plan", questions, *group
+    )
+    wrong = run("plan", questions, "--group-share", "20%")
+    assert "--given needs --share, and --group-share needs --given" in wrong.stderr
+
+
 def test_a_share_or_a_difference_takes_what_the_formula_says(file: Path) -> None:
     def needed(*options: str) -> int:
         found = json.loads(succeed("plan", file, *options, "--json"))

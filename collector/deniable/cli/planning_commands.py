@@ -6,9 +6,18 @@ from typing import Final
 
 import click
 
-from deniable.cli.options import Quantity, Whole, a_file, count, json_option, level_option, quantity
+from deniable.cli.options import (
+    Quantity,
+    Whole,
+    a_file,
+    count,
+    json_option,
+    level_option,
+    proportion,
+    quantity,
+)
 from deniable.cli.screen import show
-from deniable.cli.sources import Place, found_survey, reading_options
+from deniable.cli.sources import Place, asked_answers, found_survey, reading_options
 from deniable.messages import InvalidManifest, Manifest
 
 _DEFAULT: Final = Quantity(0.05, percent=True)
@@ -36,6 +45,19 @@ _FROM_FILE: Final = "to change epsilon or the number of reports, give the survey
     "twice the average if there are few answers]",
 )
 @click.option(
+    "--share", metavar="ANSWERS", help="Combined share of these answers, instead of each share."
+)
+@click.option(
+    "--given",
+    metavar="ANSWERS",
+    help='Group of devices in which the --share is wanted, such as "plan: paid".',
+)
+@click.option(
+    "--group-share",
+    type=proportion,
+    help="Share of devices in the --given group.  [default: as if all answers were as frequent]",
+)
+@click.option(
     "--reports",
     type=count,
     help="Show the precision that this many reports give, or the epsilon that they allow.",
@@ -49,6 +71,9 @@ def plan(
     width: Quantity | None,
     difference: Quantity | None,
     largest_share: Quantity | None,
+    share: str | None,
+    given: str | None,
+    group_share: float | None,
     reports: int | None,
     epsilon: str | None,
     level: float,
@@ -67,13 +92,15 @@ def plan(
     from deniable.estimates import Accuracy
     from deniable.mechanisms import InvalidPrivacyParameter
     from deniable.planning.facts import plan_document
-    from deniable.planning.plans import Figure, has_shares
+    from deniable.planning.plans import ChosenShare, Figure, has_shares
     from deniable.planning.plans import plan as planned
     from deniable.publishing.numbering import draft
     from deniable.publishing.survey_file import SurveyFile
 
     if width is not None and difference is not None:
         raise click.UsageError("give either --width or --difference")
+    if (given and not share) or (group_share and not given):
+        raise click.UsageError("--given needs --share, and --group-share needs --given")
     size = width or difference or _DEFAULT
 
     pace = None
@@ -97,7 +124,7 @@ def plan(
         )
     if size.number >= 1 and shares:
         raise click.ClickException("a share's margin of error must be below 1, such as 5% or 0.05")
-    own = None if named else SurveyFile.load(Path(file)).largest_share
+    own = None if named or share else SurveyFile.load(Path(file)).largest_share
     largest = own if largest_share is None else largest_share.number
     try:
         number, percent = size
@@ -107,7 +134,11 @@ def plan(
             accuracy = Accuracy.half_width(number, level)
         else:
             accuracy = Accuracy.difference(number)
-        made = planned(manifest, accuracy, largest, pace)
+        chosen = None
+        if share is not None:
+            group = None if given is None else asked_answers(given, manifest)
+            chosen = ChosenShare(asked_answers(share, manifest), group, group_share)
+        made = planned(manifest, accuracy, largest, pace, chosen)
     except (InvalidPrivacyParameter, ValueError) as wrong:
         raise click.ClickException(str(wrong)) from wrong
     show(plan_document(made, drafted, reports), as_json=as_json)

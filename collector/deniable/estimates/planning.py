@@ -20,10 +20,11 @@ from deniable.estimates.curve import (
     blur_of,
     cuts_of,
 )
-from deniable.estimates.decoders import decoder_of
+from deniable.estimates.decoders import Floats, decoder_of
 from deniable.estimates.means import values_of
 from deniable.mechanisms import Mechanism
 
+_SHARES: Final = 129
 _MANY: Final = 1 << 50
 """Enough reports that their expected counts are practically whole numbers."""
 
@@ -53,6 +54,40 @@ def cumulative_variance(mechanism: Mechanism, largest_share: float = 1.0) -> flo
     other = np.where(within, -np.inf, moments).max(axis=1)
     ends = zip(own.tolist(), other.tolist(), strict=True)
     return max(worst_variance(*pair, largest_share) for pair in ends)
+
+
+def chosen_variance(
+    mechanism: Mechanism, chosen: Floats, group: Floats, group_share: float, largest_share: float
+) -> float:
+    """Return the largest n Var of the share of chosen answers among a group, in any population.
+
+    The variance covers shares up to ``largest_share``, and is exact to about a thousandth.
+
+    Args:
+        mechanism: the mechanism of the reports.
+        chosen: 1 for the categories whose share it is, all of one question; 0 for the others.
+        group: the same for the group.
+        group_share: the share of devices in the group.
+        largest_share: the largest share of the chosen answers among the group.
+    """
+    decoder, questions = decoder_of(mechanism), len(decoder_of(mechanism).parts)
+    if questions > 1:  # one report in so many is about each
+        part = next(part for part in decoder.parts if chosen[part.categories].any())
+        decoder, chosen, group = part.decoder, chosen[part.categories], group[part.categories]
+    # The share r = a/s of kernels with the means a and s has the error (g_a - r g_s)/s to the first
+    # order. Its mean is 0, and its second moment is linear in the frequencies. So in the worst
+    # population each of three parts gives the answer with the largest moment: the chosen ones of
+    # the group (r s), the rest of the group (s - r s), and all others (1 - s).
+    both, r = chosen * group, np.linspace(0.0, largest_share, _SHARES)
+    whole = decoder.kernels(group) if group_share < 1 else 1.0
+    moments = decoder.means((decoder.kernels(both) - r[:, None] * whole) ** 2)
+    shares = (r * group_share, (1 - r) * group_share, np.full(_SHARES, 1 - group_share))
+    parts = (both > 0, (group > 0) & (both == 0), group == 0)
+    worst = sum(
+        share * np.where(part, moments, 0.0).max(axis=1)
+        for share, part in zip(shares, parts, strict=True)
+    )
+    return questions * float(np.max(worst)) / group_share**2
 
 
 def mean_variance(mechanism: Mechanism, values: Sequence[Fraction]) -> float:

@@ -12,6 +12,7 @@ from deniable.planning.candidates import lower_bound as lower_bound
 from deniable.planning.choice import Choice as Choice
 from deniable.planning.choice import best as best
 from deniable.planning.choice import composed as composed
+from deniable.planning.plans import ChosenShare as ChosenShare
 from deniable.planning.plans import Plan as Plan
 from deniable.planning.plans import plan as plan
 from deniable.planning.specification import best_fresh as best_fresh

@@ -113,7 +113,9 @@ def plan_document(made: Plan, drafts: Drafts, reports: int | None) -> Document:
     if made.pace is not None and made.accuracy.power is None:
         values |= {"reports_an_epoch": made.pace.rate, "reached_at": iso_time(made.reached_at())}
     if reports is not None:
-        allowed = epsilon_for(manifest, drafts, made.accuracy, reports, made.largest_share)
+        allowed = epsilon_for(
+            manifest, drafts, made.accuracy, reports, made.largest_share, made.chosen
+        )
         reached = made.reached(reports)
         wanted = (
             f"the requested precision needs more reports, at any epsilon up to {MOST_EPSILON}"
@@ -126,7 +128,8 @@ def plan_document(made: Plan, drafts: Drafts, reports: int | None) -> Document:
     facts += budget_facts(manifest)
     if isinstance(manifest.mechanism, Strings):
         facts.append(found_fact(manifest.mechanism, manifest.specification.parameters["least"]))
-    facts += users_facts(manifest, made.largest_share)
+    if made.chosen is None:
+        facts += users_facts(manifest, made.largest_share)
     least = made.reports(made.ways[0])
     if manifest.enrolment.mode == "blind" and least is not None:
         facts.append(Fact("lost", blind_devices_text(manifest, least)))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from math import inf, isfinite, sqrt
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from deniable.documents import level_text, upper_text
 from deniable.estimates.accuracy import Accuracy, default_largest_share, share_variance
@@ -20,6 +20,10 @@ from deniable.planning.words import MOST_EPSILON, TOGETHER, largest_share_text
 from deniable.planning.words import terms as terms_of
 from deniable.reading import Pace, Step, date_text
 from deniable.reading.epochs import unit_text
+
+if TYPE_CHECKING:  # numpy: most surveys are planned without it
+    from deniable.estimates.answers import Answers
+    from deniable.estimates.decoders import Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,78 @@ class Way:
     variance: float
 
 
+@dataclass(frozen=True, slots=True)
+class ChosenShare:
+    """The share of chosen answers together, among all devices or among a group of them.
+
+    Attributes:
+        answers: the answers, as for the share of a histogram.
+        group: the answers of the group; None for all devices.
+        group_share: the share of devices in the group; by default, as if all answers were equally
+            frequent.
+    """
+
+    answers: "Answers"
+    group: "Answers | None" = None
+    group_share: float | None = None
+
+    def variance(
+        self, manifest: Manifest, mechanism: SurveyMechanism, largest_share: float | None
+    ) -> float:
+        """Return n Var of the share, up to a largest share (by default any), in any population.
+
+        Raises:
+            ValueError: if the survey has no such answers, or they are the whole group.
+        """
+        from deniable.estimates.planning import chosen_variance  # needs numpy
+
+        chosen, group = self._weights(manifest)
+        largest = 1.0 if largest_share is None else largest_share
+        return chosen_variance(mechanism, chosen, group, self.of_devices(manifest), largest)
+
+    def unprotected(self, manifest: Manifest, largest_share: float | None) -> float:
+        """Return n Var of the share if all devices tell the truth."""
+        share = min(0.5 if largest_share is None else largest_share, 0.5)
+        return share * (1 - share) / self.of_devices(manifest)
+
+    def of_devices(self, manifest: Manifest) -> float:
+        """Return the share of devices in the group; 1 without a group."""
+        if self.group is None:
+            return 1.0
+        if self.group_share is not None:
+            return self.group_share
+        group = self._weights(manifest)[1]
+        return float(group.sum()) / len(group)
+
+    def name(self, manifest: Manifest) -> str:
+        """Return the share in words."""
+        from deniable.estimates.answers import answers_text
+
+        text = f'the share of "{answers_text(self.answers)}"'
+        if self.group is None:
+            return text
+        share = upper_text(Fraction(f"{100 * self.of_devices(manifest):.12g}"))
+        return (
+            f'{text} among those with "{answers_text(self.group)}" (if these are {share} % of all)'
+        )
+
+    def _weights(self, manifest: Manifest) -> "tuple[Floats, Floats]":
+        from deniable.estimates.answers import weights_of
+
+        if not has_shares(manifest) or manifest.kind.texts:
+            raise ValueError("only shares of listed answers can be chosen")
+        together = manifest.kind.name != "one-question"
+        if not (together or self.group is None):
+            raise ValueError("each device answers one question, so no group can be chosen")
+        chosen, group = (
+            weights_of(answers, manifest.categories, manifest.dimensions, together=together)
+            for answers in (self.answers, self.group or manifest.categories)
+        )
+        if not 0 < (chosen * group).sum() < group.sum():
+            raise ValueError("the answers must be some of the group's answers, but not all")
+        return chosen, group
+
+
 def tells_distribution(manifest: Manifest) -> bool:
     """Return whether a survey is for a distribution, whose figures are cumulative shares."""
     return manifest.kind.name == LEVELS
@@ -48,15 +124,20 @@ def has_shares(manifest: Manifest) -> bool:
 
 
 def variance_of(
-    manifest: Manifest, mechanism: SurveyMechanism, largest_share: float | None
+    manifest: Manifest,
+    mechanism: SurveyMechanism,
+    largest_share: float | None,
+    chosen: ChosenShare | None = None,
 ) -> float:
-    """Return n Var of a survey's figure with this mechanism: its mean, or any share.
+    """Return n Var of a survey's figure with this mechanism: its mean, any share, or a chosen one.
 
     Shares are at most ``largest_share``, by default the limit that the mechanism is chosen for. For
     a mean, answers are spread evenly, with the most noise that any answer has. The result is
     infinite if floating point cannot distinguish the answers.
     """
     try:
+        if chosen is not None:
+            return chosen.variance(manifest, mechanism, largest_share)
         if has_shares(manifest) and not tells_distribution(manifest):
             return share_variance(mechanism, largest_share)
         from deniable.estimates import cumulative_variance, mean_variance
@@ -68,7 +149,9 @@ def variance_of(
         return inf
 
 
-def ways_to_ask(manifest: Manifest, largest_share: float | None = None) -> Iterator[Way]:
+def ways_to_ask(
+    manifest: Manifest, largest_share: float | None = None, chosen: ChosenShare | None = None
+) -> Iterator[Way]:
     """Yield the survey's own way, randomised response, the best, and asking without any privacy.
 
     All ways have the survey's epsilon and delta. The best way is for shares up to a limit, and for
@@ -79,7 +162,7 @@ def ways_to_ask(manifest: Manifest, largest_share: float | None = None) -> Itera
         mechanism = used.mechanism(k, epsilon, delta)
         terms = terms_of(used.kind, used.parameters, k) or used.kind.replace("-", " ")
         terms += f" (the best for {shares})" if used == best else ""
-        return Way(title, terms, variance_of(manifest, mechanism, largest_share))
+        return Way(title, terms, variance_of(manifest, mechanism, largest_share, chosen))
 
     epsilon, delta, own = manifest.epsilon, manifest.delta, manifest.specification
     k = len(manifest.categories)
@@ -98,7 +181,10 @@ def ways_to_ask(manifest: Manifest, largest_share: float | None = None) -> Itera
         together = best_specification(manifest, largest_share=0.0)
         if together not in {own, plain, best}:
             yield way(f"with the best for {TOGETHER}", together)
-    yield Way("without any privacy", "the truth", _unprotected(manifest, largest_share))
+    truth = _unprotected(manifest, largest_share)
+    if chosen is not None:
+        truth = chosen.unprotected(manifest, largest_share)
+    yield Way("without any privacy", "the truth", truth)
 
 
 def republished(manifest: Manifest, epsilon: str) -> Manifest:
@@ -237,8 +323,10 @@ class Plan:
         manifest: the survey.
         accuracy: the required accuracy; for a difference, that of two groups of this many reports.
         ways: the survey's own way to ask, first, and others at the same epsilon.
-        largest_share: the largest share with this accuracy; None for the mechanism's limit.
+        largest_share: the largest share with this accuracy; None for the mechanism's limit, or for
+            any if a share is chosen.
         pace: the reports of a published survey so far, and their rate.
+        chosen: the share that the plan is for instead of each one.
     """
 
     manifest: Manifest
@@ -246,11 +334,13 @@ class Plan:
     ways: tuple[Way, ...]
     largest_share: float | None = None
     pace: Pace | None = None
+    chosen: ChosenShare | None = None
 
     @property
     def figure(self) -> Figure:
         """Return the figure with the required accuracy."""
-        return Figure.of(self.manifest)
+        figure = Figure.of(self.manifest)
+        return replace(figure, name=self.chosen.name(self.manifest)) if self.chosen else figure
 
     @property
     def sentence(self) -> str:
@@ -259,7 +349,8 @@ class Plan:
         takes = "no number of reports suffices"
         if reports is not None:
             takes = f"it takes {reports:,} report{'s' * (reports != 1)}"
-        shares = shares_text(self.manifest, self.largest_share)
+        largest = 1.0 if self.chosen and self.largest_share is None else self.largest_share
+        shares = shares_text(self.manifest, largest)
         where = f", for {shares}"
         if not has_shares(self.manifest):
             where = ", if answers are spread evenly"
@@ -286,7 +377,7 @@ class Plan:
 
     def _small_sooner(self) -> bool:
         """Return whether shares up to 1 % need clearly fewer reports than the largest promised."""
-        small = variance_of(self.manifest, self.manifest.mechanism, 0.01)
+        small = variance_of(self.manifest, self.manifest.mechanism, 0.01, self.chosen)
         return has_shares(self.manifest) and small < 0.8 * self.ways[0].variance
 
     def _outlook(self, pace: Pace) -> str:
@@ -384,16 +475,17 @@ def plan(
     accuracy: Accuracy,
     largest_share: float | None = None,
     pace: Pace | None = None,
+    chosen: ChosenShare | None = None,
 ) -> Plan:
     """Return the plan for a survey's figure: a mean, or shares up to ``largest_share``.
 
-    For a published survey, the plan states when the accuracy is reached at the present rate.
+    It may be for a chosen share instead. For a published survey, the plan states when the accuracy
+    is reached at the present rate.
     """
     # Even if all shares together were to be exact, the plan is for each of them.
     largest_share = largest_share or None
-    return Plan(
-        manifest, accuracy, tuple(ways_to_ask(manifest, largest_share)), largest_share, pace
-    )
+    ways = tuple(ways_to_ask(manifest, largest_share, chosen))
+    return Plan(manifest, accuracy, ways, largest_share, pace, chosen)
 
 
 def epsilon_for(
@@ -402,6 +494,7 @@ def epsilon_for(
     accuracy: Accuracy,
     reports: int,
     largest_share: float | None = None,
+    chosen: ChosenShare | None = None,
 ) -> str | None:
     """Return the least epsilon, of three digits, at which this many reports suffice, or None."""
 
@@ -410,7 +503,7 @@ def epsilon_for(
             other = drafts(epsilon)
         except InvalidManifest:  # too small for a matrix of its own, or to distinguish answers
             return False
-        variance = variance_of(other, other.mechanism, largest_share)
+        variance = variance_of(other, other.mechanism, largest_share, chosen)
         return variance < inf and accuracy.reports(variance) <= reports
 
     grid = _epsilons(manifest)
