@@ -7,12 +7,11 @@ from math import exp, prod
 
 import pytest
 
-from deniable.mechanisms import RandomisedResponse, SurveyMechanism, TwoRound
+from deniable.mechanisms import RandomisedResponse, SurveyMechanism, TwoRound, guess_within
 from deniable.mechanisms.affine import Affine
 from deniable.mechanisms.block_design import DesignMechanism
 from deniable.mechanisms.subset import Subset
 from deniable.messages import Schedule
-from deniable.terms import guess_of, guess_within
 from deniable.terms.sentences import learnt
 from tests.support.geometric import clamped
 from tests.support.kinds import KINDS, SURVEYS
@@ -52,7 +51,7 @@ def best(rows: list[list[Fraction]], prior: dict[int, Fraction], question: set[i
 def test_no_question_and_no_prior_gains_more_and_one_gains_as_much(name: str) -> None:
     mechanism = MECHANISMS[name]
     rows, k = matrix(mechanism), mechanism.categories
-    gain = guess_of(mechanism) - HALF
+    gain = mechanism.privacy.guess - HALF
     attained = Fraction(0)
     priors = [{x: HALF, y: HALF} for x, y in combinations(range(k), 2)]
     priors += [{x: Fraction(2, 3), y: Fraction(1, 3)} for x, y in permutations(range(k), 2)]
@@ -68,7 +67,7 @@ def test_no_question_and_no_prior_gains_more_and_one_gains_as_much(name: str) ->
     # The odds alone never promise less.
     odds = mechanism.privacy.odds
     assert odds is not None
-    assert guess_of(mechanism) <= guess_within(odds)
+    assert mechanism.privacy.guess <= guess_within(odds)
 
 
 @pytest.mark.parametrize(("epsilon", "epochs"), [("0.5", 4), ("1", 3), ("1", 6)])
@@ -113,4 +112,4 @@ def test_of_many_answers_the_odds_bound_it() -> None:
     apart = sum(abs(a - b) for a, b in zip(rows[0], rows[-1], strict=True)) / 2
     odds = mechanism.privacy.odds
     assert odds is not None
-    assert (1 + apart) / 2 <= guess_of(mechanism) == odds / (odds + 1)
+    assert (1 + apart) / 2 <= mechanism.privacy.guess == odds / (odds + 1)

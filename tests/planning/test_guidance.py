@@ -14,7 +14,6 @@ from deniable.planning.words import (
     too_strong_text,
 )
 from deniable.presenting.revealed import chance_text
-from deniable.terms import guess_of
 from tests.support.entries import probability
 from tests.support.kinds import SURVEYS
 from tests.support.processes import ROOT
@@ -30,7 +29,7 @@ def binary(epsilon: str, delta: str = "0") -> Manifest:
 
 def stated(survey: Manifest) -> Fraction:
     """Return the share that the text states, as a number."""
-    return Fraction(chance_text(guess_of(survey.mechanism)).removesuffix(" %")) / 100
+    return Fraction(chance_text(survey.mechanism.privacy.guess).removesuffix(" %")) / 100
 
 
 def best_guess(survey: Manifest) -> Fraction:

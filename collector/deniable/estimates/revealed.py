@@ -67,9 +67,7 @@ class Revealed(Documented):
     @property
     def guess(self) -> Fraction:
         """Return how often a single report makes a guess between two answers right, at most."""
-        from deniable.terms import guess_of  # figures alone do not need it
-
-        return guess_of(self.mechanism)
+        return self.mechanism.privacy.guess
 
     @classmethod
     def of(

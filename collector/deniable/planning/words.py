@@ -14,7 +14,6 @@ from deniable.mechanisms.block_design import DesignKind
 from deniable.mechanisms.two_round import SINGLE
 from deniable.messages import Manifest
 from deniable.presenting.revealed import chance_text, suspicion, times_as_likely
-from deniable.terms import guess_of
 
 
 class KindWords:
@@ -296,7 +295,7 @@ def strength_fact(manifest: Manifest) -> Fact:
     assert odds is not None, "every survey's mechanism has a pure guarantee"
     verdicts = (verdict for most, verdict in _STRENGTHS.items() if level <= most)
     verdict = next(verdicts, "practically reveals the answer")
-    guess, tenth = guess_of(manifest.mechanism), suspicion(odds, Fraction(1, 10))
+    guess, tenth = manifest.mechanism.privacy.guess, suspicion(odds, Fraction(1, 10))
     return Fact(
         "strength",
         f"epsilon {manifest.epsilon} {verdict}. One report makes guesses between two answers right "

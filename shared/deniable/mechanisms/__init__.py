@@ -36,6 +36,7 @@ from deniable.mechanisms.mechanism import (
 from deniable.mechanisms.privacy import (
     MatrixPrivacy as MatrixPrivacy,
     TwoValuedPrivacy as TwoValuedPrivacy,
+    guess_within as guess_within,
 )
 from deniable.mechanisms.randomised_response import MAX_CATEGORIES as MAX_CATEGORIES
 

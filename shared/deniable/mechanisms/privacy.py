@@ -12,6 +12,13 @@ from typing import Protocol
 from deniable.mechanisms.exact import Number, exact_delta, exact_epsilon, log_ceiling, odds_floor
 
 _PLACES = 12
+_MOST_COMPARED = 64
+"""The most rows that are compared pair by pair for a guess; for more, the odds give the bound."""
+
+
+def guess_within(odds: Fraction, delta: Fraction = Fraction(0)) -> Fraction:
+    """Return the bound of :attr:`Privacy.guess` for any matrix with these odds and this delta."""
+    return min(Fraction(1), (odds + delta) / (odds + 1))
 
 
 class Privacy(ABC):
@@ -42,6 +49,18 @@ class Privacy(ABC):
     def epsilon(self) -> Decimal:
         """Return the pure level epsilon' = ln(odds), rounded up to 12 places, or infinity."""
         return epsilon_of_odds(self.odds)
+
+    @property
+    def guess(self) -> Fraction:
+        """Return the best chance, with a response, of a guess that is right half the time without.
+
+        It is 1/2 + TV/2, where TV is the largest total variation distance between two rows: the
+        tight delta of epsilon 0. Two rows at that distance, equally likely, attain it. If every two
+        rows are (epsilon, delta) apart, E = e^epsilon, then TV <= (E - 1 + 2 delta) / (E + 1).
+
+        Source: docs/mathematics.md, section 7.
+        """
+        return (1 + self.delta_at_odds(Fraction(1))) / 2
 
     def satisfies(self, epsilon: Number, delta: Number) -> bool:
         """Return whether the matrix is (epsilon, delta)-private, certified in integers."""
@@ -129,6 +148,13 @@ class MatrixPrivacy(Privacy):
         """Return the smallest delta that holds with e^epsilon = ``odds`` >= 1; ``O(k^2 |Y|)``."""
         worst = max((pair_excess(one, other, odds) for one, other in self._pairs()), default=0)
         return Fraction(worst, odds.denominator * self._matrix.grid)
+
+    @property
+    def guess(self) -> Fraction:
+        """Return the best chance of a guess; of many rows, the bound that the odds give."""
+        if self._matrix.categories <= _MOST_COMPARED:
+            return super().guess
+        return Fraction(1) if self.odds is None else guess_within(self.odds)
 
     def _pairs(self) -> Iterator[tuple[Sequence[int], Sequence[int]]]:
         return permutations(map(self._matrix.row, range(self._matrix.categories)), 2)

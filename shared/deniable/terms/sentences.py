@@ -14,10 +14,10 @@ from importlib import resources
 from typing import Final, Literal
 
 from deniable.budget import pure_cost
-from deniable.mechanisms import MatrixPrivacy, is_vast, odds_text
+from deniable.mechanisms import MatrixPrivacy, guess_within, is_vast, odds_text
 from deniable.mechanisms.exact import percent_text
 from deniable.messages import Manifest, day_text
-from deniable.terms import guess_within, odds_of, pure_odds
+from deniable.terms import odds_of, pure_odds
 from deniable.terms.text import in_units
 
 Translate = Callable[[str], str]

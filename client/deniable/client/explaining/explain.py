@@ -25,7 +25,6 @@ from deniable.client.parts import GatewayKeyring
 from deniable.client.state.state import State
 from deniable.client.survey import Survey
 from deniable.messages import Manifest, Refusal, instant_text, open_manifest
-from deniable.terms import guess_of
 from deniable.terms.sentences import (
     Coalitions,
     Translate,
@@ -311,7 +310,7 @@ def _stored_surveys(connection: sqlite3.Connection, now: float) -> Iterable[Surv
             f"{standing} {_WORST}".strip(),
             *_account(connection, name),
             summary=summary(manifest),
-            learnt=(guess(guess_of(manifest.mechanism), str),),
+            learnt=(guess(manifest.mechanism.privacy.guess, str),),
         )
         yield _with_terms(page, manifest, Coalitions.of(mode, relayed=False, same=False), str)
 

@@ -11,9 +11,9 @@ from typing import NamedTuple
 from deniable.budget import NANO, format_nano
 from deniable.client.consent import Scope
 from deniable.client.survey import Survey
-from deniable.mechanisms import is_vast, odds_ceiling, odds_text
+from deniable.mechanisms import guess_within, is_vast, odds_ceiling, odds_text
 from deniable.messages import Manifest
-from deniable.terms import guess_within, odds_of, pure_odds
+from deniable.terms import odds_of, pure_odds
 from deniable.terms.sentences import Coalitions, Translate, duration, guess, length, likely, summary
 from deniable.terms.sentences import catalogue as catalogue
 

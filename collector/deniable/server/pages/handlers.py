@@ -72,7 +72,6 @@ from deniable.server.routes.figures import FigureService, NothingBefore, Subject
 from deniable.server.routes.requests import held_role
 from deniable.server.routes.routing import Handler
 from deniable.stores import Role, Store
-from deniable.terms import guess_of
 from deniable.terms.sentences import guess, learnt, summary
 
 WITHHELD: Final = (
@@ -451,6 +450,6 @@ def _privacy_lines(manifest: Manifest) -> Iterator[str]:
     """Yield the lines on privacy, in the words for users."""
     dice, _, consent = summary(manifest)
     yield dice
-    yield guess(guess_of(manifest.mechanism), str)
+    yield guess(manifest.mechanism.privacy.guess, str)
     yield from [*learnt(manifest, str)][1:]  # the first line is about all devices
     yield consent
