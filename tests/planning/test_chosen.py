@@ -15,7 +15,7 @@ from deniable.planning.specification import answered_best, specified
 from tests.support.surveys import manifest
 
 MOODS = ("very poor", "poor", "fair", "good", "very good")
-PLANS = [["plan", "free", "paid"], ["use", "export", "share", "neither"]]
+PLANS = (("plan", "free", "paid"), ("use", "export", "share", "neither"))
 
 
 def moods(kind: str) -> Manifest:
@@ -71,7 +71,7 @@ def test_the_planned_reports_reach_the_precision_among_a_group() -> None:
     for share in np.linspace(0.05, 0.95, 10):
         truth = np.array([0.8, 0, 0, 0.2 * share, 0.2 * (1 - share), 0])
         expected = reports * decoder_of(survey.mechanism).response_shares(truth)
-        histogram = estimate_histogram(survey, 0, np.rint(expected).astype(np.int64))
+        histogram = estimate_histogram(survey, 0, [round(count) for count in expected.tolist()])
         one = histogram.share({"use": "export"}, given={"plan": "paid"})
         widest = max(widest, one.standard_error * made.accuracy.scale)
     assert widest == pytest.approx(0.04, rel=0.03)
