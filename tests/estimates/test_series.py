@@ -169,6 +169,45 @@ def test_a_slope_is_told_by_a_unit_of_which_two_passed(seconds: int, every: str)
     assert f" points {every} (95 %" in told
 
 
+def test_a_sudden_change_at_a_note_is_no_trend() -> None:
+    counts = [counted(_OLDER, epoch, _FEW_GOOD) for epoch in range(5)]
+    counts += [counted(_OLDER, epoch, (2_600, 2_300, 2_000, 1_700, 1_400)) for epoch in range(5, 9)]
+    told = series_of(_OLDER.name, [_OLDER], counts)
+    assert "is rising by" in told.sentence("good")
+    at = told.points[5].start
+    noted = replace(told, notes=((at, "2.0 released"),))
+    before, after = (
+        np.mean([share.value for share in told.share("good") if share][part])
+        for part in (slice(5), slice(5, None))
+    )
+    sentence = noted.sentence("good")
+    assert "rising" not in sentence
+    assert (
+        f'"good" was {100 * before:.1f} % before "2.0 released" (9 October 2024), and has been '
+        f"{100 * after:.1f} % since (difference +{100 * (after - before):.1f} points, 95 % interval"
+    ) in sentence
+    assert "Noted:" not in sentence
+    for own in (sentence, headline(noted).notes[0]):
+        assert own.startswith("rating-of-marriage, 4–12 October 2024: ")
+    # A note on another day does not explain it, since the figure rises after it or before it.
+    elsewhere = replace(told, notes=((told.points[2].start, "2.0 released"),))
+    assert "is rising by" in elsewhere.sentence("good")
+
+
+def test_what_fell_in_an_older_version_is_said_beside_the_newer_ones_trend() -> None:
+    shares = [np.array([20, 20, 20, 30 - 3 * at, 10 + 3 * at]) / 100 for at in range(9)]
+    reports = [SimulatedReports(_OLDER.mechanism, share, 1).counts(20_000) for share in shares]
+    fell = [counted(_OLDER, at, tuple(one.tolist())) for at, one in enumerate(reports)]
+    old = series_of(_OLDER.name, [_OLDER], fell).points
+    counts = [counted(_NEWER, epoch, _MANY_GOOD) for epoch in range(6)]
+    series = series_of(MANIFEST.name, [_NEWER], counts)
+    told = replace(series, points=(*old, *series.points)).sentence(["good", "fair"])
+    assert 'no clear trend in "good or fair"' in told
+    assert re.search(
+        r"In version 2, from 4 to 12 October 2024, it was falling by [\d.]+ points a day\.$", told
+    )
+
+
 def test_a_mean_has_a_trend_too() -> None:
     survey = example_survey("levels", *EXAMPLES["levels"][2])
     schedule = replace(survey.schedule, epoch_seconds=_DAY, epochs=30)

@@ -10,6 +10,7 @@ import numpy as np
 
 from deniable.estimates.answers import Answers, Range, answers_text
 from deniable.estimates.curve import QUARTILES
+from deniable.estimates.decoders import Floats
 from deniable.estimates.estimate import Estimate, estimate_of
 from deniable.estimates.forms import Form, Unit
 from deniable.estimates.histogram import Histogram
@@ -61,12 +62,33 @@ class Trend(Worded):
 
     Attributes:
         slope: the figure's rise in this many ``seconds``, such as a week.
-        points: the epochs behind the slope.
+        points: the epochs behind the slope; estimates: the figure in each.
     """
 
     slope: Estimate
     seconds: int
     points: tuple[Point, ...]
+    estimates: tuple[Estimate, ...]
+
+    def step(self, at: int) -> tuple[Estimate, Estimate] | None:
+        """Return the figure before and after a time, if it changed then and not otherwise.
+
+        Each is the mean over its epochs, by their reports. None if the two do not clearly differ,
+        or if the figure clearly rose or fell within either.
+        """
+        pairs = [*zip(self.points, self.estimates, strict=True)]
+        before, after = (
+            [pair for pair in pairs if pair[0].end <= at],
+            [pair for pair in pairs if pair[0].start >= at],
+        )
+        if not (before and after):
+            return None
+        for side in (before, after):
+            points, estimates = zip(*side, strict=True)
+            if len(side) >= LEAST_EPOCHS and _trend(points, estimates).slope.distinguishable:
+                return None
+        was, since = _average(before), _average(after)
+        return (was, since) if (since - was).distinguishable else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,14 +271,26 @@ def _trend(points: tuple[Point, ...], estimates: Sequence[Estimate]) -> Trend:
     weights = np.array([float(point.n) for point in points])
     apart = middles - np.average(middles, weights=weights)
     slopes = weights * apart / (weights @ apart**2)
-    terms = {
-        sample: factor * own
-        for factor, one in zip(slopes, estimates, strict=True)
-        for sample, own in one.linear.terms.items()
-    }
     first = estimates[0]
     unit = Unit.DIFFERENCE if first.unit.of_shares else Unit.CHANGE
-    return Trend(estimate_of(Form(terms), first.level, first.label, unit), seconds, points)
+    return Trend(_combined(slopes, estimates, unit), seconds, points, tuple(estimates))
+
+
+def _average(side: Sequence[tuple[Point, Estimate]]) -> Estimate:
+    """Return the mean of a figure over epochs, weighted by their reports."""
+    weights = np.array([float(point.n) for point, _ in side])
+    estimates = [estimate for _, estimate in side]
+    return _combined(weights / weights.sum(), estimates, estimates[0].unit)
+
+
+def _combined(factors: Floats, estimates: Sequence[Estimate], unit: Unit) -> Estimate:
+    """Return the sum of an epoch's estimates times these factors."""
+    terms = {
+        sample: factor * own
+        for factor, one in zip(factors, estimates, strict=True)
+        for sample, own in one.linear.terms.items()
+    }
+    return estimate_of(Form(terms), estimates[0].level, estimates[0].label, unit)
 
 
 def _tells_distribution(histogram: Histogram) -> bool:

@@ -62,6 +62,7 @@ from deniable.presenting.rows import (
     quoted,
 )
 from deniable.reading.epochs import (
+    date_text,
     duration_text,
     every_text,
     instant_text,
@@ -74,6 +75,9 @@ from deniable.stores import Note
 
 _DAY: Final = 86_400
 _RECURRING: Final = "that reported in several epochs make the trend's interval"
+_SUDDEN: Final = (
+    "The figure may have changed suddenly at that time: compare the epochs before and after."
+)
 _TEXTS: Final = (
     "Texts are searched for in all epochs together. To quote a text's share in one epoch, use "
     "Figures, which searches that epoch alone."
@@ -228,16 +232,51 @@ def series_sentence(series: Series, *groups: Answers, among: Sequence[str] | Non
     noted = "; ".join(
         f"{note.text} ({instant_text(note.at).removesuffix(' 00:00 UTC')})" for note in notes
     )
-    if noted:
+    step = step_sentence(trend, notes) if trend is not None else ""
+    if step:
+        texts[0] = step if change is None else f"{change[0]} {step}"
+    if noted and not (step and len(notes) == 1):
         texts.append(f"Noted: {noted}.")
-    if noted and trend is not None and trend.slope.distinguishable:
-        step = (
-            "The figure may have changed suddenly at that time: compare the epochs before and "
-            "after."
-        )
-        already = already_sentence(series, notes[0], trend.slope, *groups)
-        texts.append(f"A note marks a date, not a cause. {already}" if already else step)
+        if not step and trend is not None and trend.slope.distinguishable:
+            already = already_sentence(series, notes[0], trend.slope, *groups)
+            texts.append(f"A note marks a date, not a cause. {already}" if already else _SUDDEN)
+    texts += _older_trends(series, trend, *groups)
     return " ".join(filter(None, texts))
+
+
+def _older_trends(series: Series, trend: Trend | None, *groups: Answers) -> Iterator[str]:
+    """Yield how fast a figure rose or fell in other versions, where that is clear."""
+    names = version_names(series)
+    for line in series.lines:
+        own = _trend(replace(series, points=line), *groups)
+        if own is None or trend is None or line[0].survey_id == trend.points[0].survey_id:
+            continue
+        if own.slope.distinguishable and not any(point.fewest_fakes for point in own.points):
+            moved = "rising" if own.slope.value > 0 else "falling"
+            first, last = own.points[0], own.points[-1]
+            when = when_text(period_text(first.start, last.end - first.start, [0]))
+            yield f"In {names[first.survey_id]}, {when}, it was {moved} by {_size(own)}."
+
+
+def step_sentence(trend: Trend, notes: Sequence[Note]) -> str:
+    """Return the figure before and after a note, if it changed then and not otherwise; else ""."""
+    for note in notes:
+        if step := trend.step(note.at):
+            slope, change = trend.slope, step[1] - step[0]
+            what = quoted(slope.label) if slope.unit.of_shares else f"the {slope.label}"
+            before, now = (estimate_text(one, one.value) for one in step)
+            value, low, high = (
+                estimate_text(change, end) for end in (change.value, change.low, change.high)
+            )
+            points = " points" * slope.unit.of_shares
+            interval = f"{level_text(change.level)} interval {low} to {high}"
+            text = (
+                f'{_place(trend)}: {what} was {before} before "{note.text}" '
+                f"({date_text(note.at)}), and has been {now} since (difference {value}{points}, "
+                f"{interval}). The note marks a date, not a cause."
+            )
+            return with_cautions(text, trend_cautions(trend))
+    return ""
 
 
 def _trend(series: Series, *groups: Answers) -> Trend | None:
@@ -342,11 +381,16 @@ def trend_sentence(trend: Trend) -> str:
     if slope.distinguishable:
         moved = f"{what} is {'rising' if slope.value > 0 else 'falling'} by {by}"
     interval = f"{level_text(slope.level)} interval {low_text} to {high_text}"
+    return with_cautions(f"{_place(trend)}: {moved} ({interval}).", cautions)
+
+
+def _place(trend: Trend) -> str:
+    """Return the survey of a trend, and its epochs from the first to the last."""
     first, last = trend.points[0], trend.points[-1]
     epochs = range(last.epoch - first.epoch + 1)
     period = period_text(first.start, first.end - first.start, epochs)
-    name = slope.samples[0].name
-    return with_cautions(f"{name}{', ' * bool(name)}{period}: {moved} ({interval}).", cautions)
+    name = trend.slope.samples[0].name
+    return f"{name}{', ' * bool(name)}{period}"
 
 
 def trend_cautions(trend: Trend) -> tuple[Caution, ...]:
@@ -476,7 +520,7 @@ def _news(series: Series, label: str) -> Iterator[str]:
     trend = _trend(series, *([] if series.numeric else [label]))
     clear = trend is not None and trend.slope.at(_OF_MANY).distinguishable
     if trend is not None and clear and not trend.slope.outside:
-        yield trend_sentence(trend)
+        yield step_sentence(trend, _notes(series)) or trend_sentence(trend)
         return
     for line in reversed(series.lines):
         apart = {
