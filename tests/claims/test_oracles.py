@@ -150,8 +150,9 @@ estimates/test_revealed test_epochs_compose presenting.revealed:revealed_notes
   test_the_stated_odds_are_exceeded_no_more_often_than_the_sentence_says
     presenting.revealed:_unlinked presenting.revealed:revealed_at_worst
     presenting.revealed:revealed_brief presenting.revealed:revealed_sentence
-estimates/test_series
-    test_over_time_the_change_of_a_median_is_stated presenting.series:_medians
+estimates/test_series test_a_sudden_change_at_a_note_is_no_trend
+    presenting.series:step_sentence
+  test_over_time_the_change_of_a_median_is_stated presenting.series:_medians
   test_a_version_too_young_for_a_trend_has_its_change_beside_the_trend_of_the_one_before
     presenting.series:series_sentence
 estimates/test_texts test_a_group_of_few_people_is_not_shown
