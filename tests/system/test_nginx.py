@@ -2,6 +2,7 @@
 
 import http.server
 import json
+import re
 import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -70,9 +71,7 @@ FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 
 def requests_of(route: Route) -> list[tuple[str, str]]:
     """Return by each method a request of a route, of the survey that there is."""
-    path = route.path
-    if route.placeholder:
-        path = path.replace(route.placeholder, PLACES.get(path, NAME))
+    path = re.sub(r"\{[a-z]+\}", PLACES.get(route.path, NAME), route.path)
     return [(method, path) for method in route.methods]
 
 

@@ -42,7 +42,7 @@ class Route:
     path: str  # with at most one placeholder
     summary: str
     method: str = "GET"  # or POST; GET routes answer HEAD too
-    parameters: tuple[str, ...] | None = None  # None means that the query is ignored
+    parameters: tuple[str, ...] | None = ()  # None means that the query is ignored
     role: str = ""  # the least role of a token
     public: bool = False  # for some surveys, no token is needed
     form: bool = False  # whether the route also accepts its own form, by POST
@@ -53,11 +53,6 @@ class Route:
         """Return the methods that the route answers."""
         answered = ("GET", "HEAD") if self.method == "GET" else (self.method,)
         return (*answered, "POST") if self.form or self.relayed else answered
-
-    @property
-    def placeholder(self) -> str:
-        """Return the placeholder in the path; the empty text if there is none."""
-        return next((text for text in _PLACEHOLDERS if text in self.path), "")
 
 
 class MethodNotAllowed(Exception):
@@ -78,12 +73,9 @@ ROUTES: Final = (
         "/v1/reports",
         "the outcome of each report, once it is durable",
         method="POST",
+        parameters=None,
     ),
-    Route(
-        "/v1/surveys",
-        "current surveys, with their privacy terms",
-        parameters=(),
-    ),
+    Route("/v1/surveys", "current surveys, with their privacy terms"),
     Route(
         "/v1/surveys/{name}",
         "the newest survey with a name, or an older one",
@@ -92,24 +84,14 @@ ROUTES: Final = (
     Route(
         "/v1/surveys/{name}/versions",
         "all surveys with a name, newest first, including those that are over or were ended",
-        parameters=(),
     ),
-    Route(
-        "/v1/surveys/{name}/manifest",
-        "a survey's signed manifest",
-        parameters=("survey",),
-    ),
+    Route("/v1/surveys/{name}/manifest", "a survey's signed manifest", parameters=("survey",)),
     Route(
         "/v1/surveys/{name}/manifests",
         "all signed manifests with a name that have not ended, newest first",
-        parameters=(),
     ),
     _of_figures("epochs", "a survey's epochs with figures, and the seals", ("survey",)),
-    _of_figures(
-        "counts",
-        "how often each randomised response was counted",
-        ("survey", "epoch"),
-    ),
+    _of_figures("counts", "how often each randomised response was counted", ("survey", "epoch")),
     _of_figures(
         "histogram",
         "a survey's debiased histogram; with groups, the share of these answers together",
@@ -126,35 +108,24 @@ ROUTES: Final = (
         ("survey", "epoch", "against", "level", "quantile", "group", "format"),
     ),
     _of_figures("notes", "operators' notes on events, shown next to the figures", ()),
-    Route(
-        "/v1/authority",
-        "the rotations of the authority's key, oldest first",
-        parameters=(),
-    ),
-    Route(
-        GATEWAY_KEYS_PATH,
-        "the gateway's keys, signed by the authority",
-        parameters=(),
-    ),
+    Route("/v1/authority", "the rotations of the authority's key, oldest first"),
+    Route(GATEWAY_KEYS_PATH, "the gateway's keys, signed by the authority"),
     Route(
         GATEWAY_PATH,
         "the gateway's keys, unsigned, for relays and people; POST accepts requests from a relay",
-        parameters=(),
         relayed=True,
     ),
     Route(
         f"{LOG_PATH}checkpoint",
         "the public log's newest checkpoint, signed and cosigned (C2SP tlog-checkpoint)",
-        parameters=(),
     ),
     Route(
         f"{LOG_PATH}{{path}}",
         "any other file of the public log; such files never change (C2SP tlog-tiles)",
-        parameters=(),
     ),
-    Route("/healthz", "the process is up"),
-    Route("/readyz", "the store accepts durable writes"),
-    Route("/metrics", "counts and times for Prometheus", role="operator"),
+    Route("/healthz", "the process is up", parameters=None),
+    Route("/readyz", "the store accepts durable writes", parameters=None),
+    Route("/metrics", "counts and times for Prometheus", parameters=None, role="operator"),
 )
 """Every route for programs, one per path. An operator's token suffices wherever another does."""
 
@@ -164,9 +135,9 @@ class Router(Generic[AnyHandler]):
 
     def __init__(self, table: Iterable[Route], handlers: Mapping[str, AnyHandler]) -> None:
         routes = {route.path: route for route in table}
-        pairs = {path: (routes[path], handler) for path, handler in handlers.items()}
-        self._fixed = {path: pair for path, pair in pairs.items() if not pair[0].placeholder}
-        self._named = [(_pattern(pair[0]), *pair) for pair in pairs.values() if pair[0].placeholder]
+        self._routes = [
+            (_pattern(routes[path]), routes[path], handler) for path, handler in handlers.items()
+        ]
 
     def find(self, method: str, path: str) -> tuple[Route, AnyHandler, str]:
         """Return a request's route, its handler, and its placeholder's text.
@@ -179,23 +150,20 @@ class Router(Generic[AnyHandler]):
             Refusal: not-found.
             MethodNotAllowed: if the path accepts other methods.
         """
-        routed = self._fixed.get(path)
-        route, handler, name = (*routed, "") if routed is not None else self._find_named(path)
-        if method not in route.methods:
-            raise MethodNotAllowed(route)
-        return route, handler, name
-
-    def _find_named(self, path: str) -> tuple[Route, AnyHandler, str]:
-        for pattern, route, handler in self._named:
+        for pattern, route, handler in self._routes:  # the first match applies
             match = pattern.fullmatch(path)
             if match is not None:
-                return route, handler, unquote(match[1])
+                if method not in route.methods:
+                    raise MethodNotAllowed(route)
+                return route, handler, unquote("".join(match.groups()))
         raise Refusal(RefusalCode.NOT_FOUND, "this path does not exist; see GET /v1/surveys")
 
 
 def _pattern(route: Route) -> re.Pattern[str]:
-    text = re.escape(route.placeholder)
-    return re.compile(re.escape(route.path).replace(text, _PLACEHOLDERS[route.placeholder]))
+    text = re.escape(route.path)
+    for placeholder, pattern in _PLACEHOLDERS.items():
+        text = text.replace(re.escape(placeholder), pattern)
+    return re.compile(text)
 
 
 def check_query(request: "web.BaseRequest", allowed: tuple[str, ...] | None) -> None:
