@@ -20,6 +20,7 @@ from deniable.server.pages.rendering import MOST_CELLS, Asking, can_be_pooled
 from deniable.server.routes.estimating import packed_json
 from deniable.server.routes.published import csv_answer, json_answer
 from deniable.server.routes.requests import asked_level, asked_quantile
+from deniable.server.routes.routing import CSV
 
 if TYPE_CHECKING:
     from deniable.estimates import Answers, Histogram
@@ -73,17 +74,9 @@ async def ask(visit: Visit) -> web.Response:
     return await visit.view(subject, await visit.estimated(subject, values, None, wider))
 
 
-async def ask_json(visit: Visit) -> web.Response:
-    """Answer with the same content for programs."""
-    return json_answer(await _packed(visit, as_csv=False))
-
-
-async def ask_csv(visit: Visit) -> web.Response:
-    """Answer with the document's rows as CSV."""
-    return csv_answer(await _packed(visit, as_csv=True))
-
-
-async def _packed(visit: Visit, *, as_csv: bool) -> bytes:
+async def ask_file(visit: Visit) -> web.Response:
+    """Answer with the same content for programs: as JSON, or as CSV with the document's rows."""
+    as_csv = visit.page.media == CSV
     subject, request = await visit.subject(), visit.request
     level, manifest = asked_level(request), subject.newest
     asking = Asking.of(request.query, manifest)
@@ -98,7 +91,8 @@ async def _packed(visit: Visit, *, as_csv: bool) -> bytes:
         return (_rows_about(answer, histogram) if as_csv else answer.json).encode()
 
     choices = tuple((name, request.query.get(name)) for name in visit.page.takes)
-    return await visit.site.figures.made(request, subject, (visit.page.path, choices), packed)
+    made = await visit.site.figures.made(request, subject, (visit.page.path, choices), packed)
+    return csv_answer(made) if as_csv else json_answer(made)
 
 
 def _rows_about(answer: _Answer, histogram: "Histogram") -> str:

@@ -29,7 +29,7 @@ from deniable.server.routes.requests import (
     held_tokens,
     require_role,
 )
-from deniable.stores import Role, Token
+from deniable.stores import Role
 
 _SESSION_SECONDS: Final = 12 * 3600
 _ID_DIGITS: Final = 8
@@ -50,39 +50,6 @@ def check_own_page(request: web.BaseRequest) -> None:
     elif site in {"same-origin", "none"}:
         return
     raise Refusal(RefusalCode.FORBIDDEN, _FOREIGN)
-
-
-def begin_session(
-    request: web.BaseRequest,
-    answer: web.Response,
-    authority: bytes,
-    secret: str,
-    token: Token,
-    now: float,
-) -> None:
-    """Set the cookie, for the directory of the path: below a proxy's prefix, if there is one.
-
-    A link's cookie has its own name, so that it replaces no other.
-    """
-    answer.set_cookie(
-        _name(authority) + ("" if token.survey is None else f"-{token.survey}"),
-        secret,
-        max_age=_SESSION_SECONDS
-        if token.ends_at is None
-        else min(_SESSION_SECONDS, int(token.ends_at - now)),
-        path="",  # the request's path
-        httponly=True,
-        samesite="Strict",
-        # Behind a proxy that terminates TLS, only the browser knows.
-        secure=request.secure or request.headers.get("Origin", "").startswith("https://"),
-    )
-
-
-def end_session(request: web.BaseRequest, answer: web.Response, authority: bytes) -> None:
-    """Remove the cookies, including those of links."""
-    for name in request.cookies:
-        if name.startswith(_name(authority)):
-            answer.set_cookie(name, "", max_age=0, path="", httponly=True, samesite="Strict")
 
 
 def _name(authority: bytes) -> str:
@@ -160,15 +127,28 @@ async def _entered(visit: Visit, roles: Container[Role], otherwise: str) -> web.
     if token.survey is not None and not is_view(to, token.survey):
         to = f"surveys/{token.survey}"
     answer = see(request, to if is_view(to) else "")
-    begin_session(request, answer, site.config.authority, secret, token, now)
+    left = _SESSION_SECONDS if token.ends_at is None else int(token.ends_at - now)
+    answer.set_cookie(
+        # A link's cookie has its own name, so that it replaces no other.
+        _name(site.config.authority) + ("" if token.survey is None else f"-{token.survey}"),
+        secret,
+        max_age=min(_SESSION_SECONDS, left),
+        path="",  # that of the request, without its last part: below a proxy's prefix
+        httponly=True,
+        samesite="Strict",
+        # Behind a proxy that terminates TLS, only the browser knows.
+        secure=request.secure or request.headers.get("Origin", "").startswith("https://"),
+    )
     return answer
 
 
 async def logout(visit: Visit) -> web.Response:
-    """End a session."""
+    """End a session: remove its cookies, including those of links."""
     await read_form(visit.request)
     answer = see(visit.request, "")
-    end_session(visit.request, answer, visit.site.config.authority)
+    for name in visit.request.cookies:
+        if name.startswith(_name(visit.site.config.authority)):
+            answer.set_cookie(name, "", max_age=0, path="", httponly=True, samesite="Strict")
     return answer
 
 

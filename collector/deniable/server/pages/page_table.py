@@ -24,6 +24,7 @@ class Page(Route):
     """A page for people, or a part of pages; not part of the interface for programs."""
 
     summary: str = ""
+    parameters: tuple[str, ...] | None = None
     media: str = HTML
     answer: str  # the answering function, as ``module:function`` of this package
     tab: str = ""  # the title of its tab, if the page is a view of a survey
@@ -93,8 +94,8 @@ PAGES: Final[tuple[Page, ...]] = (
         of_epochs=True,
         downloads=(f"{OF_SURVEY}/ask.json", f"{OF_SURVEY}/ask.csv"),
     ),
-    Page(f"{OF_SURVEY}/ask.json", media=JSON, answer="ask:ask_json", takes=_QUESTIONS),
-    Page(f"{OF_SURVEY}/ask.csv", media=CSV, answer="ask:ask_csv", takes=_QUESTIONS),
+    Page(f"{OF_SURVEY}/ask.json", media=JSON, answer="ask:ask_file", takes=_QUESTIONS),
+    Page(f"{OF_SURVEY}/ask.csv", media=CSV, answer="ask:ask_file", takes=_QUESTIONS),
     Page(
         f"{OF_SURVEY}/plan", answer="views:plan", tab="Plan", takes=("survey", "width", "epsilon")
     ),
