@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from time import monotonic
 from typing import Final
 
@@ -62,15 +61,6 @@ def verify_by_libsodium(
         crypto_sign_open(signature + context + payload, public_key)
     except CryptoError as error:
         raise Refusal(RefusalCode.BAD_SIGNATURE, "the signature does not match") from error
-
-
-@dataclass(slots=True)
-class _Judged:
-    """The reports of one upload: reports that may be stored, with their places, and the others."""
-
-    receipts: list[Receipt] = field(default_factory=list)
-    places: list[int] = field(default_factory=list)
-    refused: list[tuple[int, RefusalCode]] = field(default_factory=list)
 
 
 class Uploads:
@@ -134,31 +124,30 @@ class Uploads:
         self._meters.reports_in_hand.inc(reports)
 
     async def _take(self, envelopes: Sequence[bytes]) -> UploadAnswer:
-        meters, judged = self._meters, _Judged()
-        begun = monotonic()
+        meters, begun = self._meters, monotonic()
+        receipts: dict[int, Receipt] = {}  # of the reports that may be stored, by their places
+        refused: list[tuple[int, RefusalCode]] = []
         if len(envelopes) <= _JUDGED_AT_ONCE:
-            await self._judge(envelopes, 0, judged)
+            await self._judge(envelopes, 0, receipts, refused)
         else:
             # One large upload at a time, in parts: small ones are handled in between.
             async with self._judging:
                 for start in range(0, len(envelopes), _JUDGED_AT_ONCE):
                     part = envelopes[start : start + _JUDGED_AT_ONCE]
-                    await self._judge(part, start, judged)
+                    await self._judge(part, start, receipts, refused)
                     await asyncio.sleep(0)
         done = monotonic()
         meters.verify_seconds.observe(done - begun)
-        verdicts = await self._store.add(judged.receipts) if judged.receipts else []
+        verdicts = await self._store.add([*receipts.values()]) if receipts else []
         if verdicts:
             meters.commit_seconds.observe(monotonic() - done)
         accepted = verdicts.count(Verdict.ACCEPTED)
         duplicates = verdicts.count(Verdict.DUPLICATE)
-        refused = judged.refused
-        if accepted + duplicates != len(verdicts):
-            refused += [
-                (place, _CODES[verdict])
-                for place, verdict in zip(judged.places, verdicts, strict=True)
-                if verdict in _CODES
-            ]
+        refused += [
+            (place, _CODES[verdict])
+            for place, verdict in zip(receipts, verdicts, strict=True)
+            if verdict in _CODES
+        ]
         if accepted:
             meters.reports_accepted.inc(accepted)
             meters.last_report_timestamp.set(self._clock())
@@ -168,7 +157,13 @@ class Uploads:
             meters.reports_refused[code].inc()
         return UploadAnswer(accepted, duplicates, tuple(sorted(refused)))
 
-    async def _judge(self, envelopes: Sequence[bytes], start: int, judged: _Judged) -> None:
+    async def _judge(
+        self,
+        envelopes: Sequence[bytes],
+        start: int,
+        receipts: dict[int, Receipt],
+        refused: list[tuple[int, RefusalCode]],
+    ) -> None:
         known, now = self._catalogue.by_id, self._clock()
         for place, envelope in enumerate(envelopes, start):
             try:
@@ -183,13 +178,12 @@ class Uploads:
                         envelope, now, self._catalogue.surely, verify_by_libsodium
                     )
             except Refusal as refusal:
-                judged.refused.append((place, refusal.code))
+                refused.append((place, refusal.code))
             else:
                 manifest = known(receipt.survey_id)
                 assert manifest is not None
                 _observe_clock_skew(self._meters, manifest.schedule, receipt.epoch, now)
-                judged.receipts.append(receipt)
-                judged.places.append(place)
+                receipts[place] = receipt
 
 
 def _observe_clock_skew(meters: Meters, schedule: Schedule, epoch: int, now: float) -> None:
