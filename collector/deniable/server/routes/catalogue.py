@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection
 from time import monotonic
 from typing import Final
 
+from deniable.directory.collector_directory import running
 from deniable.logs import TransparencyLogError
 from deniable.messages import (
     Manifest,
@@ -167,11 +168,7 @@ class Catalogue:
 
     def running(self, name: str, now: float) -> list[Manifest]:
         """Return, newest first, the surveys of this name that are neither over nor ended."""
-        return [
-            manifest
-            for manifest in self.named(name)
-            if now < manifest.schedule.end and manifest.survey_id not in self._ended
-        ]
+        return running(self.named(name), self._ended, now)
 
     def ended_at(self, manifest: Manifest) -> int | None:
         """Return the time at which a survey was ended, in Unix seconds; None if it was not."""

@@ -40,7 +40,6 @@ from deniable.server.routes.estimating import Estimating, packed_json, to_the_en
 from deniable.server.routes.published import csv_answer, json_answer
 from deniable.server.routes.requests import (
     asked_choice,
-    asked_epochs,
     asked_groups,
     asked_level,
     asked_quantile,
@@ -210,15 +209,15 @@ class FigureService:
         Unless one is, it is the live version with the most reports of these epochs, by default of
         those shown of each version: see :func:`by_reports`.
         """
-        estimating = await self.queue(request, name)
+        estimating, text = await self.queue(request, name), request.query.get("epoch")
         manifest, awaited = await asked_survey(request, self.catalogue, name), None
         named, chosen = self.catalogue.named(name), "survey" in request.query
-        answered = await self._answered(named, request.query.get("epoch"))
+        answered = await self._answered(named, text)
         if not chosen and (known := answered or await self._answered(named)):
             newest, manifest = manifest, known[0].manifest
             if newest != manifest and await self.store.newest_epoch(newest.survey_id) is None:
                 awaited = newest
-        epochs = asked_epochs(request, manifest, most_epochs(manifest), self.clock())
+        epochs = None if text is None else epochs_of("epoch", text, manifest, self.clock())
         others = [one for one in answered if one.manifest != manifest]
         own = next((one for one in answered if one.manifest == manifest), None)
         beside = (own or Answered(manifest, epochs or range(0), 0), *others) if others else ()
@@ -441,5 +440,5 @@ async def asked_sides(figures: FigureService, request: web.BaseRequest, subject:
     both = replace(subject, surveys=(manifest, other))
     named = None
     if epochs not in (None, PREVIOUS):
-        named = epochs_of("against", epochs, other, most_epochs(other), figures.clock())
+        named = epochs_of("against", epochs, other, figures.clock())
     return Sides(both, named, epochs == PREVIOUS)

@@ -9,6 +9,7 @@ from deniable.directory import token_digest
 from deniable.documents import read_number
 from deniable.messages import Manifest, Refusal, RefusalCode
 from deniable.reading import VIEWS, AmbiguousSurvey, NoSuchSurvey, epoch_range, find_version
+from deniable.reading.source import most_epochs
 from deniable.server.routes.catalogue import Catalogue
 from deniable.stores import Role, Store
 
@@ -83,25 +84,17 @@ def not_found(catalogue: Catalogue) -> Refusal:
     return Refusal(RefusalCode.NOT_FOUND, "no such survey is published here")
 
 
-def asked_epochs(
-    request: web.BaseRequest, manifest: Manifest, most: int, now: float
-) -> range | None:
-    """Return the epochs of ``?epoch=``, such as 3 or last-week; None if none are named.
+def epochs_of(parameter: str, text: str, manifest: Manifest, now: float) -> range:
+    """Return the epochs in a parameter's text, such as 3 or last-week.
 
     Raises:
-        Refusal: bad-query, also if there are more than ``most``.
+        Refusal: bad-query, also if there are too many.
     """
-    text = request.query.get("epoch")
-    return None if text is None else epochs_of("epoch", text, manifest, most, now)
-
-
-def epochs_of(parameter: str, text: str, manifest: Manifest, most: int, now: float) -> range:
-    """Return the epochs in a parameter's text; Refusal as for :func:`asked_epochs`."""
     try:
         epochs = epoch_range(text, manifest.schedule, now)
     except ValueError as error:
         raise Refusal(RefusalCode.BAD_QUERY, f"{parameter} {error}") from None
-    if len(epochs) > most:
+    if len(epochs) > (most := most_epochs(manifest)):
         raise Refusal(RefusalCode.BAD_QUERY, f"at most {most} epochs of this survey per request")
     return epochs
 
