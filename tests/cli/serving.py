@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from deniable.directory import Config
-from deniable.server.listening import accept, open_sockets
 from deniable.server.routes.app import build_server
+from deniable.server.serving import accept, open_sockets
 from deniable.stores import open_store
 from tests.cli.commands import Workplace
 from tests.support.processes import DENIABLE, await_line, child

@@ -15,9 +15,9 @@ from deniable.counterparts.signing import sign_manifest
 from deniable.directory import Config, new_token, token_digest
 from deniable.messages import PROBLEM_JSON, Manifest, UploadAnswer, pack_upload, read_problem
 from deniable.server.connections import CollectorServer
-from deniable.server.listening import accept, open_sockets
 from deniable.server.metrics import Meters
 from deniable.server.routes.app import build_server
+from deniable.server.serving import accept, open_sockets
 from deniable.stores import Role, SqliteStore, Token
 from tests.support.clock import FakeClock
 from tests.support.surveys import AUTHORITY, MANIFEST, ORIGIN, START

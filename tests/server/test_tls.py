@@ -20,10 +20,10 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from deniable.directory import Config, InvalidConfig
-from deniable.server import listening as listening_module
-from deniable.server.listening import accept, open_sockets
+from deniable.server import serving as serving_module
 from deniable.server.metrics import Meters
 from deniable.server.routes.app import build_server
+from deniable.server.serving import accept, open_sockets
 from deniable.server.tls import reload_certificate, tls_context
 from deniable.stores import SqliteStore
 from tests.server.collector import Answer
@@ -106,7 +106,7 @@ async def test_a_renewed_certificate_is_taken_and_a_bad_one_is_not(
 async def test_a_handshake_that_stalls_is_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(listening_module, "HEAD_SECONDS", 0.05)
+    monkeypatch.setattr(serving_module, "HEAD_SECONDS", 0.05)
     config = config_of(tmp_path)
     async with listening(config, tls_context(config)) as (port, _):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)

@@ -27,9 +27,8 @@ from typing import Final, NoReturn
 from prometheus_client.multiprocess import mark_process_dead
 
 from deniable.directory import Config
-from deniable.server.listening import shown_address
 from deniable.server.metrics import WORKER_BYTES, Meters
-from deniable.server.serving import Sockets, run_in_loop, serve, sockets_of
+from deniable.server.serving import Sockets, run_in_loop, serve, shown_address, sockets_of
 
 _LOG = logging.getLogger("deniable.collector")
 
