@@ -38,7 +38,6 @@ def test_a_batch_is_taken_whole_as_soon_as_so_much_has_flowed_in_for_its_sender(
 
 def test_no_rate_is_no_limit_and_only_so_many_are_remembered() -> None:
     made, _ = buckets(rate=0, burst=0)
-    assert not made.limited
     assert all(made.take("a", 1e9) for _ in range(100))
     assert len(made._buckets) == 0
     made, clock = buckets(rate=1, burst=2, most=100)

@@ -33,14 +33,9 @@ class TokenBuckets:
         self._most = most
         self._buckets: OrderedDict[Hashable, tuple[float, float]] = OrderedDict()
 
-    @property
-    def limited(self) -> bool:
-        """Return whether there is any limit."""
-        return self._rate > 0
-
     def take(self, sender: Hashable, tokens: float = 1.0) -> bool:
         """Take tokens from a sender's bucket; if there are too few, take none and return False."""
-        if not self.limited:
+        if not self._rate:
             return True
         now = self._clock()
         held, at = self._buckets.pop(sender, (self._burst, now))
@@ -69,8 +64,6 @@ class SenderLimits:
         Raises:
             Refusal: rate-limited, if the bucket has too few.
         """
-        if not (self._of_addresses.limited or self._relays):
-            return
         address = self._sender(request)
         of_relay = is_among(address, self._relays)
         limits = self._of_relays if of_relay else self._of_addresses
