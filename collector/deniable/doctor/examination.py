@@ -3,38 +3,16 @@
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
-from deniable.directory import Config
 from deniable.directory.collector_directory import current
 from deniable.directory.log_publishing import witnesses_of
 from deniable.doctor import machine, network, store_checks, survey_checks
 from deniable.doctor.diagnosis import Diagnosis
 from deniable.logs import log_origin
 
-Examined = TypeVar("Examined")
-
-
-@dataclass(frozen=True, slots=True)
-class Collector:
-    """A collector whose settings can be read."""
-
-    directory: Path
-    config: Config
-
-
-Checks = Mapping[str, Callable[[Examined], Diagnosis | None]]
-"""Checks by name; a check returns None if it does not apply."""
-
-CHECKS: Final[Checks[Collector]] = {
-    "file modes": lambda it: machine.check_modes(it.directory, it.config),
-    "authority key": lambda it: machine.check_authority_key(it.directory, it.config),
-    "proxy": lambda it: machine.check_proxies(it.config),
-}
-
-STORE_CHECKS: Final[Checks[store_checks.Stored]] = {
+STORE_CHECKS: Final[Mapping[str, Callable[[store_checks.Stored], Diagnosis | None]]] = {
     "store": lambda it: store_checks.describe(it.config),
     "store's clock": lambda it: store_checks.judge_store_clock(it.ahead),
     "recount": lambda it: store_checks.judge_order(it.faults),
@@ -50,6 +28,7 @@ STORE_CHECKS: Final[Checks[store_checks.Stored]] = {
     "trusted issuers": lambda it: survey_checks.judge_issuers(it.offered, it.distrusted, it.now),
     "lifetime": lambda it: survey_checks.judge_lifetime(it.offered, it.now),
 }
+"""Checks of a store by name; a check returns None if it does not apply."""
 
 
 def examine(
@@ -61,8 +40,10 @@ def examine(
     yield "environment", machine.check_variables(environment)
     if config is None:
         return
+    yield "file modes", machine.check_modes(directory, config)
+    yield "authority key", machine.check_authority_key(directory, config)
+    yield "proxy", machine.check_proxies(config)
     now = time.time()
-    yield from _findings(CHECKS, Collector(directory, config))
     # Both may have to wait for unresponsive servers.
     with ThreadPoolExecutor(1) as asking:
         server_finding = asking.submit(network.check_server, config)
@@ -74,13 +55,9 @@ def examine(
     if isinstance(stored, Diagnosis):
         yield "store", stored
     else:
-        yield from _findings(STORE_CHECKS, stored)
+        for name, look in STORE_CHECKS.items():
+            if (finding := look(stored)) is not None:
+                yield name, finding
     if online:
         authority = config.authority if isinstance(stored, Diagnosis) else stored.chain[-1]
         yield "origin", network.check_origin_answers(config, authority, now)
-
-
-def _findings(checks: Checks[Examined], it: Examined) -> Iterator[tuple[str, Diagnosis]]:
-    for name, look in checks.items():
-        if (finding := look(it)) is not None:
-            yield name, finding
