@@ -29,9 +29,9 @@ from aiohttp.http import HttpProcessingError
 from deniable.directory import Config
 from deniable.messages import MAX_UPLOAD_BYTES, RefusalCode
 from deniable.server.connection_slots import SLICE_BYTES, ConnectionSlots
-from deniable.server.framing import MOST_LINE_BYTES, BadHead, complete, take_head
+from deniable.server.framing import MOST_LINE_BYTES, BadHead, take_head
 from deniable.server.metrics import Meters
-from deniable.server.problems import answer_headers, bare_answer, plain_problem, problem
+from deniable.server.problems import answer_headers, bare_answer, complete, plain_problem, problem
 
 Handler = Callable[[web.BaseRequest], Awaitable[web.Response]]
 

@@ -5,7 +5,6 @@ aiohttp gets a head only if it is complete, and if two readers could not underst
 """
 
 import re
-from collections.abc import Mapping, MutableMapping
 from typing import Final
 
 MOST_LINE_BYTES: Final = 8_190
@@ -55,9 +54,3 @@ def take_head(held: bytearray, searched: int) -> tuple[bytes, int] | None:
     if b"\r\nupgrade:" in fields:  # the request is answered in this protocol
         text = _UPGRADE.sub(b"\r\nx-upgrade:", text)
     return text, 0 if length is None else int(length[1])
-
-
-def complete(headers: MutableMapping[str, str], common: Mapping[str, str]) -> None:
-    """Add the headers of every answer, unless the answer has its own."""
-    for name, value in common.items():
-        headers.setdefault(name, value)

@@ -1,7 +1,7 @@
 """Headers of every answer, and the common form of all errors: RFC 9457, without request data."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from http import HTTPStatus
 from typing import Final
 
@@ -11,13 +11,9 @@ from deniable.counterparts.bodies import pack_problem
 from deniable.directory import Config
 from deniable.messages import PROBLEM_JSON, RefusalCode
 from deniable.messages.refusals import Remedy
-from deniable.server.framing import complete
 
-STATUSES_TO_RETRY: Final = frozenset(
-    code.http_status for code in RefusalCode if code.remedy is Remedy.WAIT
-)
-"""Codes of temporary refusals; such answers state when to ask again."""
 _RETRY_SECONDS: Final = "60"
+"""Temporary refusals state when to ask again."""
 _YEAR_SECONDS: Final = 365 * 86_400
 _HEADERS: Final = {
     "Server": "deniable",
@@ -48,7 +44,7 @@ def problem(code: RefusalCode, detail: str) -> web.Response:
     code = code_of_request(code)
     status = code.http_status or 400
     headers = {"Content-Type": PROBLEM_JSON}
-    if status in STATUSES_TO_RETRY:
+    if code.remedy is Remedy.WAIT:
         headers["Retry-After"] = _RETRY_SECONDS
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
@@ -59,6 +55,12 @@ def plain_problem(status: int, title: str) -> web.Response:
     """Return a problem without a code of the protocol: by RFC 9457, its type is about:blank."""
     body = json.dumps({"type": "about:blank", "title": title, "status": status}).encode()
     return web.Response(status=status, body=body, headers={"Content-Type": PROBLEM_JSON})
+
+
+def complete(headers: MutableMapping[str, str], common: Mapping[str, str]) -> None:
+    """Add the headers of every answer, unless the answer has its own."""
+    for name, value in common.items():
+        headers.setdefault(name, value)
 
 
 def bare_answer(answer: web.Response, headers: Mapping[str, str]) -> bytes:

@@ -59,13 +59,6 @@ def page(template: str, status: int = 200, **values: Any) -> web.Response:
     )
 
 
-def shown_elsewhere(answer: web.Response, *, public: bool) -> web.Response:
-    """Let pages of other origins show an answer about a public survey."""
-    if public:
-        answer.headers["Cross-Origin-Resource-Policy"] = "cross-origin"
-    return answer
-
-
 def root_of(request: web.BaseRequest) -> str:
     """Return the relative path from a page to the root of the collector's paths."""
     # The path as received: an encoded slash is not a slash.

@@ -30,7 +30,6 @@ from deniable.server.pages.rendering import (
     is_script,
     plan_epsilons,
     rendered,
-    shown_elsewhere,
 )
 from deniable.server.routes.estimating import to_the_end
 from deniable.server.routes.figures import Sides, Subject, asked_sides
@@ -199,9 +198,10 @@ async def chart(visit: Visit) -> web.Response:
 
 def _file(visit: Visit, surveys: Sequence[Manifest], body: bytes) -> web.Response:
     headers = {"Content-Disposition": "attachment"}  # links supply the file name
-    answer = web.Response(body=body, content_type=visit.page.media, headers=headers)
     is_public = visit.site.catalogue.is_public
-    return shown_elsewhere(answer, public=all(is_public(survey.name) for survey in surveys))
+    if all(is_public(survey.name) for survey in surveys):  # pages of other origins may show it
+        headers["Cross-Origin-Resource-Policy"] = "cross-origin"
+    return web.Response(body=body, content_type=visit.page.media, headers=headers)
 
 
 def _no_figures(title: str, text: str) -> bytes:

@@ -11,7 +11,6 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from email.utils import formatdate
-from functools import lru_cache
 from time import monotonic
 from typing import Final
 
@@ -179,7 +178,7 @@ class Gateway:
             for name in _INNER_HEADERS
             if name in answer.headers
         ]
-        headers.append(("date", _date(int(self._clock()))))
+        headers.append(("date", formatdate(int(self._clock()), usegmt=True)))
         assert isinstance(answer.body, bytes)
         encoded = BinaryResponse(answer.status, tuple(headers), answer.body).encode()
         size = encapsulated_answer_bytes(len(encoded) + RESPONSE_OVERHEAD_BYTES)
@@ -190,8 +189,3 @@ class Gateway:
 def _key_problem() -> web.Response:
     body = f'{{"type": "{KEY_PROBLEM}", "title": "the request cannot be opened", "status": 400}}'
     return web.Response(status=400, body=body.encode(), headers={"Content-Type": PROBLEM_JSON})
-
-
-@lru_cache(maxsize=1)
-def _date(second: int) -> str:
-    return formatdate(second, usegmt=True)
