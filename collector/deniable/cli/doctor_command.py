@@ -36,7 +36,8 @@ def doctor(
     from deniable.doctor.diagnosis import Status, findings_document
     from deniable.doctor.examination import examine
 
-    findings = list(examine(directory, os.environ, online=online))
+    examined = examine(directory, os.environ, online=online)
+    findings = [(check, finding) for check, finding in examined if finding is not None]
     show_rows(findings_document(findings), as_json=as_json)
     if any(finding.status is Status.FAIL for _, finding in findings):
         ctx.exit(1)

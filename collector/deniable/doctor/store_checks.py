@@ -4,17 +4,26 @@ import shlex
 import sqlite3
 import time
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 
 from deniable.directory import Config, authority_chain, default_key_file, signed_surveys, with_store
-from deniable.directory.collector_directory import AGREEMENT_SECONDS, all_overdue, running
-from deniable.directory.log_publishing import all_signed
+from deniable.directory.collector_directory import AGREEMENT_SECONDS, all_overdue, current, running
+from deniable.directory.log_publishing import all_signed, witnesses_of
 from deniable.doctor.diagnosis import Diagnosis, bad, doubtful, good
 from deniable.doctor.machine import check_rights
-from deniable.intake import Due
+from deniable.doctor.survey_checks import (
+    check_gateway,
+    judge_issuers,
+    judge_lifetime,
+    judge_log,
+    judge_names,
+    judge_origin,
+    judge_seals,
+    judge_signatures,
+    judge_surveys,
+)
 from deniable.logs import SignedCheckpoint, log_origin
-from deniable.messages import Manifest, Refusal
+from deniable.messages import Refusal
 from deniable.public_log.publish.public_log import PublicLogError
 from deniable.public_log.publish.publisher import log_key_file, read_record
 from deniable.stores import (
@@ -32,25 +41,6 @@ from deniable.stores.sqlite.database import VERSION, version
 
 _QUICK_BYTES = 64 << 20
 _LOCK_SECONDS = 2.0
-
-
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """The examined content of a store."""
-
-    config: Config
-    now: float
-    ahead: float  # seconds by which its clock differs from this machine's
-    faults: list[str] | None  # None if it is too long to recount
-    chain: tuple[bytes, ...]  # the authority's keys; the last signs now
-    surveys: list[Manifest]
-    others: int  # surveys that another authority signed
-    offered: list[Manifest]  # the running ones
-    overdue: list[tuple[Manifest, Due]]
-    distrusted: frozenset[bytes]
-    log: StoredLog
-    record: SignedCheckpoint | PublicLogError | None  # beside the log's key, if that is here
-    signed: list[bytes]  # everything that the authority signed and that is offered
 
 
 def check_schema(config: Config) -> Diagnosis | None:
@@ -85,42 +75,50 @@ def check_schema(config: Config) -> Diagnosis | None:
     return None
 
 
-def read_store(directory: Path, config: Config, now: float) -> Stored | Diagnosis:
-    """Open the store and read the examined content, or return why that failed."""
+def examine_store(
+    directory: Path, config: Config, now: float
+) -> tuple[bytes, list[tuple[str, Diagnosis | None]]]:
+    """Return the authority's current key, and the findings by the names of their checks.
 
-    async def read(store: Store) -> Stored:
+    A finding is None if the check does not apply; only the store's is there if it cannot be read.
+    """
+
+    async def read(store: Store) -> tuple[bytes, list[tuple[str, Diagnosis | None]]]:
         await store.ping()
         ahead = await store.time() - time.time()
         short = isinstance(config.store, Path) and config.store.stat().st_size <= _QUICK_BYTES
         faults = await store.check() if short else None
         chain = await authority_chain(store, config.authority)
         surveys, others = await signed_surveys(store, config)
-        log = await store.log()
         offered = running(surveys, await store.ended(), now)
-        return Stored(
-            config=config,
-            now=now,
-            ahead=ahead,
-            faults=faults,
-            chain=chain,
-            surveys=surveys,
-            others=others,
-            offered=offered,
-            overdue=await all_overdue(store, surveys, now),
-            distrusted=await store.distrusted(),
-            log=log,
-            record=_record(directory, config, log),
-            signed=await all_signed(store, config),
-        )
+        log, signed = await store.log(), await all_signed(store, config)
+        record, witnesses = _record(directory, config, log), witnesses_of(config)
+        return chain[-1], [
+            ("store", describe(config)),
+            ("store's clock", judge_store_clock(ahead)),
+            ("recount", judge_order(faults)),
+            ("authority", judge_signatures(others, others + len(surveys))),
+            ("gateway", check_gateway(config, chain)),
+            ("public log", judge_log(log, record, signed, witnesses, log_origin(config.origin))),
+            ("surveys", judge_surveys(surveys, offered, now)),
+            ("named surveys", judge_names(config, surveys)),
+            ("seals", judge_seals(surveys, await all_overdue(store, surveys, now))),
+            ("signed origin", judge_origin(current(offered), config.origin)),
+            ("trusted issuers", judge_issuers(offered, await store.distrusted(), now)),
+            ("lifetime", judge_lifetime(offered, now)),
+        ]
 
-    try:
-        # An unavailable server is not tried again, and a group's lock is short.
-        patience = _LOCK_SECONDS if isinstance(config.store, Path) else 0.0
-        return with_store(config, read, patience=patience)
-    except Refusal as refusal:
-        return bad(f"its rotations are invalid: {refusal}", _RESTORE)
-    except (StoreError, OSError) as error:
-        return bad(" ".join(str(error).split()), _remedy(config, error))
+    wrong = check_schema(config)
+    if wrong is None:
+        try:
+            # An unavailable server is not tried again, and a group's lock is short.
+            patience = _LOCK_SECONDS if isinstance(config.store, Path) else 0.0
+            return with_store(config, read, patience=patience)
+        except Refusal as refusal:
+            wrong = bad(f"its rotations are invalid: {refusal}", _RESTORE)
+        except (StoreError, OSError) as error:
+            wrong = bad(" ".join(str(error).split()), _remedy(config, error))
+    return config.authority, [("store", wrong)]
 
 
 def _record(
