@@ -67,7 +67,6 @@ from deniable.server.pages.rendering import (
     unseen,
 )
 from deniable.server.routes.catalogue import Catalogue
-from deniable.server.routes.estimating import to_the_end
 from deniable.server.routes.figures import FigureService, NothingBefore, Subject
 from deniable.server.routes.requests import held_role
 from deniable.server.routes.routing import Handler
@@ -146,13 +145,6 @@ class Site:
         """Return the version name of a survey, according to its publication."""
         return version_text(survey.sequence, self.catalogue.published_at(survey))
 
-    def heading(self, manifest: Manifest) -> str:
-        """Return a survey's question, with its name if another survey asks the same."""
-        name, question = manifest.name, manifest.question
-        if question and self.catalogue.shares_question(manifest):
-            return f"{name}: {question}"
-        return question or name
-
     async def so_far(self, subject: Subject) -> tuple[str, str]:
         """Return the reports of the open epoch, and its dates, if an earlier epoch is shown."""
         manifest, now = subject.newest, self.clock()
@@ -167,9 +159,12 @@ class Site:
     def head(self, manifest: Manifest) -> dict[str, Any]:
         """Return the values of a survey that are shown wherever it is named."""
         now, ended_at = self.clock(), self.catalogue.ended_at(manifest)
+        heading = manifest.question or manifest.name
+        if manifest.question and self.catalogue.shares_question(manifest):
+            heading = f"{manifest.name}: {manifest.question}"
         return {
             "manifest": manifest,
-            "heading": self.heading(manifest),
+            "heading": heading,
             "standing": standing_text(manifest.schedule, now, ended_at),
             "epoch_end": epoch_end_text(manifest.schedule, now, ended_at),
             "over": ended_at is not None or now >= manifest.schedule.end,
@@ -352,8 +347,8 @@ class Visit:
             first = epochs[0].number if epochs else None
             return controls, epochs, [await older_epochs(site.store, manifest, first)]
 
-        making = subject.estimating.in_turn(request, listed)
-        values["controls"], epochs, left_out = await to_the_end(making)
+        in_turn = subject.estimating.in_turn
+        values["controls"], epochs, left_out = await in_turn(request, listed)
         if script:
             return page("live.html", **values)
         across, dated = view.across or "against" in view.takes, subject.epochs

@@ -31,7 +31,6 @@ from deniable.server.pages.rendering import (
     plan_epsilons,
     rendered,
 )
-from deniable.server.routes.estimating import to_the_end
 from deniable.server.routes.figures import Sides, Subject, asked_sides
 from deniable.server.routes.requests import (
     asked_choice,
@@ -402,5 +401,5 @@ async def plan(visit: Visit) -> web.Response:
         others = plan(republished(survey, epsilon), accuracy) if free else own
         return rendered(visit.page.template, own=own, others=others, free=free)
 
-    body = await to_the_end(subject.estimating.in_turn(request, work))
+    body = await subject.estimating.in_turn(request, work)
     return await visit.view(subject, Content(body))

@@ -58,16 +58,6 @@ class SharedAnswer(Generic[Result]):
         return asking.result()
 
 
-async def to_the_end(work: Awaitable[Result]) -> Result:
-    """Wait for work that continues even if its caller leaves.
-
-    The work's thread cannot be stopped, and the next work must wait for it.
-    """
-    making = asyncio.ensure_future(work)
-    making.add_done_callback(_retrieve_outcome)
-    return await asyncio.shield(making)
-
-
 def _retrieve_outcome(answer: "asyncio.Future[Any]") -> None:
     """Retrieve an error: if every caller is gone, asyncio would log it."""
     if not answer.cancelled():
@@ -95,14 +85,22 @@ class Estimating:
     async def in_turn(
         self, request: web.BaseRequest, work: Callable[[], Awaitable[Result]]
     ) -> Result:
-        """Do the work when this request's turn comes.
+        """Do the work when this request's turn comes, to the end even if the request is cancelled.
 
-        The store is also queried in turn: reading a million counts takes a while, too.
+        The work's thread cannot be stopped, and the next work must wait for it. The store is also
+        queried in turn: reading a million counts takes a while, too.
 
         Raises:
             Overloaded: if too many requests wait.
             ConnectionError: if the reader is gone; nothing was done.
         """
+        making = asyncio.ensure_future(self._in_turn(request, work))
+        making.add_done_callback(_retrieve_outcome)
+        return await asyncio.shield(making)
+
+    async def _in_turn(
+        self, request: web.BaseRequest, work: Callable[[], Awaitable[Result]]
+    ) -> Result:
         if self._waiting >= _MOST_WAITING:
             raise Overloaded("too many figures are being requested")
         self._waiting += 1

@@ -36,7 +36,7 @@ from deniable.reading import (
 from deniable.reading.source import MOST_LISTED, Answered, most_epochs
 from deniable.reading.wire import counts_map, epochs_map, note_maps
 from deniable.server.routes.catalogue import Catalogue
-from deniable.server.routes.estimating import Estimating, packed_json, to_the_end
+from deniable.server.routes.estimating import Estimating, packed_json
 from deniable.server.routes.published import csv_answer, json_answer
 from deniable.server.routes.requests import (
     asked_choice,
@@ -117,7 +117,7 @@ class FigureService:
             issuers = distrusted.intersection(manifest.enrolment.issuer_ids)
             return await asyncio.to_thread(packed_json, epochs_map(manifest, listed, issuers))
 
-        return json_answer(await to_the_end(subject.estimating.in_turn(request, work)))
+        return json_answer(await subject.estimating.in_turn(request, work))
 
     async def counts(self, request: web.BaseRequest, name: str) -> web.Response:
         """Answer with counts of responses."""
@@ -197,11 +197,7 @@ class FigureService:
         return _formed(await made, form)
 
     async def subject(
-        self,
-        request: web.BaseRequest,
-        name: str,
-        *,
-        across: bool = False,
+        self, request: web.BaseRequest, name: str, *, across: bool = False
     ) -> Subject:
         """Return the subject of a request; Refusal if it may not be seen, or does not exist.
 
@@ -275,11 +271,11 @@ class FigureService:
                 raise Refusal(RefusalCode.BAD_QUERY, str(error)) from error
 
         ids = tuple(survey.survey_id for survey in subject.surveys)
-        making = subject.estimating.made(
-            request, (ids, what), lambda: (read or self.epoch_counts)(subject), unless_wrong
-        )
+        counts = read or self.epoch_counts
         try:
-            made = await to_the_end(making)
+            made = await subject.estimating.made(
+                request, (ids, what), lambda: counts(subject), unless_wrong
+            )
         except TooFewReports as error:
             raise NothingBefore(RefusalCode.TOO_FEW_REPORTS, str(error)) from error
         if made is None:
