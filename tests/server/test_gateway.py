@@ -182,12 +182,8 @@ async def test_without_keys_there_is_no_gateway_and_with_them_at_once(
 
 
 async def test_keys_are_read_anew_and_what_an_older_one_sealed_opens_while_it_is_needed(
-    collector: Collector,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+    collector: Collector, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("deniable.server.routes.gateway._SECONDS_BETWEEN_LOOKS", 0.0)
     file = tmp_path / FILE
     old = gateway_at(tmp_path)
     schedule = MANIFEST.schedule

@@ -51,9 +51,9 @@ def problem(code: RefusalCode, detail: str) -> web.Response:
     return web.Response(status=status, body=pack_problem(code, detail), headers=headers)
 
 
-def plain_problem(status: int, title: str) -> web.Response:
-    """Return a problem without a code of the protocol: by RFC 9457, its type is about:blank."""
-    body = json.dumps({"type": "about:blank", "title": title, "status": status}).encode()
+def plain_problem(status: int, title: str, kind: str = "about:blank") -> web.Response:
+    """Return a problem without a code of the protocol; by RFC 9457, its type may be about:blank."""
+    body = json.dumps({"type": kind, "title": title, "status": status}).encode()
     return web.Response(status=status, body=body, headers={"Content-Type": PROBLEM_JSON})
 
 

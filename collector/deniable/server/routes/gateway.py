@@ -11,7 +11,6 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from email.utils import formatdate
-from time import monotonic
 from typing import Final
 
 from aiohttp import web
@@ -19,7 +18,7 @@ from aiohttp import web
 from deniable.directory import Config
 from deniable.directory.gateway_file import read_gateway_file
 from deniable.key_files import KeyFileError
-from deniable.messages import PROBLEM_JSON, Refusal, RefusalCode, media_type
+from deniable.messages import Refusal, RefusalCode, media_type
 from deniable.messages.gateway import (
     ENCAPSULATED_REQUEST_BYTES,
     GatewayKeys,
@@ -46,7 +45,6 @@ from deniable.server.sealed_requests import ResponseSealer, decode_request, open
 from deniable.server.sender_limits import SenderLimits
 
 _LOG = logging.getLogger("deniable.collector")
-_SECONDS_BETWEEN_LOOKS: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,27 +59,20 @@ class HeldKeys:
 class GatewayKeyring:
     """The keys in the file; without a file, the collector has no gateway."""
 
-    def __init__(
-        self, config: Config, catalogue: Catalogue, clock: Callable[[], float] = monotonic
-    ) -> None:
+    def __init__(self, config: Config, catalogue: Catalogue) -> None:
         self._file = config.gateway_keys
         self._origin = config.origin
         self._catalogue = catalogue
-        self._clock = clock
-        self._looked_at = -_SECONDS_BETWEEN_LOOKS
         self._seen: object = None
         self._held: HeldKeys | None = None
 
     def read(self) -> HeldKeys:
-        """Return the keys; the file is checked at most once a second.
+        """Return the keys, which are read again after a change of the file.
 
         Raises:
             Refusal: not-found, if there are none.
         """
-        now = self._clock()
-        if self._held is None or now - self._looked_at >= _SECONDS_BETWEEN_LOOKS:
-            self._looked_at = now
-            self._look()
+        self._look()
         if self._held is None:
             raise Refusal(RefusalCode.NOT_FOUND, "this collector has no gateway for relays")
         return self._held
@@ -148,7 +139,7 @@ class Gateway:
             message, sealer = open_request(held.private, body)
         except ObliviousHttpError:
             self._limits.charge(request, 1)
-            return _key_problem()
+            return plain_problem(400, "the request cannot be opened", KEY_PROBLEM)
         self._meters.requests_relayed.inc()
         return self._sealed(await self._answered(request, message), sealer)
 
@@ -184,8 +175,3 @@ class Gateway:
         size = encapsulated_answer_bytes(len(encoded) + RESPONSE_OVERHEAD_BYTES)
         sealed = sealer.seal(encoded.ljust(size - RESPONSE_OVERHEAD_BYTES, b"\0"))
         return web.Response(body=sealed, headers={"Content-Type": RESPONSE_TYPE})
-
-
-def _key_problem() -> web.Response:
-    body = f'{{"type": "{KEY_PROBLEM}", "title": "the request cannot be opened", "status": 400}}'
-    return web.Response(status=400, body=body.encode(), headers={"Content-Type": PROBLEM_JSON})
