@@ -15,7 +15,7 @@ from deniable.counterparts.signing import sign_manifest
 from deniable.directory import Config, new_token, token_digest
 from deniable.messages import PROBLEM_JSON, Manifest, UploadAnswer, pack_upload, read_problem
 from deniable.server.connections import CollectorServer
-from deniable.server.metrics import Meters
+from deniable.server.metrics import PREFIX, Meters
 from deniable.server.routes.app import build_server
 from deniable.server.serving import accept, open_sockets
 from deniable.stores import Role, SqliteStore, Token
@@ -23,6 +23,17 @@ from tests.support.clock import FakeClock
 from tests.support.surveys import AUTHORITY, MANIFEST, ORIGIN, START
 
 MSGPACK = {"Content-Type": "application/msgpack"}
+
+
+def totals(meters: Meters) -> dict[str, dict[tuple[str, ...], float]]:
+    """Return the numbers of counters and gauges, by name and the values of labels."""
+    return {
+        metric.name.removeprefix(PREFIX): {
+            tuple(sample.labels.values()): sample.value for sample in metric.samples
+        }
+        for metric in meters.collect()
+        if metric.type != "histogram"
+    }
 
 
 @dataclass(frozen=True)
@@ -101,7 +112,7 @@ class Collector:
 
     def total(self, name: str) -> float:
         """Return what the meter of this name has counted, of whatever labels."""
-        return sum(self.meters.totals()[name].values())
+        return sum(totals(self.meters)[name].values())
 
     async def token(self, role: Role = Role.ANALYST) -> dict[str, str]:
         """Make a token; return the header that shows it."""

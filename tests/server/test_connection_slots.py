@@ -11,6 +11,7 @@ from deniable.directory import Config
 from deniable.server import connection_slots
 from deniable.server.connection_slots import ConnectionSlots
 from deniable.server.metrics import Meters
+from tests.server.collector import totals
 from tests.support.effort import effort
 from tests.support.surveys import AUTHORITY, ORIGIN
 
@@ -105,7 +106,7 @@ class SlotsMachine(RuleBasedStateMachine):
     @invariant()
     def no_more_than_the_limits(self) -> None:
         assert len(self.inside) <= MOST
-        assert self.meters.totals()["connections"] == {(): len(self.inside)}
+        assert totals(self.meters)["connections"] == {(): len(self.inside)}
 
 
 TestConnectionSlots = SlotsMachine.TestCase

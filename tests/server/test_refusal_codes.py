@@ -7,6 +7,7 @@ from deniable.messages import RefusalCode
 from deniable.messages.refusals import Remedy
 from deniable.server.metrics import Meters
 from deniable.server.problems import problem
+from tests.server.collector import totals
 from tests.support.refusal_table import TABLE
 
 WORDS = {
@@ -21,7 +22,7 @@ def test_every_row_is_documented_and_counted(code: RefusalCode) -> None:
     status, device = TABLE[code]
     assert status == code.http_status
     assert WORDS.get(code.remedy, "") in device
-    counted = Meters().totals()
+    counted = totals(Meters())
     assert counted["reports_refused"][code.value,] == 0
     assert counted["requests_refused"][code.value,] == 0
     answer = problem(code, "why")

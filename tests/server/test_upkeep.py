@@ -14,6 +14,7 @@ from deniable.server.routes.catalogue import Catalogue
 from deniable.server.upkeep import Upkeep
 from deniable.stores import Seal, SqliteStore, StoreError
 from deniable.stores.values import Receipt
+from tests.server.collector import totals
 from tests.stores.places import PLACES, A, E, S, counts, publish, reports
 from tests.support.clock import FakeClock
 from tests.support.reports import report
@@ -52,7 +53,7 @@ def upkeep(
 def metered(meters: Meters) -> dict[str, float]:
     """Return what upkeep counted."""
     names = ("epochs_sealed", "receipts_erased", "upkeep_failed", "clock_disagrees")
-    counted = {name: meters.totals()[name][()] for name in names}
+    counted = {name: totals(meters)[name][()] for name in names}
     return {name: number for name, number in counted.items() if number}
 
 

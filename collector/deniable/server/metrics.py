@@ -147,16 +147,6 @@ class Meters:
             gauges = _merged(self._folder, "gauge_livesum_*.db")
         return sum(int(one.samples[0].value) for one in gauges if one.name == f"{PREFIX}workers")
 
-    def totals(self) -> dict[str, dict[tuple[str, ...], float]]:
-        """Return the numbers of counters and gauges, by name and the values of labels."""
-        return {
-            metric.name.removeprefix(PREFIX): {
-                tuple(sample.labels.values()): sample.value for sample in metric.samples
-            }
-            for metric in self.collect()
-            if metric.type != "histogram"
-        }
-
 
 def _reserve(folder: Path, worker: int) -> None:
     """Create a worker's missing files, with all their space reserved.
