@@ -6,7 +6,7 @@ import socket
 import ssl
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from contextlib import ExitStack, asynccontextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 from typing import Any, Final, NamedTuple
 
 from deniable.directory import Config
@@ -45,23 +45,18 @@ def open_sockets(host: str, port: int) -> list[socket.socket]:
     addresses = socket.getaddrinfo(
         host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )
-    with ExitStack() as unless_all:
-        sockets = []
-        for family, _, _, _, place in dict.fromkeys(addresses):
-            made = socket.create_server(place, family=family, backlog=_BACKLOG)
-            sockets.append(unless_all.enter_context(made))
-            # Accepted sockets inherit these; otherwise the kernel keeps up to 4 MB of each answer.
-            made.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _KERNEL_BYTES)
-            made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _KERNEL_BYTES)
-        unless_all.pop_all()
+    sockets = []
+    for family, _, _, _, place in dict.fromkeys(addresses):
+        made = socket.create_server(place, family=family, backlog=_BACKLOG)
+        sockets.append(made)
+        # Accepted sockets inherit these; otherwise the kernel keeps up to 4 MB of each answer.
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _KERNEL_BYTES)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _KERNEL_BYTES)
     return sockets
 
 
 async def accept(
-    server: CollectorServer,
-    sockets: Sequence[socket.socket],
-    *,
-    tls: ssl.SSLContext | None = None,
+    server: CollectorServer, sockets: Sequence[socket.socket], *, tls: ssl.SSLContext | None = None
 ) -> list[asyncio.Server]:
     """Accept connections from the sockets until the returned servers are closed."""
     loop = asyncio.get_running_loop()
@@ -95,11 +90,7 @@ class Sockets(NamedTuple):
 def sockets_of(config: Config) -> Sockets:
     """Return the sockets of these settings' addresses; or raise OSError."""
     public = open_sockets(config.host, config.port)
-    try:
-        return Sockets(public, () if config.metrics is None else open_sockets(*config.metrics))
-    except OSError:
-        Sockets(public).close()
-        raise
+    return Sockets(public, () if config.metrics is None else open_sockets(*config.metrics))
 
 
 async def serve(

@@ -160,12 +160,9 @@ def serve_with_workers(config: Config, announce: Callable[[str], None]) -> None:
 
 def _folder_of_metrics(workers: int) -> str | None:
     """Return the folder whose files are in memory; None if there is none, or no room."""
-    try:
-        place = os.statvfs(_MEMORY)
-    except OSError:
+    if not os.access(_MEMORY, os.W_OK):
         return None
-    room = place.f_bavail * place.f_frsize
-    return _MEMORY if os.access(_MEMORY, os.W_OK) and room >= workers * WORKER_BYTES else None
+    return _MEMORY if shutil.disk_usage(_MEMORY).free >= workers * WORKER_BYTES else None
 
 
 class _Supervisor:
