@@ -9,13 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
-from deniable.directory import (
-    CONFIG_FILE,
-    SETTINGS,
-    Config,
-    InvalidConfig,
-    key_files,
-)
+from deniable.directory import CONFIG_FILE, SETTINGS, Config, InvalidConfig, key_files
 from deniable.doctor.diagnosis import Diagnosis, bad, doubtful, good
 
 _PREFIX: Final = "DENIABLE_"
@@ -48,8 +42,7 @@ def check_modes(directory: Path, config: Config) -> Diagnosis:
         files.append(directory / CONFIG_FILE)
     if exposed := sorted({f"{file}" for file in files if _mode(file) & 0o077}):
         return doubtful(
-            f"other users can access {', '.join(exposed)}",
-            "chmod go= " + shlex.join(exposed),
+            f"other users can access {', '.join(exposed)}", "chmod go= " + shlex.join(exposed)
         )
     return good("no other user can read the settings, the store or the key")
 

@@ -84,10 +84,7 @@ def judge_log(
             " published until then (docs/operations/backups.md)",
         )
     if record is not None and not log.extends(record):
-        return bad(
-            "the record next to the log's key has a different history",
-            _HOW,
-        )
+        return bad("the record next to the log's key has a different history", _FORK)
     missing = sum(envelope not in log for envelope in signed)
     if log.newest is None and not missing:
         return None
@@ -123,7 +120,7 @@ def judge_log(
     return good(text) if enough else doubtful(text, "deniable log cosign")
 
 
-_HOW = "see “a fork” in docs/public-log.md"
+_FORK = "see “a fork” in docs/public-log.md"
 _ENDING_DAYS = 7
 _LAST_PART = 4
 """The end of a short survey is not reported before its last quarter."""

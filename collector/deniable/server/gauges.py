@@ -121,9 +121,7 @@ class Gauges:
     async def _read_store(self) -> dict[str, float]:
         now, catalogue, store = self._clock(), self._catalogue, self._store
         await catalogue.reread()
-        values: dict[str, float] = {
-            "backup_timestamp_seconds": await store.backed_up_at() or 0,
-        }
+        values: dict[str, float] = {"backup_timestamp_seconds": await store.backed_up_at() or 0}
         running = [catalogue.running(newest.name, now) for newest in catalogue.newest()]
         ends = [surveys[0].schedule.end for surveys in running if surveys]
         if ends:

@@ -34,12 +34,6 @@ class _Answer:
     json: str
     csv: str
 
-    @classmethod
-    def of(cls, document: Document) -> "_Answer":
-        """Return a document with a table of figures as an answer."""
-        csv = table_csv(document.tables[0], document.values)
-        return cls(document, document_json(document), csv)
-
 
 async def ask(visit: Visit) -> web.Response:
     """Answer a question, or state which choices it lacks."""
@@ -181,7 +175,8 @@ def _answered(histogram: "Histogram", asking: Asking, manifest: Manifest) -> _An
             document = quantile_document(histogram, asked_quantile(query) or 0.5)
         case _:
             return _share(histogram, asking, manifest)
-    return _Answer.of(document)
+    rows = table_csv(document.tables[0], document.values)
+    return _Answer(document, document_json(document), rows)
 
 
 def _share(histogram: "Histogram", asking: Asking, manifest: Manifest) -> _Answer:

@@ -190,10 +190,7 @@ class Asking:
         if manifest.kind.name == "joint":
             kinds += [("table", "Two questions"), ("group", "Compare groups")]
         if manifest.ordered:
-            kinds += [
-                ("range", "Range of answers"),
-                ("quantile", "Median and other percentiles"),
-            ]
+            kinds += [("range", "Range of answers"), ("quantile", "Median and other percentiles")]
         if manifest.values is None:
             kinds += [("leaders", "Ranking"), ("ahead", "Two answers")]
         if manifest.kind.name != "joint":

@@ -52,7 +52,7 @@ class CrossOrigin:
     other than browsers; it lists the pages that may use their visitors' browsers for this.
     """
 
-    def __init__(self, config: Config, of_devices: Collection[str] = ()) -> None:
+    def __init__(self, config: Config, of_devices: Collection[str]) -> None:
         self._origins = config.upload_origins
         self._of_devices = of_devices if self._origins else ()
 
@@ -130,8 +130,7 @@ async def build_server(
         "/readyz": ready,
         "/metrics": _metrics(meters, gauges, store, clock),
     }
-    cross_origin = CrossOrigin(config, of_devices)
-    return _server(config, handlers, meters, throttle, cross_origin)
+    return _server(config, handlers, meters, throttle, of_devices)
 
 
 def build_metrics_server(config: Config, meters: Meters, gauges: Gauges) -> CollectorServer:
@@ -140,7 +139,7 @@ def build_metrics_server(config: Config, meters: Meters, gauges: Gauges) -> Coll
     This server also answers whether the process is alive, even when devices flood the other server.
     """
     handlers = {"/healthz": _healthy, "/metrics": _metrics(meters, gauges)}
-    return _server(config, handlers, meters, LogThrottle(), CrossOrigin(config))
+    return _server(config, handlers, meters, LogThrottle())
 
 
 def _server(
@@ -148,9 +147,10 @@ def _server(
     handlers: Mapping[str, Handler],
     meters: Meters,
     throttle: LogThrottle,
-    cross_origin: CrossOrigin,
+    of_devices: Collection[str] = (),
 ) -> CollectorServer:
     router = Router((*ROUTES, *PAGES), handlers)
+    cross_origin = CrossOrigin(config, of_devices)
 
     async def handle(request: web.BaseRequest) -> web.Response:
         route: Route | None = None

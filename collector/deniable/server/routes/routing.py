@@ -142,9 +142,7 @@ class Router(Generic[AnyHandler]):
     def find(self, method: str, path: str) -> tuple[Route, AnyHandler, str]:
         """Return a request's route, its handler, and its placeholder's text.
 
-        Args:
-            method: The request's method.
-            path: As received: an encoded slash is not a slash.
+        The path is as received: an encoded slash is not a slash.
 
         Raises:
             Refusal: not-found.
