@@ -4,7 +4,7 @@ import http.client
 import ipaddress
 import json
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -30,12 +30,23 @@ def server_finding(config: Config) -> Diagnosis:
     """
     place = f"{local_address(config)}:{config.port}"
     try:
-        return judge_server(place, *_ask(config))
+        status, answer = _ask(config)
     except TimeoutError:
         return bad(
             f"{place} has not responded for {SECONDS:g} s: the server or one of its workers hangs",
             "check the server's log, and whether the process is stopped (ps)",
         )
+    if status != 200:
+        reason = answer.get("detail", "this is not a collector")
+        return bad(
+            f"{place} responds with {status}: {reason}",
+            "check `store` in collector.toml, and the server's log",
+        )
+    serving, wanted = answer.get("workers", 0), answer.get("workers_wanted", 0)
+    if serving < wanted:
+        remedy = "see the server's log for the reason"
+        return doubtful(f"{serving} of {wanted} workers serve", remedy)
+    return good(f"{place} is ready")
 
 
 def _ask(config: Config) -> tuple[int, dict[str, Any]]:
@@ -75,21 +86,6 @@ def _object(body: bytes) -> dict[str, Any]:
     except ValueError:
         return {}
     return read if isinstance(read, dict) else {}
-
-
-def judge_server(place: str, status: int, answer: Mapping[str, Any]) -> Diagnosis:
-    """Assess the HTTP status and the JSON object of ``/readyz``."""
-    if status != 200:
-        reason = answer.get("detail", "this is not a collector")
-        return bad(
-            f"{place} responds with {status}: {reason}",
-            "check `store` in collector.toml, and the server's log",
-        )
-    serving, wanted = answer.get("workers", 0), answer.get("workers_wanted", 0)
-    if serving < wanted:
-        remedy = "see the server's log for the reason"
-        return doubtful(f"{serving} of {wanted} workers serve", remedy)
-    return good(f"{place} is ready")
 
 
 def check_server(config: Config) -> Diagnosis | None:
