@@ -12,9 +12,8 @@ from deniable.messages import UploadAnswer, pack_upload
 from deniable.server import gauges
 from deniable.server.logging_setup import LogThrottle
 from deniable.server.metrics import Meters
-from deniable.server.problems import answer_headers
+from deniable.server.problems import answer_headers, answer_to
 from deniable.server.routes.app import build_server
-from deniable.server.routes.failures import answer_to
 from deniable.stores import Overloaded, StoreError, StoreFull
 from tests.server.collector import Collector, problem, running
 from tests.server.sockets import exchange, request

@@ -10,7 +10,7 @@ from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 
 from deniable.directory import Config
 from deniable.messages import Refusal, RefusalCode
-from deniable.messages.gateway import GATEWAY_PATH
+from deniable.messages.gateway import GATEWAY_KEYS_PATH, GATEWAY_PATH
 from deniable.server.connections import CollectorServer
 from deniable.server.gauges import Gauges
 from deniable.server.logging_setup import LogThrottle
@@ -18,9 +18,8 @@ from deniable.server.metrics import Meters
 from deniable.server.pages.entrance import failure_page
 from deniable.server.pages.handlers import Site
 from deniable.server.pages.page_table import PAGES, Page
-from deniable.server.problems import plain_problem
+from deniable.server.problems import answer_to, plain_problem
 from deniable.server.routes.catalogue import Catalogue
-from deniable.server.routes.failures import answer_to
 from deniable.server.routes.figures import FigureService
 from deniable.server.routes.gateway import Gateway, GatewayKeyring
 from deniable.server.routes.published import Published
@@ -29,6 +28,7 @@ from deniable.server.routes.routing import (
     CSV,
     HTML,
     JSON,
+    LOG_PATH,
     ROUTES,
     DeviceHandler,
     Handler,
@@ -111,7 +111,9 @@ async def build_server(
     published = Published(catalogue, clock, keyring)
     of_devices: dict[str, DeviceHandler] = {
         "/v1/reports": Uploads(store, catalogue, clock, meters, limits).answer,
-        **published.device_handlers(),
+        "/v1/surveys/{name}/manifests": published.manifests,
+        "/v1/authority": published.authority,
+        GATEWAY_KEYS_PATH: published.gateway,
     }
     gateway = Gateway(config, keyring, of_devices, limits, clock, meters, throttle)
 
@@ -123,8 +125,18 @@ async def build_server(
     handlers = {
         **of_devices,
         GATEWAY_PATH: gateway.answer,
-        **published.handlers(),
-        **figures.handlers(),
+        "/v1/surveys": published.surveys,
+        "/v1/surveys/{name}": published.survey,
+        "/v1/surveys/{name}/versions": published.versions,
+        "/v1/surveys/{name}/manifest": published.manifest,
+        f"{LOG_PATH}checkpoint": published.log_file,
+        f"{LOG_PATH}{{path}}": published.log_file,
+        "/v1/surveys/{name}/epochs": figures.epochs,
+        "/v1/surveys/{name}/counts": figures.counts,
+        "/v1/surveys/{name}/histogram": figures.histogram,
+        "/v1/surveys/{name}/series": figures.series,
+        "/v1/surveys/{name}/comparison": figures.comparison,
+        "/v1/surveys/{name}/notes": figures.notes,
         **Site(config, store, catalogue, figures, clock).handlers(),
         "/healthz": _healthy,
         "/readyz": ready,

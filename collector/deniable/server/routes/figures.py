@@ -49,7 +49,7 @@ from deniable.server.routes.requests import (
     held_tokens,
     require_role,
 )
-from deniable.server.routes.routing import FORMATS, Handler
+from deniable.server.routes.routing import FORMATS
 from deniable.stores import Note, Role, Store
 
 if TYPE_CHECKING:
@@ -94,17 +94,6 @@ class FigureService:
         self._analysts = Estimating()
         # Also separate: a long list keeps no page waiting.
         self._for_lists = Estimating(most=_MOST_LISTED)
-
-    def handlers(self) -> dict[str, Handler]:
-        """Return the handlers of figures, by path."""
-        return {
-            "/v1/surveys/{name}/epochs": self.epochs,
-            "/v1/surveys/{name}/counts": self.counts,
-            "/v1/surveys/{name}/histogram": self.histogram,
-            "/v1/surveys/{name}/series": self.series,
-            "/v1/surveys/{name}/comparison": self.comparison,
-            "/v1/surveys/{name}/notes": self.notes,
-        }
 
     async def epochs(self, request: web.BaseRequest, name: str) -> web.Response:
         """Answer with the epochs that have figures, and their seals."""

@@ -37,9 +37,8 @@ from deniable.oblivious_http.encapsulation import (
 from deniable.server.connections import read_body
 from deniable.server.logging_setup import LogThrottle
 from deniable.server.metrics import Meters
-from deniable.server.problems import plain_problem
+from deniable.server.problems import answer_to, plain_problem
 from deniable.server.routes.catalogue import Catalogue
-from deniable.server.routes.failures import answer_to
 from deniable.server.routes.routing import ROUTES, DeviceHandler, MethodNotAllowed, Router
 from deniable.server.sealed_requests import ResponseSealer, decode_request, open_request
 from deniable.server.sender_limits import SenderLimits

@@ -9,7 +9,6 @@ from aiohttp import web
 from deniable.counterparts.bodies import pack_logged, pack_manifests, pack_rotations
 from deniable.messages import Manifest, Refusal, RefusalCode
 from deniable.messages.bundle import declaration_of
-from deniable.messages.gateway import GATEWAY_KEYS_PATH
 from deniable.messages.manifest import MAX_MANIFESTS
 from deniable.oblivious_http import BinaryRequest
 from deniable.planning.words import described
@@ -17,16 +16,7 @@ from deniable.public_log.publish.public_log import CHECKPOINT_PATH
 from deniable.server.routes.catalogue import Catalogue
 from deniable.server.routes.gateway import GatewayKeyring
 from deniable.server.routes.requests import asked_survey, not_found
-from deniable.server.routes.routing import (
-    BYTES,
-    CSV,
-    JSON,
-    LOG_PATH,
-    MSGPACK,
-    TEXT,
-    DeviceHandler,
-    Handler,
-)
+from deniable.server.routes.routing import BYTES, CSV, JSON, MSGPACK, TEXT
 
 _FOREVER: Final = "public, max-age=31536000, immutable"
 
@@ -43,25 +33,6 @@ class Published:
         self._described: dict[bytes, tuple[int | None, bytes]] = {}
         self._listed: tuple[int, bytes] = (-1, b"")
         self._offered: dict[str, tuple[tuple[Sequence[bytes], Sequence[bytes]], bytes]] = {}
-
-    def handlers(self) -> dict[str, Handler]:
-        """Return the handlers by path, except those for devices."""
-        return {
-            "/v1/surveys": self.surveys,
-            "/v1/surveys/{name}": self.survey,
-            "/v1/surveys/{name}/versions": self.versions,
-            "/v1/surveys/{name}/manifest": self.manifest,
-            f"{LOG_PATH}checkpoint": self.log_file,
-            f"{LOG_PATH}{{path}}": self.log_file,
-        }
-
-    def device_handlers(self) -> dict[str, DeviceHandler]:
-        """Return the handlers of devices' requests, by path."""
-        return {
-            "/v1/surveys/{name}/manifests": self.manifests,
-            "/v1/authority": self.authority,
-            GATEWAY_KEYS_PATH: self.gateway,
-        }
 
     async def surveys(self, _: web.BaseRequest, __: str) -> web.Response:
         """Answer with the newest survey of each name."""
