@@ -16,7 +16,6 @@ from deniable.oblivious_http.encapsulation import (
     RESPONSE_NONCE_BYTES,
     Context,
     Exchange,
-    derive_shared_secret,
     open_sealed,
 )
 
@@ -32,26 +31,6 @@ def decode_request(encoded: bytes) -> BinaryRequest:
     if not (method and scheme and path):
         raise ObliviousHttpError("a request must have a method, a scheme and a path")
     return BinaryRequest(method, scheme, authority, path, *reader.sections())
-
-
-class Receiver(Context):
-    """The context of the private key's holder.
-
-    Raises:
-        ObliviousHttpError: if ``encapsulated`` is not a public key, or is one of small order.
-    """
-
-    __slots__ = ()
-
-    def __init__(self, key: PrivateKey, encapsulated: bytes, info: bytes) -> None:
-        agreed = key.agree(encapsulated)
-        super().__init__(derive_shared_secret(agreed, encapsulated, key.public_key), info)
-
-    def open(self, sealed: bytes, associated: bytes = b"") -> bytes:
-        """Return the next message; ObliviousHttpError if it was altered."""
-        message = open_sealed(self._aead, self._nonce(), sealed, associated)
-        self._sequence += 1
-        return message
 
 
 class ResponseSealer(Exchange):
@@ -88,6 +67,6 @@ def open_request(
     key = keys.get(header[0])
     if key is None:
         raise ObliviousHttpError("the request is sealed for a key that this gateway does not have")
-    receiver = Receiver(key, enc, REQUEST_LABEL + header)
-    request = receiver.open(encapsulated[HEADER_BYTES + KEY_BYTES :])
-    return request, ResponseSealer(receiver, enc)
+    context = Context(key.agree(enc), enc, key.public_key, REQUEST_LABEL + header)
+    sealed = encapsulated[HEADER_BYTES + KEY_BYTES :]
+    return open_sealed(context.aead, context.nonce, sealed), ResponseSealer(context, enc)

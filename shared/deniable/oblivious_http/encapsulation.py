@@ -40,13 +40,11 @@ _BASE_MODE: Final = b"\x00"
 
 
 class PrivateKey:
-    """An X25519 private key."""
+    """An X25519 private key, of 32 bytes; ValueError for another number."""
 
     __slots__ = ("_key", "public_key")
 
     def __init__(self, private_bytes: bytes) -> None:
-        if len(private_bytes) != KEY_BYTES:
-            raise ObliviousHttpError(f"a private key must be {KEY_BYTES} bytes long")
         self._key = X25519PrivateKey.from_private_bytes(private_bytes)
         self.public_key: Final = self._key.public_key().public_bytes_raw()
 
@@ -68,50 +66,38 @@ class PrivateKey:
 
 
 class Context:
-    """One direction of a session, whose messages are numbered from 0 (RFC 9180, section 5.2)."""
+    """A session for one message: number 0 of RFC 9180, section 5.2, whose nonce is ``nonce``.
 
-    __slots__ = ("_aead", "_base_nonce", "_exporter_secret", "_sequence")
+    Args:
+        agreed: the bytes on which the ephemeral key and the receiver's agree.
+        encapsulated: the public half of the ephemeral key.
+        public_key: that of the receiver's key.
+        info: the purpose of the session.
+    """
 
-    def __init__(self, shared_secret: bytes, info: bytes) -> None:
-        # RFC 9180, section 5.1: KeySchedule, without a pre-shared key.
+    __slots__ = ("_exporter_secret", "aead", "nonce")
+
+    def __init__(self, agreed: bytes, encapsulated: bytes, public_key: bytes, info: bytes) -> None:
+        # RFC 9180, section 4.1: ExtractAndExpand.
+        secret = _labeled_extract(_KEM_SUITE, b"", b"eae_prk", agreed)
+        keys = encapsulated + public_key
+        shared = _labeled_expand(_KEM_SUITE, secret, b"shared_secret", keys, _SECRET_BYTES)
+        # Section 5.1: KeySchedule, without a pre-shared key.
         schedule = _schedule_context(info)
-        secret = _labeled_extract(_SUITE, shared_secret, b"secret", b"")
-        key = _labeled_expand(_SUITE, secret, b"key", schedule, AEAD_KEY_BYTES)
-        nonce = _labeled_expand(_SUITE, secret, b"base_nonce", schedule, AEAD_NONCE_BYTES)
-        self._aead = AESGCM(key)
-        self._base_nonce = int.from_bytes(nonce, "big")
+        secret = _labeled_extract(_SUITE, shared, b"secret", b"")
+        self.aead = AESGCM(_labeled_expand(_SUITE, secret, b"key", schedule, AEAD_KEY_BYTES))
+        self.nonce = _labeled_expand(_SUITE, secret, b"base_nonce", schedule, AEAD_NONCE_BYTES)
         self._exporter_secret = _labeled_expand(_SUITE, secret, b"exp", schedule, _SECRET_BYTES)
-        self._sequence = 0
 
     def export(self, context: bytes, length: int) -> bytes:
         """Return a secret of at most 32 bytes for a purpose (RFC 9180, section 5.3)."""
         return _labeled_expand(_SUITE, self._exporter_secret, b"sec", context, length)
 
-    def _nonce(self) -> bytes:
-        return (self._base_nonce ^ self._sequence).to_bytes(AEAD_NONCE_BYTES, "big")
 
-
-class Sender(Context):
-    """The context of the sender to a public key; ``encapsulated`` is sent with its messages."""
-
-    __slots__ = ("encapsulated",)
-
-    def __init__(self, public_key: bytes, info: bytes, ephemeral: PrivateKey) -> None:
-        self.encapsulated: Final = ephemeral.public_key
-        agreed = ephemeral.agree(public_key)
-        super().__init__(derive_shared_secret(agreed, self.encapsulated, public_key), info)
-
-    def seal(self, message: bytes, associated: bytes = b"") -> bytes:
-        """Return the next message, sealed: 16 bytes longer."""
-        sealed = self._aead.encrypt(self._nonce(), message, associated)
-        self._sequence += 1
-        return sealed
-
-
-def open_sealed(aead: AESGCM, nonce: bytes, sealed: bytes, associated: bytes = b"") -> bytes:
+def open_sealed(aead: AESGCM, nonce: bytes, sealed: bytes) -> bytes:
     """Return the sealed message; ObliviousHttpError if the bytes are invalid."""
     try:
-        return aead.decrypt(nonce, sealed, associated)
+        return aead.decrypt(nonce, sealed, None)
     except (InvalidTag, ValueError) as error:
         raise ObliviousHttpError(
             "the message was not sealed for this key, or was altered afterwards"
@@ -136,13 +122,6 @@ def _labeled_extract(suite: bytes, salt: bytes, label: bytes, secret: bytes) -> 
 
 def _labeled_expand(suite: bytes, key: bytes, label: bytes, info: bytes, length: int) -> bytes:
     return expand(key, length.to_bytes(2, "big") + _VERSION + suite + label + info, length)
-
-
-def derive_shared_secret(agreed: bytes, encapsulated: bytes, public_key: bytes) -> bytes:
-    """Return ExtractAndExpand of RFC 9180, section 4.1."""
-    key = _labeled_extract(_KEM_SUITE, b"", b"eae_prk", agreed)
-    context = encapsulated + public_key
-    return _labeled_expand(_KEM_SUITE, key, b"shared_secret", context, _SECRET_BYTES)
 
 
 @lru_cache(maxsize=8)
@@ -300,6 +279,8 @@ def seal_request(
     """
     header = bytes((configuration.key_id,)) + ALGORITHMS
     ephemeral = PrivateKey.generate() if ephemeral is None else ephemeral
-    sender = Sender(configuration.public_key, REQUEST_LABEL + header, ephemeral)
-    sealed = header + sender.encapsulated + sender.seal(request)
-    return sealed, ResponseOpener(sender, sender.encapsulated)
+    encapsulated, public_key = ephemeral.public_key, configuration.public_key
+    agreed = ephemeral.agree(public_key)
+    context = Context(agreed, encapsulated, public_key, REQUEST_LABEL + header)
+    sealed = context.aead.encrypt(context.nonce, request, None)
+    return header + encapsulated + sealed, ResponseOpener(context, encapsulated)
