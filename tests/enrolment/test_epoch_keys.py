@@ -59,14 +59,15 @@ def test_k3_what_is_erased_was_overwritten_in_place_and_is_gone(tmp_path: Path) 
     file = directory / "epoch-00001.pem"
     with file.open("rb") as held:  # as whoever reads the disk below the directory
         size = os.fstat(held.fileno()).st_size
-        assert keys.erase({MODULI[1], bytes(256)}) == 1
+        keys.erase({MODULI[1], bytes(256)})
         assert held.read() == bytes(size)
     assert not file.exists()
     assert not keys.holds(MODULI[1])
     assert keys.holds(MODULI[2])
     with pytest.raises(KeyFileError, match="No such file"):
         keys.key(MODULI[1])
-    assert keys.erase({MODULI[1]}) == others.erase({MODULI[1]}) == 0
+    for again in (keys, others):  # an erased key is no error
+        again.erase({MODULI[1]})
     assert key.modulus == MODULI[1]
     assert keys.public.moduli == MODULI  # public halves stay
 

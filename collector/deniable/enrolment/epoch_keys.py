@@ -159,9 +159,6 @@ class EpochKeys:
         self.public = PublicKeys()
         self.renew()
 
-    def __repr__(self) -> str:
-        return f"EpochKeys({self.directory})"
-
     def renew(self) -> None:
         """Read the keys that were added since."""
         self.public = PublicKeys.read(self.directory / PUBLIC_FILE)
@@ -184,22 +181,20 @@ class EpochKeys:
             self._read[modulus] = key
         return key
 
-    def erase(self, moduli: Collection[bytes]) -> int:
-        """Erase those private halves of moduli that are here; return how many there were.
+    def erase(self, moduli: Collection[bytes]) -> None:
+        """Erase those private halves of moduli that are here.
 
         Raises:
             KeyFileError: if a file cannot be overwritten or removed.
         """
-        erased = 0
         for modulus in self.public.moduli:
             if modulus in moduli:
                 self._read.pop(modulus, None)
+                file = self._file(modulus)
                 try:
-                    erased += _erase(self._file(modulus))
+                    _erase(file)
                 except OSError as error:
-                    file = self._file(modulus)
                     raise KeyFileError(f"{file} cannot be erased: {error.strerror}") from error
-        return erased
 
     def _file(self, modulus: bytes) -> Path:
         return _key_file(self.directory, self.public.first + self.public.moduli.index(modulus))
@@ -257,8 +252,8 @@ def _read_key(file: Path) -> RSAPrivateKey:
     return key
 
 
-def _erase(file: Path) -> bool:
-    """Overwrite a file in place, and remove it; return whether it existed."""
+def _erase(file: Path) -> None:
+    """Overwrite a file in place, and remove it, if it exists."""
     with suppress(FileNotFoundError):
         with file.open("r+b") as stream:
             stream.write(bytes(os.fstat(stream.fileno()).st_size))
@@ -266,8 +261,6 @@ def _erase(file: Path) -> bool:
             os.fsync(stream.fileno())
         file.unlink()
         sync_directory(file.parent)
-        return True
-    return False
 
 
 def _key_file(directory: Path, epoch: int) -> Path:

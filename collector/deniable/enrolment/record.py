@@ -105,20 +105,15 @@ class SqliteIssuanceRecord:
 
     def claim(self, slot: bytes, holder: bytes, over: int) -> bytes | None:
         """Store the holder unless the slot has one; return the slot's holder."""
-        with self._using() as connection:
-            first_holder = _holder(connection, slot)
-            if first_holder is not None:
-                # Readable content was committed, and so is durable.
-                return first_holder
-            with sqlite_files.writing(connection):
-                gone = "SELECT 1 FROM forgotten WHERE over = ?"
-                if connection.execute(gone, (over,)).fetchone():
-                    return None
-                connection.execute(
-                    "INSERT INTO issuances VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-                    (slot, holder, over),
-                )
-                return _holder(connection, slot)
+        with self._using() as connection, sqlite_files.writing(connection):
+            known = "SELECT holder FROM issuances WHERE slot = ?"
+            if row := connection.execute(known, (slot,)).fetchone():
+                return bytes(row[0])
+            gone = "SELECT 1 FROM forgotten WHERE over = ?"
+            if connection.execute(gone, (over,)).fetchone():
+                return None
+            connection.execute("INSERT INTO issuances VALUES (?, ?, ?)", (slot, holder, over))
+            return holder
 
     def forget(self, before: int) -> None:
         """Erase the slots whose ``over`` is at or before this instant, in Unix seconds."""
@@ -161,11 +156,6 @@ class SqliteIssuanceRecord:
             raise RecordError(f"{self._path} {error}") from error
         except (OSError, sqlite3.Error) as error:
             raise RecordError(f"{self._path} cannot be used: {error}") from error
-
-
-def _holder(connection: sqlite3.Connection, slot: bytes) -> bytes | None:
-    row = connection.execute("SELECT holder FROM issuances WHERE slot = ?", (slot,)).fetchone()
-    return None if row is None else bytes(row[0])
 
 
 def read_record_key(file: Path) -> bytes:
