@@ -63,7 +63,7 @@ OTHER = "— example.org/else " + base64.b64encode(b"some bytes").decode() + "\n
 
 def test_a_log_signs_and_witnesses_cosign() -> None:
     SIGNED.verify(LOG_VKEY)
-    assert SIGNED.cosigned_by([WITNESS_VKEY]) == frozenset()
+    assert SIGNED.cosigning_times([WITNESS_VKEY]) == {}
     assert SignedCheckpoint.parse(COSIGNED.text) == COSIGNED
     assert COSIGNED.cosigning_times([WITNESS_VKEY]) == {WITNESS_VKEY: 1_700_000_000}
     with pytest.raises(TransparencyLogError, match="not signed by"):
@@ -89,7 +89,7 @@ def test_signatures_of_unknown_keys_are_ignored_and_kept() -> None:
     signed = replace(COSIGNED, signatures=(*unknown, *COSIGNED.signatures))
     assert SignedCheckpoint.parse(signed.text) == signed
     signed.verify(LOG_VKEY)
-    assert signed.cosigned_by([WITNESS_VKEY]) == {WITNESS_VKEY}
+    assert signed.cosigning_times([WITNESS_VKEY]).keys() == {WITNESS_VKEY}
 
 
 def test_a_known_keys_signature_that_does_not_verify_spoils_the_note() -> None:
@@ -104,7 +104,7 @@ def test_a_known_keys_signature_that_does_not_verify_spoils_the_note() -> None:
         signed = replace(COSIGNED, signatures=(log, witness, wrong))
         signed.verify(LOG_VKEY)
         with pytest.raises(TransparencyLogError, match=WITNESS_VKEY.name):
-            signed.cosigned_by([WITNESS_VKEY])
+            signed.cosigning_times([WITNESS_VKEY])
 
 
 def test_a_signature_is_of_its_body_and_its_time() -> None:
@@ -116,12 +116,12 @@ def test_a_signature_is_of_its_body_and_its_time() -> None:
         with pytest.raises(TransparencyLogError, match=r"the signature of .* is invalid"):
             replace(COSIGNED, checkpoint=changed).verify(LOG_VKEY)
         with pytest.raises(TransparencyLogError, match=r"the signature of .* is invalid"):
-            replace(COSIGNED, checkpoint=changed).cosigned_by([WITNESS_VKEY])
+            replace(COSIGNED, checkpoint=changed).cosigning_times([WITNESS_VKEY])
     # The one key's signature as a log is none of it as a witness, whatever id it is given.
     as_witness = VerifierKey(LOG_VKEY.name, COSIGNER, KEY.public_key)
     stated = replace(SIGNED.signatures[0], key_id=as_witness.key_id)
     with pytest.raises(TransparencyLogError):
-        replace(SIGNED, signatures=(stated,)).cosigned_by([as_witness])
+        replace(SIGNED, signatures=(stated,)).cosigning_times([as_witness])
 
 
 def test_a_repeated_cosignature_counts_once_and_the_latest_time_stands() -> None:
@@ -139,7 +139,7 @@ def test_keys_are_for_one_thing() -> None:
     with pytest.raises(TransparencyLogError, match="not from the log"):
         COSIGNED.verify(replace(LOG_VKEY, name="example.org/log"))
     with pytest.raises(TransparencyLogError, match="not a cosigner"):
-        COSIGNED.cosigned_by([LOG_VKEY])
+        COSIGNED.cosigning_times([LOG_VKEY])
     with pytest.raises(TransparencyLogError, match="not signed by"):
         COSIGNED.verify()
 

@@ -24,7 +24,6 @@ from deniable.logs.notes import COSIGNER, LOG
 from deniable.logs.policies import Log
 from deniable.messages import SigningKey
 from deniable.public_log.publish.tree import (
-    inclusion_path,
     read_entry_bundle,
     read_tile_path,
     root_hash,
@@ -32,6 +31,7 @@ from deniable.public_log.publish.tree import (
 )
 from tests.fuzz.mutations import mutated_bytes
 from tests.support.cosigning import cosign
+from tests.support.public_logs import inclusion_path
 
 ORIGIN = "telemetry.example.org/log"
 LOG_KEY = SigningKey(bytes(range(32)))
@@ -252,7 +252,10 @@ def policy(data: bytes) -> bytes:
 
 
 def path(data: bytes) -> bytes:
-    level, index, width = read_tile_path(data.decode(errors="replace"))
+    try:
+        level, index, width = read_tile_path(data.decode(errors="replace"))
+    except KeyError as error:
+        raise TransparencyLogError("not a tile's path") from error
     assert level is not None
     return tile_path(level, index, width).encode()
 

@@ -9,14 +9,11 @@ from hypothesis import strategies as st
 
 from deniable.logs import TransparencyLogError, leaf_hash
 from deniable.logs.proofs import check_inclusion
-from deniable.public_log.publish.tree import (
-    EMPTY_ROOT,
-    inclusion_path,
-    root_hash,
-)
+from deniable.public_log.publish.tree import EMPTY_ROOT, root_hash
 from deniable.public_log.publish.witnesses import consistency_path
 from tests.support.effort import every
 from tests.support.fake_witness import extends
+from tests.support.public_logs import inclusion_path
 
 LEAVES = [leaf_hash(b"entry %d" % number) for number in range(600)]
 
@@ -129,12 +126,6 @@ def test_a_path_shows_one_leaf_at_one_index_of_one_size(size: int) -> None:
         for wrong in misshapen(path):
             refused(check_inclusion, leaf, index, size, wrong, root)
         refused(check_inclusion, leaf[1:], index, size, path, root)
-
-
-def test_a_log_has_no_path_of_what_it_never_had() -> None:
-    for size in range(20):
-        refused(consistency_path, LEAVES[:size], size + 1)
-        refused(inclusion_path, LEAVES[:size], size)
 
 
 def misshapen(path: tuple[bytes, ...]) -> Iterator[tuple[bytes, ...]]:

@@ -12,7 +12,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from deniable.counterparts.cosigning import sign_checkpoint
-from deniable.logs import Checkpoint, SignedCheckpoint, VerifierKey, leaf_hash
+from deniable.logs import Checkpoint, SignedCheckpoint, VerifierKey, Witness, leaf_hash
 from deniable.logs.notes import LOG
 from deniable.messages import SigningKey
 from deniable.public_log.publish import witnesses
@@ -70,8 +70,10 @@ async def test_a_publisher_is_cosigned_whatever_it_thinks_the_witness_saw(
         url = url_of(server)
         assert await newest_checkpoint(url, ORIGIN) is None
         for size, guess in ((5, 0), (9, 3), (9, 9), (200, 0)):
-            line = await submit(url, witness.key, signed(size), path_from(size), guess)
-            assert signed(size).with_signatures([line]).cosigned_by([witness.key])
+            line = await submit(
+                Witness(NAME, witness.key, url), signed(size), path_from(size), guess
+            )
+            assert signed(size).with_signatures([line]).cosigning_times([witness.key])
         newest = await newest_checkpoint(url, ORIGIN)
         assert newest is not None
         assert newest.checkpoint == signed(200).checkpoint
@@ -96,7 +98,7 @@ async def test_a_refusal_has_its_status_and_with_409_the_size(
     async with serving(asked) as server:
         paths = path_from(given.checkpoint.size, leaves)
         with pytest.raises(WitnessingError) as refusal:
-            await submit(url_of(server), asked.key, given, paths)
+            await submit(Witness(NAME, asked.key, url_of(server)), given, paths)
     assert (refusal.value.status, refusal.value.size) == (status, seen)
 
 
@@ -126,7 +128,7 @@ async def test_other_answers_are_none(witness: FakeWitness, case: str) -> None:
     status, given = ANSWERS[case]
     async with answering(**given) as url:
         with pytest.raises(WitnessingError) as error:
-            await submit(url, witness.key, signed(5), path_from(5))
+            await submit(Witness(NAME, witness.key, url), signed(5), path_from(5))
         assert error.value.status == status
         assert str(error.value).isprintable()
         if case != "a refusal":
@@ -139,7 +141,7 @@ async def test_a_redirect_is_not_followed(witness: FakeWitness) -> None:
         elsewhere = {"Location": f"{url_of(server)}/add-checkpoint"}
         async with answering(status=307, headers=elsewhere) as url:
             with pytest.raises(WitnessingError, match="307"):
-                await submit(url, witness.key, signed(5), path_from(5))
+                await submit(Witness(NAME, witness.key, url), signed(5), path_from(5))
     assert not witness.newest
 
 
@@ -157,9 +159,9 @@ async def test_a_silent_witness_is_left_after_a_while(
     async with TestServer(application) as server:
         url = url_of(server)
         with pytest.raises(WitnessingError, match="within"):
-            await submit(url, witness.key, signed(5), path_from(5))
+            await submit(Witness(NAME, witness.key, url), signed(5), path_from(5))
     with pytest.raises(WitnessingError, match="reached"):
-        await submit(url, witness.key, signed(5), path_from(5))
+        await submit(Witness(NAME, witness.key, url), signed(5), path_from(5))
 
 
 # A Sigsum log's checkpoints, from the tests of litewitness, another witness.

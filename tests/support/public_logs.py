@@ -6,7 +6,7 @@ from deniable.counterparts.cosigning import sign_checkpoint
 from deniable.logs import Checkpoint, VerifierKey, leaf_hash
 from deniable.logs.notes import COSIGNER
 from deniable.messages import SigningKey, log_entry
-from deniable.public_log.publish.tree import root_hash
+from deniable.public_log.publish.tree import root_hash, siblings, tree_levels
 from deniable.stores import LogExtension, StoredLog
 from tests.support.cosigning import cosign
 
@@ -39,3 +39,8 @@ def extension(
     """Return what appends envelopes to a log that has those before."""
     text = checkpoint_of([*before, *envelopes], cosigners)
     return LogExtension(len(before), tuple(envelopes), text)
+
+
+def inclusion_path(leaf_hashes: Sequence[bytes], index: int) -> tuple[bytes, ...]:
+    """Return the path from a leaf to the root."""
+    return siblings(tree_levels(leaf_hashes), 0, index)

@@ -10,9 +10,10 @@ from deniable.counterparts.signing import sign_manifest
 from deniable.logs import Checkpoint, LogProof, SignedCheckpoint, VerifierKey, leaf_hash, log_origin
 from deniable.logs.notes import COSIGNER, LOG
 from deniable.messages import SigningKey, log_entry
-from deniable.public_log.publish.tree import inclusion_path, root_hash
+from deniable.public_log.publish.tree import root_hash
 from tests.support.cosigning import cosign
 from tests.support.devices import NAME, Bench
+from tests.support.public_logs import inclusion_path
 from tests.support.surveys import AUTHORITY, DECLARED, MANIFEST, ORIGIN, START
 
 NOT_WITNESSED: Final = ManifestFault.NOT_WITNESSED

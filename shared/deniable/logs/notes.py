@@ -261,16 +261,12 @@ class SignedCheckpoint:
                 f"the checkpoint is not signed by the log {self.checkpoint.origin}"
             )
 
-    def cosigned_by(self, witnesses: Iterable[VerifierKey]) -> frozenset[VerifierKey]:
-        """Return the keys of the witnesses that cosigned the checkpoint.
+    def cosigning_times(self, witnesses: Iterable[VerifierKey]) -> dict[VerifierKey, int]:
+        """Return the witnesses that cosigned the checkpoint, each with its latest Unix seconds.
 
         Raises:
             TransparencyLogError: if a cosignature is invalid.
         """
-        return frozenset(self.cosigning_times(witnesses))
-
-    def cosigning_times(self, witnesses: Iterable[VerifierKey]) -> dict[VerifierKey, int]:
-        """Return the same cosigners as :meth:`cosigned_by`, with their latest Unix seconds."""
         times: dict[VerifierKey, int] = {}
         for key in witnesses:
             if key.algorithm != COSIGNER:

@@ -107,7 +107,8 @@ class LogPolicy:
             raise TransparencyLogError(f"the policy does not accept the log {origin}")
         proof.check_entry(entry)
         proof.checkpoint.verify(*log_keys)
-        cosigners = proof.checkpoint.cosigned_by(witness.key for witness in self.witnesses)
+        witnesses = (witness.key for witness in self.witnesses)
+        cosigners = frozenset(proof.checkpoint.cosigning_times(witnesses))
         if len(cosigners) < self.quorum:
             raise TooFewWitnesses(len(cosigners), self.quorum)
         return cosigners

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from deniable.logs import SignedCheckpoint, TransparencyLogError, VerifierKey
+from deniable.key_files import replace_file
+from deniable.logs import SignedCheckpoint, TransparencyLogError
 from deniable.messages.manifest import MAX_MANIFEST_BYTES
 from deniable.public_log.publish.public_log import (
     CHECKPOINT_PATH,
@@ -18,7 +19,7 @@ from deniable.public_log.publish.public_log import (
     large_digest,
     large_path,
 )
-from deniable.public_log.publish.publisher import Publisher, find_log_key, verifier_key
+from deniable.public_log.publish.publisher import Publisher, find_log_key
 from deniable.public_log.publish.tree import (
     MAX_ENTRY_BYTES,
     TILE_WIDTH,
@@ -52,9 +53,7 @@ def write_files(log: PublicLog, directory: Path) -> int:
         file = directory / path
         if path == CHECKPOINT_PATH or not file.exists():
             file.parent.mkdir(parents=True, exist_ok=True)
-            part = file.with_name(f"{file.name}.part")  # readers see a complete file or none
-            part.write_bytes(log.file(path))
-            part.replace(file)
+            replace_file(file, log.file(path), mode=0o644)
             written += 1
     return written
 
@@ -98,19 +97,6 @@ def files_at(source: str) -> Files:
     return read
 
 
-def read_log(files: Files, key: VerifierKey) -> PublicLog:
-    """Return the log from some files, after proving that its entries are signed by the key.
-
-    Raises:
-        OSError: if a file cannot be read.
-        TransparencyLogError: if a file is invalid.
-    """
-    text = files(CHECKPOINT_PATH).decode(errors="replace")
-    signed = SignedCheckpoint.parse(text)
-    signed.verify(key)
-    return PublicLog(StoredLog(read_envelopes(files, signed.checkpoint.size), text, ""))
-
-
 def read_envelopes(files: Files, size: int) -> tuple[bytes, ...]:
     """Return the envelopes of a log of this size; whether they are its own shows the root.
 
@@ -139,9 +125,9 @@ async def recover(
         OSError: if the copy cannot be read.
     """
     signed = SignedCheckpoint.parse(files(CHECKPOINT_PATH))
-    key = find_log_key(authority_key, signed)
-    named = signed.checkpoint.origin
-    copy, stored = read_log(files, verifier_key(named, key[1])), PublicLog(await store.log())
+    key, named = find_log_key(authority_key, signed), signed.checkpoint.origin
+    copied = read_envelopes(files, signed.checkpoint.size)
+    copy, stored = PublicLog(StoredLog(copied, signed.text, "")), PublicLog(await store.log())
     publisher = Publisher(store, copy, named, key, witnesses, held="the copy")
     former = stored.newest and stored.newest.checkpoint.origin
     if named not in {origin, former}:  # the key may sign for both names

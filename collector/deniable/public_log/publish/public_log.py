@@ -128,12 +128,9 @@ class PublicLog:
             return self.newest.text.encode()
         if path.startswith(_LARGE):
             return self._large[path]
-        try:
-            level, index, width = read_tile_path(path)
-            if level is not None:
-                return hash_tile(self.leaf_hashes, level, index, width)
-        except TransparencyLogError as error:
-            raise KeyError(path) from error
+        level, index, width = read_tile_path(path)
+        if level is not None:
+            return hash_tile(self.leaf_hashes, level, index, width)
         entries = self.entries[index * TILE_WIDTH :][:width]
         if len(entries) < width:
             raise KeyError(path)

@@ -53,13 +53,6 @@ def siblings(levels: Sequence[Sequence[bytes]], level: int, index: int) -> tuple
     return tuple(path)
 
 
-def inclusion_path(leaf_hashes: Sequence[bytes], index: int) -> tuple[bytes, ...]:
-    """Return the path from a leaf to the root: its siblings, from the leaf's upwards."""
-    if not 0 <= index < len(leaf_hashes):
-        raise TransparencyLogError(f"a log of {len(leaf_hashes)} entries has no entry {index}")
-    return siblings(tree_levels(leaf_hashes), 0, index)
-
-
 def tile_path(level: int, index: int, width: int = TILE_WIDTH) -> str:
     """Return the path of a tile of hashes below the log's URL, without a leading slash."""
     return f"tile/{level}/{_numbered(index, width)}"
@@ -74,16 +67,16 @@ def read_tile_path(path: str) -> tuple[int | None, int, int]:
     """Return level, index and width from a tile's path; the level is None for a bundle of entries.
 
     Raises:
-        TransparencyLogError: if the path is not the canonical path of a tile or a bundle.
+        KeyError: if the path is not the canonical path of a tile or a bundle.
     """
     if match := _PATH.fullmatch(path):
         level = None if match["level"] == "entries" else int(match["level"])
         index = int(match["index"].replace("x", "").replace("/", ""))
         width = int(match["width"] or TILE_WIDTH)
         form = entry_bundle_path(index, width) if level is None else tile_path(level, index, width)
-        if form == path:
+        if form == path and 1 <= width <= TILE_WIDTH:
             return level, index, width
-    raise TransparencyLogError("not a tile's path")
+    raise KeyError(path)
 
 
 def tiles_of(size: int) -> Iterator[tuple[int, int, int]]:
@@ -104,24 +97,18 @@ def hash_tile(
     """Return a tile's content: the roots of adjacent complete subtrees.
 
     Raises:
-        TransparencyLogError: if the log of these leaves is too small for the tile.
+        KeyError: if the log of these leaves is too small for the tile.
     """
     leaves = 1 << level * TILE_HEIGHT  # of each subtree
     start = index * TILE_WIDTH * leaves
     end = start + width * leaves
     if not start < end <= len(leaf_hashes):
-        raise TransparencyLogError(f"a log of {len(leaf_hashes)} entries does not have this tile")
+        raise KeyError(f"a log of {len(leaf_hashes)} entries does not have this tile")
     return b"".join(root_hash(leaf_hashes[at : at + leaves]) for at in range(start, end, leaves))
 
 
 def entry_bundle(entries: Sequence[bytes]) -> bytes:
-    """Return a bundle's content: each entry after its length.
-
-    Raises:
-        TransparencyLogError: if an entry has more than 65,535 bytes.
-    """
-    if any(len(entry) > MAX_ENTRY_BYTES for entry in entries):
-        raise TransparencyLogError(f"an entry of a log must have at most {MAX_ENTRY_BYTES} bytes")
+    """Return a bundle's content: each entry after its length."""
     return b"".join(len(entry).to_bytes(2, "big") + entry for entry in entries)
 
 
@@ -145,8 +132,6 @@ def read_entry_bundle(content: bytes, width: int) -> tuple[bytes, ...]:
 
 
 def _numbered(index: int, width: int) -> str:
-    if not 1 <= width <= TILE_WIDTH:
-        raise TransparencyLogError(f"a tile must have 1 to {TILE_WIDTH} hashes")
     *front, last = f"{index:,}".split(",")
     groups = [f"x{group:0>3}" for group in front] + [f"{last:0>3}"]
     return "/".join(groups) + ("" if width == TILE_WIDTH else f".p/{width}")

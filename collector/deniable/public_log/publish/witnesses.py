@@ -7,6 +7,7 @@ import asyncio
 import base64
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from http import HTTPStatus
 from typing import Final
@@ -27,8 +28,7 @@ _HERE: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
 async def submit(
-    url: str,
-    witness: VerifierKey,
+    witness: Witness,
     signed: SignedCheckpoint,
     path_from: Callable[[int], tuple[bytes, ...]],
     old_size: int = 0,
@@ -36,8 +36,7 @@ async def submit(
     """Ask a witness to cosign a checkpoint; return its signature line, verified.
 
     Args:
-        url: The witness's submission prefix.
-        witness: The witness's key. Signatures of others in its answer are ignored.
+        witness: The witness. Signatures of others in its answer are ignored.
         signed: The checkpoint, signed by the log.
         path_from: Returns the consistency path from an older size to the checkpoint's.
         old_size: The size that the witness has probably seen; the witness corrects a wrong guess.
@@ -46,11 +45,13 @@ async def submit(
         WitnessingError: if the witness refuses, was not reached, or violated the protocol; a
             ``size`` above the checkpoint's means a larger log.
     """
+    url, name = witness.url, witness.key.name
+    assert url is not None  # the settings name one
     for _ in range(_ATTEMPTS):
         body = submission(old_size, path_from(old_size), signed).encode()
         status, kind, answer = await _exchange(f"{url.rstrip('/')}/add-checkpoint", body)
         if status == HTTPStatus.OK:
-            return _verified_line(witness, signed, answer)
+            return _verified_line(witness.key, signed, answer)
         if status != HTTPStatus.CONFLICT or kind != _SIZE_TYPE:
             break
         try:
@@ -60,10 +61,11 @@ async def submit(
                 f"{url} does not state the size that it has seen: {error}"
             ) from error
         if size > signed.checkpoint.size:
-            raise WitnessingError(f"{witness.name} has seen a log of {size} entries", status, size)
+            raise WitnessingError(f"{name} has seen a log of {size} entries", status, size)
         old_size = size
     if status in {400, 403, 404, 409, 422}:
-        raise WitnessingError(f"{witness.name} does not cosign: {_reason(status, answer)}", status)
+        said = answer[:200].decode(errors="replace").partition("\n")[0]
+        raise WitnessingError(f"{name} does not cosign: {status}, {said}", status)
     raise WitnessingError(f"{url} responds with status {status}")
 
 
@@ -98,7 +100,7 @@ def _verified_line(witness: VerifierKey, signed: SignedCheckpoint, answer: bytes
     try:
         lines = note_text(answer, MAX_CHECKPOINT_BYTES)
         alone = SignedCheckpoint.parse(f"{signed.checkpoint.body}\n{lines}")
-        if not alone.cosigned_by([witness]):
+        if not alone.cosigning_times([witness]):
             raise TransparencyLogError(f"there is no cosignature by {witness.name}")
     except TransparencyLogError as error:
         raise WitnessingError(
@@ -133,12 +135,6 @@ async def _exchange(url: str, body: bytes | None = None) -> tuple[int, str, byte
         raise WitnessingError(f"{url} cannot be reached: {error}") from error
 
 
-def _reason(status: int, answer: bytes) -> str:
-    # One line of untrusted text, of limited length.
-    text = answer[:200].decode(errors="replace").partition("\n")[0]
-    return f"{status}, {text}"
-
-
 @dataclass(frozen=True, slots=True)
 class Witnesses:
     """Witnesses, more than half of which must cosign, so that two quorums always share one."""
@@ -154,7 +150,7 @@ class Witnesses:
         """Return the keys of the witnesses that cosigned a checkpoint."""
         if signed is None:
             return frozenset()
-        return signed.cosigned_by(witness.key for witness in self.witnesses)
+        return frozenset(signed.cosigning_times(witness.key for witness in self.witnesses))
 
     def are_enough(self, signed: SignedCheckpoint | None) -> bool:
         """Return whether a quorum cosigned a checkpoint."""
@@ -190,17 +186,9 @@ async def ask(log: PublicLog, signed: SignedCheckpoint, witnesses: Witnesses) ->
 
 
 async def _ask(log: PublicLog, signed: SignedCheckpoint, witness: Witness, old_size: int) -> Answer:
-    hashes = log.leaf_hashes[: signed.checkpoint.size]
+    path_from = partial(consistency_path, log.leaf_hashes[: signed.checkpoint.size])
     try:
-        if witness.url is None:
-            raise WitnessingError(f"{witness.name} has no URL")
-        line = await submit(
-            witness.url,
-            witness.key,
-            signed,
-            lambda old: consistency_path(hashes, old),
-            old_size,
-        )
+        line = await submit(witness, signed, path_from, old_size)
     except WitnessingError as error:
         return Answer(witness, refusal=error)
     return Answer(witness, line)
@@ -230,10 +218,6 @@ def consistency_path(leaf_hashes: Sequence[bytes], old_size: int) -> tuple[bytes
 
     The path is empty for an empty old tree and for a tree of the same size.
     """
-    if not 0 <= old_size <= len(leaf_hashes):
-        raise TransparencyLogError(
-            f"a log of {len(leaf_hashes)} entries cannot have had {old_size} entries"
-        )
     if old_size in {0, len(leaf_hashes)}:
         return ()
     levels = tree_levels(leaf_hashes)
