@@ -10,7 +10,7 @@ from deniable.directory import Config, authority_chain, find_key_file, store_tex
 from deniable.directory.log_publishing import all_signed, log_policy, offer_logged, witnesses_of
 from deniable.doctor.diagnosis import Status
 from deniable.doctor.survey_checks import judge_log
-from deniable.logs import SignedCheckpoint, log_origin
+from deniable.logs import log_origin
 from deniable.public_log.publish.copies import files_at, recover, write_files
 from deniable.public_log.publish.public_log import LogKeyMissing, PublicLog, entries_text
 from deniable.public_log.publish.publisher import (
@@ -38,19 +38,24 @@ def show(ctx: click.Context, directory: Path, authority_key: Path | None) -> Non
 
     async def work(store: Store) -> tuple[PublicLog, list[bytes], Path]:
         held = await _read(store)
-        key_file = await _key_file(store, config, directory, authority_key)
+        key_file = await authority_key_file(store, config, directory, authority_key)
         return held, await all_signed(store, config), key_file
 
     held, signed, key_file = with_store(config, work)
     newest = held.newest
     origin = log_origin(config.origin) if newest is None else newest.checkpoint.origin
+    key_text, record = f"not next to {key_file}", None
+    if newest is not None or log_key_file(key_file).exists():  # otherwise the key would be created
+        with suppress(LogKeyMissing):
+            file, key = find_log_key(key_file, newest)
+            key_text, record = str(verifier_key(origin, key)), read_record(file, origin)
     click.echo(f"log        {origin}")
-    click.echo(f"key        {_key_text(key_file, newest, origin)}")
+    click.echo(f"key        {key_text}")
     click.echo(f"entries    {held.size}")
     if newest is not None:
         click.echo(f"root       {newest.checkpoint.root.hex()}")
-    witnesses, record = witnesses_of(config), _record(key_file, held)
-    state = judge_log(held.stored, record, signed, witnesses, log_origin(config.origin))
+    own_origin = log_origin(config.origin)
+    state = judge_log(held.stored, record, signed, witnesses_of(config), own_origin)
     if state is not None:
         click.echo(f"state      {state.text}")
         if state.remedy:
@@ -73,7 +78,7 @@ def policy(directory: Path, authority_key: Path | None) -> None:
         raise click.ClickException('name witnesses in collector.toml: witnesses = ["KEY URL", …]')
 
     async def work(store: Store) -> str:
-        held = PublicLog(await store.log())
+        held = await _read(store)
         if held.newest is None:
             raise click.ClickException("there is no log yet: deniable survey publish creates it")
         named, origin = held.newest.checkpoint.origin, log_origin(config.origin)
@@ -83,8 +88,9 @@ def policy(directory: Path, authority_key: Path | None) -> None:
                 f"deniable survey publish continues under the new name; no app accepts a policy "
                 "with the old name"
             )
-        _, key = find_log_key(await _key_file(store, config, directory, authority_key), held.newest)
-        return log_policy(config, verifier_key(held.newest.checkpoint.origin, key))
+        key_file = await authority_key_file(store, config, directory, authority_key)
+        _, key = find_log_key(key_file, held.newest)
+        return log_policy(config, verifier_key(named, key))
 
     click.echo(with_store(config, work), nl=False)
 
@@ -102,17 +108,14 @@ def cosign_log(ctx: click.Context, directory: Path, authority_key: Path | None) 
     config = Config.load(directory)
 
     async def work(store: Store) -> tuple[list[Answer], PublicLog]:
-        key_file = await _key_file(store, config, directory, authority_key)
-        before = await _read(store)
-        keep_record(key_file, before)
-        record = _record(key_file, before)
-        if record is not None and not before.extends(record):
+        key_file = await authority_key_file(store, config, directory, authority_key)
+        if not keep_record(key_file, await _read(store)):
             raise click.ClickException(
                 "the record next to the log's key has entries that the store lacks: run deniable "
                 "doctor"
             )
         answers = await cosign(store, witnesses_of(config))
-        return answers, PublicLog(await store.log())
+        return answers, await _read(store)
 
     answers, held = with_store(config, work)
     for answer in answers:
@@ -160,10 +163,10 @@ def recover_log(source: str, directory: Path, authority_key: Path | None) -> Non
     config = Config.load(directory)
 
     async def work(store: Store) -> tuple[int, int]:
-        key_file = await _key_file(store, config, directory, authority_key)
+        key_file = await authority_key_file(store, config, directory, authority_key)
         origin, witnesses = log_origin(config.origin), witnesses_of(config)
         entries = await recover(store, origin, key_file, files_at(source), witnesses)
-        return entries, await offer_logged(store, config, PublicLog(await store.log()))
+        return entries, await offer_logged(store, config, await _read(store))
 
     entries, offered = with_store(config, work)
     again = "1 survey or rotation" if offered == 1 else f"{offered} surveys and rotations"
@@ -186,7 +189,7 @@ def new_key(directory: Path, authority_key: Path | None, yes: bool) -> None:
     config = Config.load(directory)
 
     async def work(store: Store) -> str:
-        key_file = await _key_file(store, config, directory, authority_key)
+        key_file = await authority_key_file(store, config, directory, authority_key)
         confirm(yes, "Cut off apps that pin the log's former key, until they are updated?")
         return str((await replace_key(store, key_file, witnesses_of(config))).verifier_key)
 
@@ -204,36 +207,18 @@ def cosigned_text(config: Config, held: PublicLog) -> str:
     if witnesses.are_enough(held.newest):
         return text
     return (
-        f"{text}, but {witnesses.quorum} are required: apps that pin the log refuse new "
-        f"surveys; "
+        f"{text}, but {witnesses.quorum} are required: apps that pin the log refuse new surveys; "
         "deniable log cosign asks again"
     )
-
-
-def _key_text(key_file: Path, newest: SignedCheckpoint | None, origin: str) -> str:
-    """Return the text of the log's public key, or of the place where its private half should be."""
-    if newest is not None or log_key_file(key_file).exists():  # otherwise the key would be created
-        with suppress(LogKeyMissing):
-            _, key = find_log_key(key_file, newest)
-            return str(verifier_key(origin, key))
-    return f"not next to {key_file}"
-
-
-def _record(authority_key: Path, held: PublicLog) -> SignedCheckpoint | None:
-    """Return the record beside the log's key, if both are here."""
-    with suppress(LogKeyMissing):
-        if held.newest is not None:
-            key_file, _ = find_log_key(authority_key, held.newest)
-            return read_record(key_file, held.newest.checkpoint.origin)
-    return None
 
 
 async def _read(store: Store) -> PublicLog:
     return PublicLog(await store.log())
 
 
-async def _key_file(
+async def authority_key_file(
     store: Store, config: Config, directory: Path, authority_key: Path | None
 ) -> Path:
+    """Return the file of the authority's key that signs now, unless an option names it."""
     chain = await authority_chain(store, config.authority)
     return authority_key or find_key_file(directory, chain[-1])

@@ -63,6 +63,7 @@ def verify(
     2  an invalid option
     3  a suspicion, or unknown: no log, no collector
     """  # noqa: D301 - click's mark
+    from deniable.logs import LogPolicy
     from deniable.messages import Refusal, check_public_key
     from deniable.public_log.audit.checks import Offered, Replies, Trust, audit
     from deniable.public_log.audit.document import audit_document
@@ -82,7 +83,7 @@ def verify(
 
     try:
         visit = None if remember is None else Visit.load(remember)
-        read_policy = None if policy is None else _policy(policy)
+        read_policy = None if policy is None else LogPolicy.parse(policy.read_bytes().decode())
         bundle = None if authority is None else _bundle(authority)
         trusted = None if authority is None else bundle.authority if bundle else pinned(authority)
         leaves = frozenset[bytes]() if acknowledged is None else read_leaves(acknowledged)
@@ -146,14 +147,6 @@ def _bundle(authority: str) -> "Bundle | None":
 
     file = Path(authority)
     return read_bundle(file.read_bytes()) if file.is_file() else None
-
-
-def _policy(file: Path) -> "LogPolicy":
-    from deniable.logs import LogPolicy
-    from deniable.logs.policies import MAX_POLICY_BYTES
-
-    with file.open("rb") as stream:
-        return LogPolicy.parse(stream.read(MAX_POLICY_BYTES + 1).decode())
 
 
 def _listed(policy: "LogPolicy | None", checkpoint: "SignedCheckpoint") -> "VerifierKey | None":

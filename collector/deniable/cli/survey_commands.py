@@ -7,7 +7,7 @@ from typing import Final
 
 import click
 
-from deniable.cli.log_commands import cosigned_text
+from deniable.cli.log_commands import authority_key_file, cosigned_text
 from deniable.cli.options import (
     a_file,
     authority_key_option,
@@ -15,7 +15,7 @@ from deniable.cli.options import (
     survey_option,
 )
 from deniable.cli.sources import Place, published, reading_options, warn_of_unsigned
-from deniable.directory import Config, authority_chain, find_key_file, with_store
+from deniable.directory import Config, with_store
 from deniable.directory.collector_directory import running
 from deniable.directory.store_source import StoreSource
 from deniable.documents import Fact
@@ -78,8 +78,7 @@ def publish(
         if dry_run:
             manifest = successor(config, written, surveys, hardly_private=hardly_private)
         else:
-            signer = (await authority_chain(store, config.authority))[-1]
-            key_file = authority_key or find_key_file(directory, signer)
+            key_file = await authority_key_file(store, config, directory, authority_key)
             manifest = await sign_and_publish(
                 store,
                 config,

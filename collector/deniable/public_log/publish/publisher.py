@@ -141,19 +141,24 @@ def write_record(
         ) from error
 
 
-def keep_record(authority_key: Path, log: PublicLog) -> None:
+def keep_record(authority_key: Path, log: PublicLog) -> bool:
     """Update the record to the store's content, if the log's key is here.
 
     The record lags if a publication was interrupted, or another machine published. If there is
     none, the next publisher writes it, unless a witness has seen more.
+
+    Returns:
+        Whether the store has all entries of the record, which otherwise stays.
     """
     if log.newest is None:
-        return
+        return True
     with suppress(LogKeyMissing):
         key_file, _ = find_log_key(authority_key, log.newest)
         record = read_record(key_file, log.newest.checkpoint.origin)
         if record is not None and record.checkpoint != log.newest.checkpoint:
             write_record(key_file, log.newest, log.extends)
+            return log.extends(record)
+    return True
 
 
 def _stem(authority_key: Path) -> str:
