@@ -43,7 +43,7 @@ audit/test_optimality_lp
 audit/test_tight test_the_tight_delta_is_that_of_the_definition_and_its_pair_the_first
     audit.document:_finding
 budget/test_repeated test_no_two_histories_are_told_apart_beyond_the_costs
-    cli.report_command:_show_terms client.explaining.explanation:SurveyExplanation._spent
+    cli.device_commands:_show_terms client.explaining.explanation:SurveyExplanation._spent
     client.explaining.prompt:details publishing.changes:_repeat
     publishing.document:repeat_facts terms.sentences:leaves
   test_printed_odds_and_levels_are_rounded_up_whatever_the_context

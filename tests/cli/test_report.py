@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from deniable.cli import report_command
+from deniable.cli import device_commands
 from deniable.client import HttpAnswer, TransportError, client_settings
 from deniable.counterparts.bodies import pack_manifests
 from deniable.counterparts.signing import sign_manifest, sign_rotation
@@ -58,7 +58,7 @@ class Shell:
 
     def report(self, *typed: str, options: tuple[str, ...]) -> int:
         self.typed, self.asked = list(typed), []
-        status = report_command.report([NAME, *options])
+        status = device_commands.answer([NAME, *options])
         self.out, self.err = self._capsys.readouterr()
         return status
 
@@ -80,7 +80,7 @@ def shell(
 ) -> Shell:
     shell = Shell(tmp_path / "device.sqlite", capsys)
     monkeypatch.setattr("builtins.input", shell.input)
-    for module in (report_command, client_settings):
+    for module in (device_commands, client_settings):
         monkeypatch.setattr(module, "HttpTransport", lambda _origin: shell.transport)
     return shell
 
@@ -299,7 +299,7 @@ def test_a_report_that_was_refused_for_good_is_said_and_fails(shell: Shell) -> N
 def test_a_report_that_waits_is_said_and_kept(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(report_command, "_FLUSH_SECONDS", 0.05)
+    monkeypatch.setattr(device_commands, "_FLUSH_SECONDS", 0.05)
     shell.transport.answer = UNREACHABLE
     assert shell.run("y", "1") == 1
     assert "state file keeps the report" in shell.out

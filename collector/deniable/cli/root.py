@@ -141,8 +141,11 @@ COMMANDS: Final[Mapping[str, Table]] = {
         ),
     },
     "Answer (devices and apps)": {
-        "report": ("device:report", "Answer a survey from this shell, as a device."),
-        "device": ("device:device", "Show what a device stored and sent, or change consent."),
+        "report": ("device_commands:report", "Answer a survey from this shell, as a device."),
+        "device": (
+            "device_commands:device",
+            "Show what a device stored and sent, or change consent.",
+        ),
         "conformance": (
             "conformance_command:conformance",
             "Test whether a device follows the protocol's rules.",

@@ -1,7 +1,7 @@
-"""``deniable report``: a device in a shell.
+"""``deniable report`` and ``device``: a device in a shell, and a view of stored reports.
 
-It shows the question and its privacy terms, asks for the answer (an argument would stay in the
-shell's history), and sends a randomised response.
+``report`` shows the question and its privacy terms, asks for the answer (an argument would stay in
+the shell's history), and sends a randomised response.
 """
 
 import argparse
@@ -14,10 +14,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import click
+
 from deniable.budget import DEFAULT_LIFETIME_EPSILON, RangeCost, epsilon_to_nano, format_nano
 from deniable.client.client import Client
 from deniable.client.client_settings import checked_origin
 from deniable.client.consent import Consent, lowered_by_environment
+from deniable.client.console import COMMANDS
+from deniable.client.console import device as inspect_device
 from deniable.client.errors import (
     ConsentMissing,
     DeniableError,
@@ -54,7 +58,17 @@ from deniable.terms.text import Row, printable, text_of
 _FLUSH_SECONDS = 20.0
 
 
-def report(arguments: Sequence[str]) -> int:
+_PASSED_ON = {"ignore_unknown_options": True, "allow_extra_args": True}
+
+
+@click.command(add_help_option=False, context_settings=_PASSED_ON)
+@click.pass_context
+def report(ctx: click.Context) -> None:
+    """Answer a survey from this shell, as a device."""
+    ctx.exit(answer(ctx.args))
+
+
+def answer(arguments: Sequence[str]) -> int:
     """Run ``deniable report``; return the exit status."""
     parser = argparse.ArgumentParser(
         prog="deniable report",
@@ -62,7 +76,7 @@ def report(arguments: Sequence[str]) -> int:
         "randomised response is sent.",
     )
     parser.add_argument("name", help="the survey's name")
-    add_place_options(parser)
+    _add_place_options(parser)
     parser.add_argument(
         "--max-epsilon",
         default="2",
@@ -84,11 +98,11 @@ def _report(options: argparse.Namespace) -> int:
             "DO_NOT_TRACK or DENIABLE_CONSENT in the environment forbids sending; nothing was "
             "asked, stored or sent"
         )
-    collector, authority = collector_of(options)
+    collector, authority = _collector_of(options)
     way = HttpTransport(checked_origin(collector))
     offered = _offered(way, collector, authority, options.name)
     manifest, survey = _choose(offered, options, collector)
-    state = options.state or state_file(collector, authority)
+    state = options.state or _state_file(collector, authority)
     with Client(
         collector,
         authority=authority,
@@ -283,7 +297,7 @@ def _ask_number(values: Sequence[str]) -> str:
         print(f"Please type one of {values[0]}, {values[1]}, … {values[-1]}.")
 
 
-def add_place_options(parser: argparse.ArgumentParser) -> None:
+def _add_place_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that name a collector, and this device's state file."""
     parser.add_argument(
         "--dir",
@@ -301,7 +315,7 @@ def add_place_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def collector_of(options: argparse.Namespace) -> tuple[str, str]:
+def _collector_of(options: argparse.Namespace) -> tuple[str, str]:
     """Return the collector's origin and its authority's public key in hex.
 
     Raises:
@@ -320,7 +334,7 @@ def collector_of(options: argparse.Namespace) -> tuple[str, str]:
     return options.collector or origin, options.authority or authority
 
 
-def state_file(collector: str, authority: str) -> Path:
+def _state_file(collector: str, authority: str) -> Path:
     """Return the state file of a collector and an authority: consent is given per pair."""
     try:
         base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
@@ -328,3 +342,20 @@ def state_file(collector: str, authority: str) -> Path:
         raise ValueError("this user has no home directory; give --state FILE") from None
     of = hashlib.sha256(f"{collector} {authority}".encode()).hexdigest()[:12]
     return Path(base) / "deniable" / f"device-{of}.sqlite"
+
+
+def _completed(_ctx: click.Context, _: click.Parameter, begun: str) -> list[str]:
+    return [name for name in COMMANDS if name.startswith(begun)]
+
+
+@click.command(add_help_option=False, context_settings=_PASSED_ON)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, shell_complete=_completed)
+@click.pass_context
+def device(ctx: click.Context, arguments: tuple[str, ...]) -> None:
+    """Show the reports that a device here stored and sent, or change consent."""
+    ctx.exit(inspect_device(arguments, _add_place_options, _find_state))
+
+
+def _find_state(options: argparse.Namespace) -> Path:
+    """Return the state file that the options name, or that of the named collector."""
+    return options.state or _state_file(*_collector_of(options))
