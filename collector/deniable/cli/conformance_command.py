@@ -6,7 +6,7 @@ from deniable.cli.options import json_option
 from deniable.cli.screen import progress, show
 
 
-@click.command(short_help="Test whether a device follows the protocol's rules.")
+@click.command()
 @click.option("--device", "command", required=True, help="Command that runs the device.")
 @click.option(
     "--rule", "rules", multiple=True, help="Check only this rule, such as D5; repeatable."

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from deniable.presenting import SurveyFigures
 
 
-@click.command(short_help="Show the debiased histogram of a survey.")
+@click.command()
 @click.option(
     "--view",
     type=click.Choice(VIEWS),
@@ -99,9 +99,7 @@ def hist(
 _STATUSES: Final = {False: 0, None: 1, True: 2}
 
 
-@click.command(
-    cls=FindingCommand, short_help="Report in the exit status whether a figure is beyond a limit."
-)
+@click.command(cls=FindingCommand)
 @click.argument("name")
 @reading_options
 @survey_option

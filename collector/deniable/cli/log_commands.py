@@ -25,7 +25,7 @@ from deniable.public_log.publish.witnesses import Answer, cosign
 from deniable.stores import Store
 
 
-@click.command(short_help="Show the log and its cosigners.")
+@click.command()
 @directory_option
 @authority_key_option
 @click.pass_context
@@ -64,7 +64,7 @@ def show(ctx: click.Context, directory: Path, authority_key: Path | None) -> Non
             ctx.exit(1)
 
 
-@click.command(short_help="Print the policy that an app pins.")
+@click.command()
 @directory_option
 @authority_key_option
 def policy(directory: Path, authority_key: Path | None) -> None:
@@ -95,7 +95,7 @@ def policy(directory: Path, authority_key: Path | None) -> None:
     click.echo(with_store(config, work), nl=False)
 
 
-@click.command("cosign", short_help="Ask the witnesses to cosign again.")
+@click.command("cosign")
 @directory_option
 @authority_key_option
 @click.pass_context
@@ -134,7 +134,7 @@ def cosign_log(ctx: click.Context, directory: Path, authority_key: Path | None) 
         ctx.exit(1)
 
 
-@click.command(short_help="Write the log's files into DIR.")
+@click.command()
 @click.argument("copy", metavar="DIR", type=click.Path(file_okay=False, path_type=Path))
 @directory_option
 def export(copy: Path, directory: Path) -> None:
@@ -149,7 +149,7 @@ def export(copy: Path, directory: Path) -> None:
     )
 
 
-@click.command("recover", short_help="Restore entries missing from the store's log.")
+@click.command("recover")
 @click.argument("source", metavar="FROM")
 @directory_option
 @authority_key_option
@@ -174,7 +174,7 @@ def recover_log(source: str, directory: Path, authority_key: Path | None) -> Non
     click.echo(f"store      {store_text(config)}")
 
 
-@click.command("new-key", short_help="Replace the log's key after a loss or theft.")
+@click.command("new-key")
 @directory_option
 @authority_key_option
 @yes_option

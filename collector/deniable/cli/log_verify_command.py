@@ -22,7 +22,7 @@ class _Verifying(FindingCommand):
     usage_status = 2
 
 
-@click.command(cls=_Verifying, short_help="Show and check all questions ever asked.")
+@click.command(cls=_Verifying)
 @click.argument("place", metavar="URL")
 @click.option(
     "--policy",

@@ -26,10 +26,7 @@ _DEFAULT: Final = Quantity(0.05, percent=True)
 _FROM_FILE: Final = "to change epsilon or the number of reports, give the survey's file"
 
 
-@click.command(
-    short_help="Show how many reports a survey needs, when it will have them, or what epsilon they "
-    "allow."
-)
+@click.command()
 @click.argument("file", metavar="FILE|NAME")
 @reading_options
 @click.option("--width", type=quantity, help="Margin of error, such as 2%.  [default: 5%]")
@@ -144,10 +141,7 @@ def plan(
     show(plan_document(made, drafted, reports), as_json=as_json)
 
 
-@click.command(
-    short_help="Simulate a survey, and compare its estimates with the truth. No real devices are "
-    "involved."
-)
+@click.command()
 @click.argument("file", type=a_file)
 @click.option(
     "--truth",

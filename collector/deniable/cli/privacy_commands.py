@@ -13,7 +13,7 @@ from deniable.planning.facts import composition_document
 from deniable.publishing.survey_matrix import MAX_FILE_BYTES, InvalidMatrixFile, read_matrix
 
 
-@click.command(short_help="Show what a matrix guarantees, with the proof.")
+@click.command()
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--epsilon", help="Show the smallest delta that holds with this epsilon.")
 @click.option("--delta", help="Show the smallest epsilon that holds with this delta.")
@@ -55,7 +55,7 @@ def _read(file: Path) -> AuditSubject:
     return AuditSubject(str(file), named.matrix, categories, responses, note)
 
 
-@click.command(short_help="Add up the privacy loss of several reports.")
+@click.command()
 @click.option("--epsilon", required=True, help="Privacy of one report.")
 @click.option("--delta", default="0", show_default=True, help="Delta of one report.")
 @click.option(

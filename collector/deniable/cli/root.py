@@ -33,8 +33,10 @@ class LazyGroup(click.Group):
         """Import a command."""
         for table in self._sections.values():
             if cmd_name in table:
-                module, attribute = table[cmd_name][0].split(":")
+                place, line = table[cmd_name]
+                module, attribute = place.split(":")
                 command: click.Command = getattr(import_module(f"deniable.cli.{module}"), attribute)
+                command.short_help = line  # for a shell's completion
                 return command
         return None
 

@@ -106,7 +106,7 @@ def epochs_document(
     )
 
 
-@click.command("list", short_help="List the published surveys.")
+@click.command("list")
 @reading_options
 @json_option
 def list_surveys(place: Place, *, as_json: bool) -> None:
@@ -116,7 +116,7 @@ def list_surveys(place: Place, *, as_json: bool) -> None:
     show_rows(document, as_json=as_json)
 
 
-@click.command("epochs", short_help="List the epochs that have figures.")
+@click.command("epochs")
 @click.argument("name")
 @reading_options
 @survey_option

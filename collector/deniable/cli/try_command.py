@@ -35,7 +35,7 @@ _LONGEST: Final = 40
 _DAY: Final = 86_400
 
 
-@click.command("try", short_help="Ask simulated devices your own question and show the figures.")
+@click.command("try")
 @click.argument("question")
 @click.argument("answers", nargs=-1, required=True)
 @click.option("--epsilon", default="1", show_default=True, help="Privacy of one report.")
