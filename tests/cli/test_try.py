@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from deniable.cli import collector_commands
+from deniable.cli import try_command
 from deniable.cli.try_command import _published, _survey_file
 from deniable.directory import Config
 from tests.cli.commands import SURVEY, Workplace, run, succeed
@@ -41,7 +41,7 @@ def test_one_command_shows_a_question_on_a_page_and_what_there_is_to_do(
             yield Serving()
 
     seen: list[str] = []
-    monkeypatch.setattr(collector_commands, "running_collector", running_collector)
+    monkeypatch.setattr(try_command, "running_collector", running_collector)
     monkeypatch.setattr("webbrowser.open", lambda address: seen.append(page(address)))
     monkeypatch.setattr(signal, "signal", lambda *_: None)
     shown = succeed("try", "Which theme?", *ANSWERS, "--devices", "200")

@@ -5,17 +5,16 @@ import time
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from deniable.cli.options import a_file, json_option
 from deniable.cli.root import FindingCommand
 from deniable.cli.screen import show_prose
-
-if TYPE_CHECKING:
-    from deniable.logs import LogPolicy, SignedCheckpoint, VerifierKey
-    from deniable.messages.bundle import Bundle
+from deniable.logs import LogPolicy, SignedCheckpoint, TransparencyLogError, VerifierKey
+from deniable.messages import Refusal, check_public_key
+from deniable.messages.bundle import Bundle, read_bundle
+from deniable.reading import pinned
 
 
 class _Verifying(FindingCommand):
@@ -63,8 +62,6 @@ def verify(
     2  an invalid option
     3  a suspicion, or unknown: no log, no collector
     """  # noqa: D301 - click's mark
-    from deniable.logs import LogPolicy
-    from deniable.messages import Refusal, check_public_key
     from deniable.public_log.audit.checks import Offered, Replies, Trust, audit
     from deniable.public_log.audit.document import audit_document
     from deniable.public_log.audit.findings import STATUSES, finding
@@ -79,7 +76,6 @@ def verify(
         write_proof,
     )
     from deniable.public_log.publish.copies import files_at
-    from deniable.reading import pinned
 
     try:
         visit = None if remember is None else Visit.load(remember)
@@ -142,17 +138,13 @@ def verify(
     raise click.exceptions.Exit(STATUSES[result.worst])
 
 
-def _bundle(authority: str) -> "Bundle | None":
-    from deniable.messages.bundle import read_bundle
-
+def _bundle(authority: str) -> Bundle | None:
     file = Path(authority)
     return read_bundle(file.read_bytes()) if file.is_file() else None
 
 
-def _listed(policy: "LogPolicy | None", checkpoint: "SignedCheckpoint") -> "VerifierKey | None":
+def _listed(policy: LogPolicy | None, checkpoint: SignedCheckpoint) -> VerifierKey | None:
     """Return the key among the policy's logs that signed a checkpoint; otherwise the first key."""
-    from deniable.logs import TransparencyLogError
-
     keys = [] if policy is None else [log.key for log in policy.logs]
     for key in keys:
         with suppress(TransparencyLogError):

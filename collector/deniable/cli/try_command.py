@@ -14,17 +14,27 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from deniable.cli.collector_commands import made_collector, running_collector
 from deniable.cli.options import Whole
 from deniable.cli.screen import console, progress
+from deniable.client import HttpTransport
+from deniable.directory import Config, default_key_file, with_store
+from deniable.messages import (
+    MAX_UPLOAD_REPORTS,
+    Manifest,
+    Report,
+    UploadAnswer,
+    pack_upload,
+    sign_report,
+)
+from deniable.messages.refusals import MAX_ANSWER_BYTES
 from deniable.messages.texts import simulated_name
+from deniable.publishing.survey_file import TRYING_OUT, SurveyFile
+from deniable.stores import Store
 
-if TYPE_CHECKING:  # numpy and cryptography: --help does not wait for them
+if TYPE_CHECKING:  # --help does not wait for numpy
     import numpy as np
     from numpy.typing import NDArray
-
-    from deniable.client import HttpTransport
-    from deniable.messages import Manifest
-    from deniable.stores import Store
 
 _EPOCHS: Final = 4
 """Weeks that accept reports at the same time; the last is the current one."""
@@ -58,8 +68,6 @@ def try_out(
     are simulated at the start. The shares are invented: at first, the first answer is the most
     common; the last answer gains each week.
     """
-    from deniable.cli.collector_commands import made_collector, running_collector
-
     text, name = _survey_file(question, answers, epsilon)
     for ending in (signal.SIGTERM, signal.SIGHUP):  # as with Ctrl-C, nothing is kept or continues
         signal.signal(ending, signal.default_int_handler)
@@ -84,8 +92,6 @@ def try_out(
 
 def _survey_file(question: str, answers: tuple[str, ...], epsilon: str) -> tuple[str, str]:
     """Return the text of a survey file, and the survey's name."""
-    from deniable.publishing.survey_file import TRYING_OUT
-
     fields: dict[str, object]
     words = re.findall("[a-z0-9]+", question.lower())
     name = "-".join(words)[:_LONGEST].strip("-") or "my-survey"
@@ -97,14 +103,12 @@ def _survey_file(question: str, answers: tuple[str, ...], epsilon: str) -> tuple
     return "".join(lines) + TRYING_OUT, name
 
 
-def _published(directory: Path, text: str) -> "Manifest":
+def _published(directory: Path, text: str) -> Manifest:
     """Publish a survey file's text for simulated devices: all ``_EPOCHS`` accept reports now.
 
     Figures appear as they do for real users: there are enough simulated devices.
     """
-    from deniable.directory import Config, default_key_file, with_store
     from deniable.publishing.publish import publish
-    from deniable.publishing.survey_file import SurveyFile
 
     config, written = Config.load(directory), SurveyFile.parse(text)
     past = (_EPOCHS - 1) * written.epoch_seconds
@@ -122,12 +126,10 @@ def _published(directory: Path, text: str) -> "Manifest":
     )
 
 
-def _fill(collector: str, manifest: "Manifest", devices: int) -> None:
+def _fill(collector: str, manifest: Manifest, devices: int) -> None:
     """Send the reports of all epochs; the last answer gains in each epoch."""
     import numpy as np
 
-    from deniable.client import HttpTransport
-    from deniable.messages import MAX_UPLOAD_REPORTS
     from deniable.simulation import SimulatedReports
 
     transport = HttpTransport(collector)
@@ -144,12 +146,9 @@ def _fill(collector: str, manifest: "Manifest", devices: int) -> None:
 
 
 def _send(
-    transport: "HttpTransport", survey_id: bytes, epoch: int, responses: "NDArray[np.int64]"
+    transport: HttpTransport, survey_id: bytes, epoch: int, responses: "NDArray[np.int64]"
 ) -> None:
     """Send a report for each simulated device; each device has its own key."""
-    from deniable.messages import Report, UploadAnswer, pack_upload, sign_report
-    from deniable.messages.refusals import MAX_ANSWER_BYTES
-
     envelopes = [
         sign_report(os.urandom(32), Report(survey_id, epoch, int(response)))
         for response in responses
@@ -161,11 +160,10 @@ def _send(
         raise click.ClickException(f"the collector accepts no reports (HTTP {answer.status})")
 
 
-def _seal_past(directory: Path, manifest: "Manifest") -> None:
+def _seal_past(directory: Path, manifest: Manifest) -> None:
     """Seal the epochs before the current one: their figures stay."""
-    from deniable.directory import Config, with_store
 
-    async def work(store: "Store") -> None:
+    async def work(store: Store) -> None:
         for epoch in range(_EPOCHS - 1):
             await store.seal(manifest.survey_id, epoch, int(time.time()))
 

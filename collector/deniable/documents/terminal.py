@@ -15,17 +15,6 @@ BARS: Final = "Bars are solid to the low end, half-tone to the estimate, and lig
 """The legend of bars."""
 
 
-def bar(value: float, low: float, high: float, width: int = 30, scale: float = 1.0) -> str:
-    """Draw a value as a bar and its interval as the bar's shades.
-
-    The bar is solid up to the interval's low end, half-tone up to the value, light up to the high
-    end. The width corresponds to ``scale``; values beyond [0, scale] are drawn at its ends.
-    """
-    ends = (min(low, value), value, max(high, value))
-    solid, half, light = (round(width * min(max(x / scale, 0.0), 1.0)) for x in ends)
-    return "█" * solid + "▓" * (half - solid) + "░" * (light - half)
-
-
 _STYLES: Final[dict[object, str]] = {Level.ALERT: "bold red", Level.WARNING: "yellow"}
 _NARROWEST_TEXT: Final = 12
 """The least width to which texts are broken; with less room, a table becomes a list."""
@@ -187,6 +176,10 @@ def _bar_width(texts: Sequence[tuple[Column, list[str]]], width: int) -> int:
 
 
 def _bar(column: Column, row: Mapping[str, Any], width: int) -> str:
-    if row["low"] is None or row.get("kind", column.kind) not in {"share", "unbiased"}:
+    """Draw a share, as BARS explains; what is beyond 0 or 1 is drawn at the bar's ends."""
+    value, low, high = row[column.key], row["low"], row["high"]
+    if low is None or row.get("kind", column.kind) not in {"share", "unbiased"}:
         return ""
-    return bar(row[column.key], row["low"], row["high"], width)
+    ends: list[float] = [min(low, value), value, max(high, value)]
+    solid, half, light = (round(width * min(max(end, 0.0), 1.0)) for end in ends)
+    return "█" * solid + "▓" * (half - solid) + "░" * (light - half)
