@@ -3,7 +3,7 @@
 import pytest
 
 from deniable.oblivious_http import KeyConfiguration, ObliviousHttpError, PrivateKey
-from deniable.oblivious_http.encapsulation import ALGORITHMS, Context, seal_request
+from deniable.oblivious_http.encapsulation import ALGORITHMS, Exchange, seal_request
 from deniable.server.sealed_requests import open_request
 
 h = bytes.fromhex
@@ -32,13 +32,14 @@ SMALL_ORDER = (
 """u coordinates of the points of order 1, 2, 4 and 8 on the curve and its twist (RFC 7748, 6.1)."""
 
 
-def context(agreed: bytes) -> Context:
-    return Context(agreed, ENCAPSULATED, KEY.public_key, INFO)
+def exchange(agreed: bytes) -> Exchange:
+    return Exchange(agreed, ENCAPSULATED, KEY.public_key, INFO)
 
 
 def test_the_vectors_of_the_standard_are_met() -> None:
     assert EPHEMERAL.public_key == ENCAPSULATED
-    sender, receiver = context(EPHEMERAL.agree(KEY.public_key)), context(KEY.agree(ENCAPSULATED))
+    sender = exchange(EPHEMERAL.agree(KEY.public_key))
+    receiver = exchange(KEY.agree(ENCAPSULATED))
     assert sender.aead.encrypt(sender.nonce, MESSAGE, b"Count-0") == SEALED
     assert receiver.aead.decrypt(receiver.nonce, SEALED, b"Count-0") == MESSAGE
     for purpose, exported in EXPORTED.items():

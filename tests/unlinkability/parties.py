@@ -83,7 +83,8 @@ def opened_by(keys: Mapping[int, PrivateKey]) -> Callable[[bytes, bytes], Opened
         if answer == UNANSWERED:
             return decode_request(message), BinaryResponse(503)
         opener = ResponseOpener.__new__(ResponseOpener)  # both sides have the same secrets
-        opener._secret, opener._encapsulated = exchange._secret, exchange._encapsulated
+        for secret in ("_encapsulated", "_exporter_secret"):
+            setattr(opener, secret, getattr(exchange, secret))
         content = opener.open(answer.partition(_HEAD)[2])
         return decode_request(message), BinaryResponse.decode(content)
 

@@ -14,7 +14,6 @@ from deniable.oblivious_http.encapsulation import (
     REQUEST_LABEL,
     REQUEST_OVERHEAD_BYTES,
     RESPONSE_NONCE_BYTES,
-    Context,
     Exchange,
     open_sealed,
 )
@@ -41,7 +40,7 @@ class ResponseSealer(Exchange):
     def seal(self, response: bytes, *, nonce: bytes | None = None) -> bytes:
         """Return the encapsulated response, 32 bytes longer; its nonce is random outside tests."""
         nonce = os.urandom(RESPONSE_NONCE_BYTES) if nonce is None else nonce
-        aead, aead_nonce = self._keys(nonce)
+        aead, aead_nonce = self._response_keys(nonce)
         return nonce + aead.encrypt(aead_nonce, response, None)
 
 
@@ -67,6 +66,6 @@ def open_request(
     key = keys.get(header[0])
     if key is None:
         raise ObliviousHttpError("the request is sealed for a key that this gateway does not have")
-    context = Context(key.agree(enc), enc, key.public_key, REQUEST_LABEL + header)
+    sealer = ResponseSealer(key.agree(enc), enc, key.public_key, REQUEST_LABEL + header)
     sealed = encapsulated[HEADER_BYTES + KEY_BYTES :]
-    return open_sealed(context.aead, context.nonce, sealed), ResponseSealer(context, enc)
+    return open_sealed(sealer.aead, sealer.nonce, sealed), sealer

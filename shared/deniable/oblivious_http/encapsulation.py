@@ -65,8 +65,10 @@ class PrivateKey:
             raise ObliviousHttpError("key agreement cannot use this public key") from error
 
 
-class Context:
-    """A session for one message: number 0 of RFC 9180, section 5.2, whose nonce is ``nonce``.
+class Exchange:
+    """The secrets of a request and its response: ``aead`` and ``nonce`` are those of the request.
+
+    It is a session for one message: number 0 of RFC 9180, section 5.2.
 
     Args:
         agreed: the bytes on which the ephemeral key and the receiver's agree.
@@ -75,7 +77,7 @@ class Context:
         info: the purpose of the session.
     """
 
-    __slots__ = ("_exporter_secret", "aead", "nonce")
+    __slots__ = ("_encapsulated", "_exporter_secret", "aead", "nonce")
 
     def __init__(self, agreed: bytes, encapsulated: bytes, public_key: bytes, info: bytes) -> None:
         # RFC 9180, section 4.1: ExtractAndExpand.
@@ -88,10 +90,17 @@ class Context:
         self.aead = AESGCM(_labeled_expand(_SUITE, secret, b"key", schedule, AEAD_KEY_BYTES))
         self.nonce = _labeled_expand(_SUITE, secret, b"base_nonce", schedule, AEAD_NONCE_BYTES)
         self._exporter_secret = _labeled_expand(_SUITE, secret, b"exp", schedule, _SECRET_BYTES)
+        self._encapsulated = encapsulated
 
     def export(self, context: bytes, length: int) -> bytes:
         """Return a secret of at most 32 bytes for a purpose (RFC 9180, section 5.3)."""
         return _labeled_expand(_SUITE, self._exporter_secret, b"sec", context, length)
+
+    def _response_keys(self, response_nonce: bytes) -> tuple[AESGCM, bytes]:
+        # RFC 9458, section 4.4.
+        secret = self.export(_RESPONSE_LABEL, RESPONSE_NONCE_BYTES)
+        key = extract(self._encapsulated + response_nonce, secret)
+        return AESGCM(expand(key, b"key", AEAD_KEY_BYTES)), expand(key, b"nonce", AEAD_NONCE_BYTES)
 
 
 def open_sealed(aead: AESGCM, nonce: bytes, sealed: bytes) -> bytes:
@@ -240,20 +249,6 @@ def decode_list(encoded: bytes) -> tuple[KeyConfiguration, ...]:
     return tuple(configurations)
 
 
-class Exchange:
-    """The secrets of one request, from which its response's keys are derived (section 4.4)."""
-
-    __slots__ = ("_encapsulated", "_secret")
-
-    def __init__(self, context: Context, encapsulated: bytes) -> None:
-        self._secret = context.export(_RESPONSE_LABEL, RESPONSE_NONCE_BYTES)
-        self._encapsulated = encapsulated
-
-    def _keys(self, response_nonce: bytes) -> tuple[AESGCM, bytes]:
-        key = extract(self._encapsulated + response_nonce, self._secret)
-        return AESGCM(expand(key, b"key", AEAD_KEY_BYTES)), expand(key, b"nonce", AEAD_NONCE_BYTES)
-
-
 class ResponseOpener(Exchange):
     """A client that sealed a request, and opens its response."""
 
@@ -266,7 +261,7 @@ class ResponseOpener(Exchange):
             ObliviousHttpError: if the gateway did not seal these bytes for this request.
         """
         nonce, sealed = encapsulated[:RESPONSE_NONCE_BYTES], encapsulated[RESPONSE_NONCE_BYTES:]
-        aead, aead_nonce = self._keys(nonce)
+        aead, aead_nonce = self._response_keys(nonce)
         return open_sealed(aead, aead_nonce, sealed)
 
 
@@ -281,6 +276,5 @@ def seal_request(
     ephemeral = PrivateKey.generate() if ephemeral is None else ephemeral
     encapsulated, public_key = ephemeral.public_key, configuration.public_key
     agreed = ephemeral.agree(public_key)
-    context = Context(agreed, encapsulated, public_key, REQUEST_LABEL + header)
-    sealed = context.aead.encrypt(context.nonce, request, None)
-    return header + encapsulated + sealed, ResponseOpener(context, encapsulated)
+    opener = ResponseOpener(agreed, encapsulated, public_key, REQUEST_LABEL + header)
+    return header + encapsulated + opener.aead.encrypt(opener.nonce, request, None), opener
