@@ -54,10 +54,6 @@ class SurveysOfIssuer(TypedDict, total=False):
 class AccountIssuer(ABC):
     """An issuer's surveys and its record; safe to share between threads.
 
-    Args:
-        record: the record of issues, which outlasts this object and its keys.
-        surveys: see :class:`SurveysOfIssuer`.
-
     Raises:
         NotListed, Refusal: as for ``add_manifest``.
         RecordError: if the record cannot be used, or was kept under another key.

@@ -148,11 +148,7 @@ def check_key_name(name: str) -> None:
 
 
 def decode_base64(text: str) -> bytes:
-    """Return the bytes of a text in canonical Base64.
-
-    Raises:
-        TransparencyLogError: for any other text.
-    """
+    """Return the bytes of a text in canonical Base64; TransparencyLogError for any other text."""
     try:
         decoded = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):

@@ -88,11 +88,7 @@ def node_hash(left: bytes, right: bytes) -> bytes:
 
 
 def check_inclusion(leaf: bytes, index: int, size: int, path: Sequence[bytes], root: bytes) -> None:
-    """Check that a leaf's hash is at an index in the tree with this size and root.
-
-    Raises:
-        TransparencyLogError: if the path does not prove this.
-    """
+    """Raise TransparencyLogError unless a path proves that a tree has a leaf's hash at an index."""
     if not 0 <= index < size:
         raise TransparencyLogError(f"a log of {size} entries has no entry {index}")
     hashes, new = iter(path), leaf

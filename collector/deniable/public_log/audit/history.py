@@ -182,21 +182,14 @@ def _sequences(history: History) -> Iterator[Caution]:
 def crowd_findings(
     history: History, visits: Visits, acknowledged: Set[bytes], now: float
 ) -> Iterator[Caution]:
-    """Yield the findings about possible marking of devices.
-
-    Args:
-        history: the log's history.
-        visits: remembered visits to the log.
-        acknowledged: hashes of the leaves whose findings were examined.
-        now: in Unix seconds.
-    """
+    """Yield the findings about possible marking of devices; acknowledged ones become notes."""
     undated = 0
     suspicions = [*_gateway_crowds(history, now), *_issuer_keys(history)]
     for name, group in _alike(history):
         undated += _undated(group, visits, now)
         for crowd, when in _crowds(group, visits, now):
-            of = {"name": name, "entries": _numbers(crowd), "when": when}
-            suspicions.append(("crowd", crowd[-1], {**of}))
+            parts: dict[str, object] = {"name": name, "entries": _numbers(crowd), "when": when}
+            suspicions.append(("crowd", crowd[-1], parts))
     for code, index, parts in suspicions:
         leaf = history.entries[index].leaf
         if leaf in acknowledged:
@@ -204,9 +197,9 @@ def crowd_findings(
         else:
             remedy = (
                 "Once you have examined this finding, list its leaf in the file for "
-                "--acknowledged: "
+                f"--acknowledged: {leaf.hex()}."
             )
-            yield finding(code, **parts, acknowledge=f"{remedy}{leaf.hex()}.")
+            yield finding(code, **parts, acknowledge=remedy)
     if undated:
         yield finding("undated", count=undated, running=_MOST_RUNNING)
 

@@ -58,11 +58,7 @@ def read_checkpoint(files: Files) -> SignedCheckpoint:
 
 
 def download(files: Files, checkpoint: SignedCheckpoint, authority: bytes) -> Downloaded:
-    """Return the log of a checkpoint, opened under an authority's keys.
-
-    Raises:
-        NotReached: if its entries are too many.
-    """
+    """Return the log of a checkpoint, opened under an authority's keys; NotReached if too long."""
     size = checkpoint.checkpoint.size
     if size > _MOST_ENTRIES:
         raise NotReached(

@@ -119,11 +119,7 @@ class PublicLog:
         return proof if len(proof) <= MAX_PROOF_BYTES else b""
 
     def file(self, path: str) -> bytes:
-        """Return the content of a file by its path below ``/log/``.
-
-        Raises:
-            KeyError: if the log has no such file.
-        """
+        """Return the content of a file by its path below ``/log/``; KeyError if there is none."""
         if path == CHECKPOINT_PATH and self.newest is not None:
             return self.newest.text.encode()
         if path.startswith(_LARGE):

@@ -117,11 +117,7 @@ def write_record(
     """Record a committed checkpoint durably and atomically, unless a later one is recorded.
 
     Even an unchanged record is written, to find out before publishing whether writing is possible.
-
-    Args:
-        key_file: The log's private key; the record is beside it.
-        signed: The checkpoint.
-        extends: Returns whether this checkpoint's log extends that of another.
+    ``extends`` returns whether the checkpoint's log extends that of another.
 
     Raises:
         PublicLogError: if the file cannot be written.
@@ -239,11 +235,7 @@ class Publisher:
         await self._check_witnesses()
 
     def check_extends(self, seen: SignedCheckpoint, whose: str) -> None:
-        """Check that the log extends a checkpoint.
-
-        Raises:
-            PublicLogError: if the checkpoint is for a larger log, or has a different history.
-        """
+        """Raise PublicLogError unless the log extends a checkpoint that somebody has seen."""
         size, ours = seen.checkpoint.size, self._newest(self.log).checkpoint
         if size > ours.size:
             raise PublicLogError(

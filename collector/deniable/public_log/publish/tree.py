@@ -94,11 +94,7 @@ def tiles_of(size: int) -> Iterator[tuple[int, int, int]]:
 def hash_tile(
     leaf_hashes: Sequence[bytes], level: int, index: int, width: int = TILE_WIDTH
 ) -> bytes:
-    """Return a tile's content: the roots of adjacent complete subtrees.
-
-    Raises:
-        KeyError: if the log of these leaves is too small for the tile.
-    """
+    """Return a tile's content, the roots of adjacent complete subtrees; KeyError without them."""
     leaves = 1 << level * TILE_HEIGHT  # of each subtree
     start = index * TILE_WIDTH * leaves
     end = start + width * leaves
@@ -113,11 +109,7 @@ def entry_bundle(entries: Sequence[bytes]) -> bytes:
 
 
 def read_entry_bundle(content: bytes, width: int) -> tuple[bytes, ...]:
-    """Return the entries of a bundle of this width.
-
-    Raises:
-        TransparencyLogError: if the bundle has more or fewer entries, or is truncated.
-    """
+    """Return the entries of a bundle of this width; TransparencyLogError if it has another."""
     entries: list[bytes] = []
     at = 0
     while at < len(content) and len(entries) <= width:
