@@ -10,13 +10,7 @@ from typing import Final
 
 import click
 
-from deniable.cli.options import (
-    Whole,
-    confirm,
-    directory_option,
-    survey_option,
-    yes_option,
-)
+from deniable.cli.options import Whole, confirm, directory_option, survey_option, yes_option
 from deniable.cli.sources import find_survey, published
 from deniable.directory import Config, store_text, with_store
 from deniable.directory.collector_directory import MOST_DAYS, new_link

@@ -9,13 +9,7 @@ import click
 
 from deniable.cli.options import a_file, directory_option
 from deniable.directory import Config, check_store, signed_surveys, store_text, with_store
-from deniable.stores import (
-    Store,
-    StoreError,
-    back_up,
-    migrate_store,
-    restore,
-)
+from deniable.stores import Store, StoreError, back_up, migrate_store, restore
 
 
 @click.group()

@@ -8,12 +8,7 @@ from typing import Final
 import click
 
 from deniable.cli.log_commands import authority_key_file, cosigned_text
-from deniable.cli.options import (
-    a_file,
-    authority_key_option,
-    directory_option,
-    survey_option,
-)
+from deniable.cli.options import a_file, authority_key_option, directory_option, survey_option
 from deniable.cli.sources import Place, published, reading_options, warn_of_unsigned
 from deniable.directory import Config, with_store
 from deniable.directory.collector_directory import running
