@@ -121,10 +121,7 @@ COMMANDS: Final[Mapping[str, Table]] = {
             "planning_commands:simulate",
             "Simulate a survey, and compare its estimates with the truth.",
         ),
-        "privacy": (
-            "root:privacy",
-            "Guarantee of a matrix; privacy loss of several reports.",
-        ),
+        "privacy": ("root:privacy", "Guarantee of a matrix; privacy loss of several reports."),
     },
     "Ask and collect (operators)": {
         "init": ("collector_commands:init", "Create a collector in DIRECTORY."),
@@ -154,10 +151,7 @@ COMMANDS: Final[Mapping[str, Table]] = {
         ),
     },
     "Keys and the public log": {
-        "authority": (
-            "key_commands:authority",
-            "The key that signs surveys, and its rotation.",
-        ),
+        "authority": ("key_commands:authority", "The key that signs surveys, and its rotation."),
         "issuer": ("issuer_commands:issuer", "Keys of issuers, which vouch for devices."),
         "gateway": ("key_commands:gateway", "Keys that open requests from a relay."),
         "log": ("root:log", "The public log of all questions ever asked."),
