@@ -96,9 +96,8 @@ class Place:
                 "--collector needs --authority: the public key that `deniable authority show` "
                 "prints, or a file written by `deniable survey export`"
             )
-        token = None
-        if self.token_file is not None:
-            token = self.token_file.read_text("utf-8").strip()
+        file = self.token_file
+        token = None if file is None else file.read_text("utf-8").strip()
         try:
             return HttpSource(self.collector, pinned(self.authority), token)
         except ValueError as error:
@@ -108,6 +107,19 @@ class Place:
 def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of a command's source; the command gets it as ``place``."""
 
+    @directory_option
+    @click.option(
+        "--collector",
+        metavar="URL",
+        help="Origin of the collector, such as https://host, to read over HTTP instead.",
+    )
+    @click.option("--token-file", type=a_file, help="File that contains an analyst's token.")
+    @click.option(
+        "--authority",
+        metavar="KEY",
+        help="Authority key that must have signed the surveys of --collector: 64 hex digits, or a "
+        "file written by `survey export`.",
+    )
     @wraps(command)
     def placed(
         *,
@@ -121,22 +133,7 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
             raise click.UsageError("--token-file and --authority require --collector")
         return command(place=Place(directory, collector, token_file, authority), **others)
 
-    for option in (
-        click.option(
-            "--authority",
-            metavar="KEY",
-            help="Authority key that must have signed the surveys of --collector: 64 hex digits, "
-            "or a file written by `survey export`.",
-        ),
-        click.option("--token-file", type=a_file, help="File that contains an analyst's token."),
-        click.option(
-            "--collector",
-            metavar="URL",
-            help="Origin of the collector, such as https://host, to read over HTTP instead.",
-        ),
-    ):
-        placed = option(placed)
-    return directory_option(placed)
+    return placed
 
 
 @contextmanager

@@ -12,11 +12,5 @@ from deniable.logs.notes import (
     VerifierKey as VerifierKey,
     log_origin as log_origin,
 )
-from deniable.logs.policies import (
-    LogPolicy as LogPolicy,
-    Witness as Witness,
-)
-from deniable.logs.proofs import (
-    LogProof as LogProof,
-    leaf_hash as leaf_hash,
-)
+from deniable.logs.policies import LogPolicy as LogPolicy, Witness as Witness
+from deniable.logs.proofs import LogProof as LogProof, leaf_hash as leaf_hash
