@@ -29,7 +29,7 @@ from deniable.key_files import (
     create_whole,
     read_private,
     replace_file,
-    sync_directory,
+    synchronise,
 )
 from deniable.privacy_pass import EXPONENT, MODULUS_BYTES
 
@@ -224,7 +224,7 @@ def create_epoch_keys(directory: Path, epochs: int, first: int | None = None) ->
                 )
         files = [_key_file(directory, epoch) for epoch in range(listed.end, listed.end + epochs)]
         made = tuple(_modulus(_created(file)) for file in files)
-        sync_directory(directory)
+        synchronise(directory)
         public = PublicKeys(listed.first, listed.moduli + made)
         replace_file(public_file, public.text().encode(), mode=0o644)
     except OSError as error:
@@ -260,7 +260,7 @@ def _erase(file: Path) -> None:
             stream.flush()
             os.fsync(stream.fileno())
         file.unlink()
-        sync_directory(file.parent)
+        synchronise(file.parent)
 
 
 def _key_file(directory: Path, epoch: int) -> Path:

@@ -86,12 +86,12 @@ def replace_file(file: Path, content: bytes, mode: int = 0o600) -> None:
     except OSError:
         made.unlink(missing_ok=True)
         raise
-    sync_directory(file.parent)
+    synchronise(file.parent)
 
 
-def sync_directory(directory: Path) -> None:
-    """Make a directory's list of files durable."""
-    descriptor = os.open(directory, os.O_RDONLY)
+def synchronise(path: Path) -> None:
+    """Make a file's content durable, or a directory's list of files."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

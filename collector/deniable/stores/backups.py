@@ -1,22 +1,19 @@
 """Backups: whole copies of a store, of whatever kind."""
 
 import asyncio
-import os
 import shutil
 from collections.abc import AsyncIterator, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final
 
+from deniable.key_files import create_private, synchronise
 from deniable.stores.rules.copying import Part
 from deniable.stores.sqlite import SqliteStore
 from deniable.stores.sqlite.database import VERSION, SqliteDatabase, faults, read_only, version
 from deniable.stores.sqlite.sqlite_store import read_rows
 from deniable.stores.store import Store
 from deniable.stores.values import StoreError
-
-_OWNER_ONLY: Final = 0o600
 
 
 async def back_up(store: Store | Path, file: Path) -> None:
@@ -48,18 +45,17 @@ async def back_up(store: Store | Path, file: Path) -> None:
                 await with_rows.close()
         current = await asyncio.to_thread(_current, copy, place)
         await _check(current, "the store is not in order; run deniable store check for details")
-        copy.chmod(_OWNER_ONLY)
-        await asyncio.to_thread(_synchronise, copy)
+        copy.chmod(0o600)
+        await asyncio.to_thread(synchronise, copy)
         copy.replace(file)
-        await asyncio.to_thread(_synchronise, file.parent)
+        await asyncio.to_thread(synchronise, file.parent)
 
 
 async def restore(store: Store, file: Path) -> None:
     """Fill an empty store from a backup of this version or an older one, completely or not at all.
 
     Raises:
-        NotEmpty: if the store contains anything.
-        StoreError: if the backup is corrupt, or the store cannot be written.
+        StoreError: if the backup is corrupt, or the store is not empty or cannot be written.
         OSError: if the backup cannot be read.
     """
     if file.with_name(f"{file.name}-wal").exists():
@@ -118,17 +114,9 @@ async def _check(file: Path, otherwise: str) -> None:
 @contextmanager
 def _reserved(file: Path) -> Iterator[None]:
     """Reserve an unused file name; release it unless the file was created."""
-    os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY))
+    create_private(file, b"")
     try:
         yield
     except BaseException:
         file.unlink(missing_ok=True)
         raise
-
-
-def _synchronise(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
