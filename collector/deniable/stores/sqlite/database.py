@@ -27,7 +27,6 @@ from deniable.stores.rules import (
     counting,
     operating,
 )
-from deniable.stores.rules.operating import find_survey
 from deniable.stores.values import MIGRATED, StoreError, StoreFull, StoreLocked, UnknownSchema
 
 _NOTHING: Final = {LOCK, counting.FOLD, operating.TOUCH}
@@ -203,7 +202,6 @@ class SqliteDatabase:
     ) -> None:
         self.path = path
         self._patience = patience
-        self._surveys: dict[bytes, int] = {}
         if not migrate:
             _check_schema(path)
         try:
@@ -234,14 +232,6 @@ class SqliteDatabase:
     def close(self) -> None:
         """Close the file."""
         self._connection.close()
-
-    def survey(self, survey_id: bytes) -> int:
-        """Return a survey's number, which is looked up once, since it never changes."""
-        known = self._surveys.get(survey_id)
-        if known is None:
-            known, _ = follow(self._connection, find_survey(survey_id))
-            self._surveys[survey_id] = known
-        return known
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
@@ -278,26 +268,19 @@ class SqliteDatabase:
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """Yield the connection; its errors become the store's."""
-        with _translated():
+        try:
             yield self._connection
+        except sqlite3.Error as error:
+            code = sqlite_files.primary_code(error)
+            if code == sqlite3.SQLITE_BUSY:
+                raise StoreLocked(f"another program has locked the store: {error}") from error
+            kind = StoreFull if code == sqlite3.SQLITE_FULL else StoreError
+            raise kind(f"the store failed: {error}") from error
 
     def _check_place(self) -> None:
         # Writes to a deleted file are not durable.
         if self._place != sqlite_files.file_identity(self.path):
             raise StoreError(f"{self.path} was deleted or replaced while it was open; restart")
-
-
-@contextmanager
-def _translated() -> Iterator[None]:
-    """Convert errors of SQLite into those of the store."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        code = sqlite_files.primary_code(error)
-        if code == sqlite3.SQLITE_BUSY:
-            raise StoreLocked(f"another program has locked the store: {error}") from error
-        kind = StoreFull if code == sqlite3.SQLITE_FULL else StoreError
-        raise kind(f"the store failed: {error}") from error
 
 
 def faults(connection: sqlite3.Connection) -> list[str]:

@@ -92,7 +92,7 @@ def add_receipts(database: SqliteDatabase, receipts: Sequence[Receipt]) -> list[
     verdicts = [Verdict.ACCEPTED] * len(receipts)
     rows: list[_Row] = []
     with database.transaction() as connection:
-        admission = _Admission(database, connection)
+        admission = _Admission(connection)
         for position, (survey_id, epoch, key, response, issuer) in enumerate(receipts):
             terms = admission[survey_id, epoch, issuer]
             if isinstance(terms, Verdict):
@@ -112,14 +112,13 @@ class _Admission(dict[tuple[bytes, int, bytes | None], Verdict | tuple[int, int]
     Each is looked up once per transaction, and not kept afterwards (S4, S7).
     """
 
-    def __init__(self, database: SqliteDatabase, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection) -> None:
         super().__init__()
-        self._database = database
         self._connection = connection
 
     def __missing__(self, origin: tuple[bytes, int, bytes | None]) -> Verdict | tuple[int, int]:
         survey_id, epoch, issuer = origin
-        survey = self._database.survey(survey_id)
+        survey, _ = follow(self._connection, find_survey(survey_id))
         terms = self[origin] = self._refusal(survey, epoch) or self._vouched(survey, issuer)
         return terms
 
