@@ -78,7 +78,7 @@ def test_the_former_key_a_strangers_and_nobody_s_yes_hand_nothing_over(
     assert not next_file(place).exists()
     rotate(place)
     former = ("--authority-key", place.key_file)
-    assert "was rotated" in place.fail("survey publish", place.written(), *former)
+    assert "not the current signing key" in place.fail("survey publish", place.written(), *former)
     assert "not the current signing key" in place.fail("authority rotate --yes", *former)
     assert envelopes(place) == []
     assert len(rotations(place)) == 1

@@ -68,7 +68,7 @@ def test_no_other_key_than_the_collectors_own_private_one_publishes(
     place: Workplace, tmp_path: Path
 ) -> None:
     other = Workplace.made(tmp_path / "other").key_file
-    assert "not the key of this collector" in refused(place, "--authority-key", other)
+    assert "not the current signing key" in refused(place, "--authority-key", other)
     for mode in (0o644, 0o640, 0o604, 0o620, 0o601, 0o666):
         place.key_file.chmod(mode)
         assert f"chmod 600 {place.key_file}" in refused(place)

@@ -13,7 +13,7 @@ from deniable.directory import (
     find_key_file,
     hand_over,
     read_authority_key,
-    read_newest_key,
+    read_current_key,
     rotations_of,
     signed_surveys,
     store_text,
@@ -75,7 +75,8 @@ def rotate_authority(directory: Path, authority_key: Path | None, yes: bool) -> 
     config = Config.load(directory)
     rotations = with_store(config, rotations_of)
     chain = follow_rotations(config.authority, rotations)
-    old_file, old = read_newest_key(directory, authority_key, chain[-1])
+    old_file = authority_key or find_key_file(directory, chain[-1])
+    old = read_current_key(old_file, chain[-1])
     new_file = default_key_file(directory, len(rotations) + 2)
     # The next key may exist already, created by a failed attempt or another machine.
     confirm(yes, f"Replace {old_file} with {new_file} for good?")
@@ -121,7 +122,8 @@ def new_gateway(directory: Path, authority_key: Path | None) -> None:
             f"{config.gateway_keys} already exists; `deniable gateway rotate` adds a key to it"
         )
     chain, _ = _published(config)
-    key_file, signer = read_newest_key(directory, authority_key, chain[-1])
+    key_file = authority_key or find_key_file(directory, chain[-1])
+    signer = read_current_key(key_file, chain[-1])
     file = first_gateway(config.origin, signer, time.time())
     _keep(config, file, (signer.public_key,), key_file)
 
@@ -148,7 +150,8 @@ def rotate_gateway(
     file = read_gateway_file(config.gateway_keys)
     chain, surveys = _published(config)
     listed = file.opened(chain)
-    key_file, signer = read_newest_key(directory, authority_key, chain[-1])
+    key_file = authority_key or find_key_file(directory, chain[-1])
+    signer = read_current_key(key_file, chain[-1])
     if drop_older:
         confirm(yes, "Cut off devices that know only the current gateway keys?")
         file = GatewayFile(file.signed, file.private_bytes, {})

@@ -13,7 +13,7 @@ from deniable.directory.authority_keys import find_key_file as find_key_file
 from deniable.directory.authority_keys import hand_over as hand_over
 from deniable.directory.authority_keys import key_files as key_files
 from deniable.directory.authority_keys import read_authority_key as read_authority_key
-from deniable.directory.authority_keys import read_newest_key as read_newest_key
+from deniable.directory.authority_keys import read_current_key as read_current_key
 from deniable.directory.authority_keys import rotations_of as rotations_of
 from deniable.directory.collector_directory import EXAMPLE_FILE as EXAMPLE_FILE
 from deniable.directory.collector_directory import check_store as check_store

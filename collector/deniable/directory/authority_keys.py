@@ -59,19 +59,12 @@ def check_outside(file: Path, directory: Path) -> None:
         raise KeyFileError(f"{file} must be outside the server's directory, {directory}")
 
 
-def read_newest_key(
-    directory: Path, file: Path | None, public_key: bytes
-) -> tuple[Path, SigningKey]:
-    """Return the current signing key and its file, which is searched for unless it is given.
-
-    Raises:
-        KeyFileError: if it cannot be read, or is a different key.
-    """
-    file = file or find_key_file(directory, public_key)
+def read_current_key(file: Path, public_key: bytes) -> SigningKey:
+    """Return the current signing key; KeyFileError if the file cannot be read, or has another."""
     key = read_authority_key(file)
     if key.public_key != public_key:
         raise KeyFileError(f"{file} is not the current signing key, {public_key.hex()}")
-    return file, key
+    return key
 
 
 def read_authority_key(file: Path) -> SigningKey:

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from deniable.counterparts.signing import sign_manifest
-from deniable.directory import Config, authority_chain, read_authority_key
+from deniable.directory import Config, authority_chain, read_current_key
 from deniable.directory.log_publishing import begin_publishing
-from deniable.key_files import KeyFileError
-from deniable.messages import InvalidManifest, Manifest, SigningKey
+from deniable.messages import InvalidManifest, Manifest
 from deniable.planning.words import MOST_EPSILON, too_strong_text
 from deniable.public_log.publish.public_log import PublicLog
 from deniable.public_log.publish.publisher import keep_record
@@ -66,7 +65,7 @@ async def publish(
         StoreError: if the store cannot accept it.
         PublicLogError: if the public log has changed unexpectedly.
     """
-    key = await _authority_key(store, config, key_file)
+    key = read_current_key(key_file, (await authority_chain(store, config.authority))[-1])
     # In any case: an interrupted publishing may be repeated without a change.
     keep_record(key_file, PublicLog(await store.log()))
     manifest = successor(config, written, surveys, hardly_private=hardly_private)
@@ -76,13 +75,3 @@ async def publish(
     await store.publish(manifest, envelope, publisher.extension([envelope]), int(time.time()))
     await publisher.committed()
     return manifest
-
-
-async def _authority_key(store: Store, config: Config, key_file: Path) -> SigningKey:
-    key = read_authority_key(key_file)
-    chain = await authority_chain(store, config.authority)
-    if key.public_key in chain[:-1]:
-        raise KeyFileError(f"{key_file} was rotated; the current key is {chain[-1].hex()}")
-    if key.public_key != chain[-1]:
-        raise KeyFileError(f"{key_file} is not the key of this collector's authority")
-    return key
