@@ -120,7 +120,7 @@ def draft(file: Path, **instead: str) -> Manifest:
     """Return the first manifest of a survey file, for no collector, with some fields replaced.
 
     Raises:
-        InvalidSurveyFile: naming the invalid field.
+        InvalidManifest: naming the file and the invalid field.
     """
     written = SurveyFile.load(file, **instead)
     with naming(file):

@@ -120,26 +120,13 @@ grace = "1 day"
 {TRYING_OUT}"""
 
 
-class InvalidSurveyFile(InvalidManifest):
-    """A survey file that cannot be published, with its path and the invalid field."""
-
-    def __init__(self, file: Path, field: str, reason: str) -> None:
-        super().__init__(field, reason)
-        self.file = file
-
-    def __str__(self) -> str:
-        return f"{self.file}: {super().__str__()}"
-
-
 @contextmanager
 def naming(file: Path) -> Iterator[None]:
     """Add the file's name to errors about the file."""
     try:
         yield
-    except InvalidSurveyFile:
-        raise
     except InvalidManifest as error:
-        raise InvalidSurveyFile(file, error.field, error.reason) from error
+        raise InvalidManifest(f"{file}: {error.field}", error.reason) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +156,7 @@ class SurveyFile:
         """Read a file, with some fields replaced.
 
         Raises:
-            InvalidSurveyFile: naming the invalid field.
+            InvalidManifest: naming the file and the invalid field.
         """
         with naming(file):
             try:
