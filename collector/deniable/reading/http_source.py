@@ -101,13 +101,9 @@ class HttpSource(Source):
             raise unreadable() from error
         return tuple(sorted(names))
 
-    def identifiers(self, name: str) -> tuple[str, ...]:
-        """Return the ids of all surveys of a name, according to the collector."""
-        return tuple(_id(version) for version in self._versions(name))
-
     def manifests(self, name: str) -> tuple[Manifest, ...]:
         """Return all surveys of a name, the newest first, verified."""
-        identifiers = self.identifiers(name)
+        identifiers = [_id(version) for version in self._versions(name)]
         unknown = [identifier for identifier in identifiers if identifier not in self._opened]
         if unknown:
             signer = self._signer()
@@ -151,7 +147,7 @@ class HttpSource(Source):
         counts: list[EpochCounts] = []
         for part in parts:
             try:
-                body = self._json(f"{_path(manifest)}/counts?{_survey(manifest)}{part}", True)
+                body = self._json(_path(manifest, "counts") + part, True)
             except Refused as refused:
                 if refused.code == RefusalCode.TOO_FEW_REPORTS:
                     continue
@@ -176,7 +172,7 @@ class HttpSource(Source):
             raise unreadable() from error
 
     def _life(self, manifest: Manifest) -> tuple[tuple[ListedEpoch, ...], frozenset[bytes]]:
-        body = self._json(f"{_path(manifest)}/epochs?{_survey(manifest)}", True)
+        body = self._json(_path(manifest, "epochs"), True)
         return read_epochs(manifest, body)
 
     def _versions(self, name: str) -> list[dict[str, Any]]:
@@ -238,12 +234,8 @@ class HttpSource(Source):
         return self._fetcher.get(path, most, allowed)
 
 
-def _path(manifest: Manifest) -> str:
-    return f"/v1/surveys/{quote(manifest.name)}"
-
-
-def _survey(manifest: Manifest) -> str:
-    return f"survey={manifest.survey_id.hex()}"
+def _path(manifest: Manifest, of: str) -> str:
+    return f"/v1/surveys/{quote(manifest.name)}/{of}?survey={manifest.survey_id.hex()}"
 
 
 def _text(described: Mapping[str, Any], key: str) -> str:
