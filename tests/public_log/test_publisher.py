@@ -22,7 +22,7 @@ from deniable.public_log.publish.copies import files_at, recover, write_files
 from deniable.public_log.publish.public_log import LogKeyMissing, PublicLog, PublicLogError
 from deniable.public_log.publish.publisher import Publisher, log_key_file, replace_key
 from deniable.public_log.publish.witnesses import cosign
-from deniable.stores import LogConflict, Store
+from deniable.stores import Store, StoreError
 from tests.public_log.publishing import Site, made_site
 from tests.support.effort import THOROUGH
 from tests.support.witnesses import witnessing
@@ -135,7 +135,7 @@ async def test_p3_of_two_publishers_at_once_one_commits(site: Site) -> None:
         assert ours is not None
         assert theirs is not None
         await store.extend_log(ours)
-        with pytest.raises(LogConflict):
+        with pytest.raises(StoreError, match="published at the same time"):
             await store.extend_log(theirs)
         await one.committed()
         assert (await store.log()).entries == (b"ours",)

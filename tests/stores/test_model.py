@@ -19,7 +19,6 @@ from deniable.messages import Manifest
 from deniable.stores import (
     KEPT_SECONDS,
     Counts,
-    NotSealed,
     Role,
     Seal,
     Store,
@@ -176,7 +175,7 @@ async def do(store: Store, model: Model, step: Operation) -> None:
         case Ask("prune", epoch):
             erased = model.prune(epoch)
             if erased is None:
-                with pytest.raises(NotSealed):
+                with pytest.raises(StoreError, match="was sealed less than 24 hours ago"):
                     await store.prune(asked.survey_id, epoch, model.now)
             else:
                 assert await store.prune(asked.survey_id, epoch, model.now) == erased

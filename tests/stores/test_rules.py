@@ -14,7 +14,6 @@ from deniable.messages import Enrolment
 from deniable.reading import EpochState
 from deniable.stores import (
     KEPT_SECONDS,
-    NotSealed,
     Role,
     Seal,
     Store,
@@ -88,7 +87,7 @@ async def test_seals_ends_distrust_and_erasure_are_of_one_survey_or_epoch(store:
     assert await store.standing_seal(ID, 7) == made[0]
     assert await store.standing_seal(ID, 1) is None
     assert await store.seals(OTHER.survey_id) == []
-    with pytest.raises(NotSealed):
+    with pytest.raises(StoreError, match="was sealed less than 24 hours ago"):
         await store.prune(ID, 0, LATER - 1)
     assert await store.prune(ID, 0, LATER) == 3
     assert await store.add(kept) == [D] * 6

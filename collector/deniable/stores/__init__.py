@@ -9,15 +9,11 @@ from deniable.stores.sqlite import SqliteStore as SqliteStore
 from deniable.stores.store import Store as Store
 from deniable.stores.values import KEPT_SECONDS as KEPT_SECONDS
 from deniable.stores.values import Counts as Counts
-from deniable.stores.values import LogConflict as LogConflict
 from deniable.stores.values import LogExtension as LogExtension
 from deniable.stores.values import NotAdmitted as NotAdmitted
 from deniable.stores.values import Note as Note
-from deniable.stores.values import NotEmpty as NotEmpty
-from deniable.stores.values import NotSealed as NotSealed
 from deniable.stores.values import Overloaded as Overloaded
 from deniable.stores.values import Role as Role
-from deniable.stores.values import RotationConflict as RotationConflict
 from deniable.stores.values import Seal as Seal
 from deniable.stores.values import StoredLog as StoredLog
 from deniable.stores.values import StoreError as StoreError

@@ -88,7 +88,7 @@ class Store(ABC):
 
         Raises:
             SurveyConflict: if the name has a different manifest with this or a higher sequence.
-            LogConflict: if the log's size is not the extension's.
+            StoreError: if the log's size is not the extension's.
         """
         await self._write(lambda: operating.publish(manifest, envelope, extension, now))
 
@@ -113,8 +113,8 @@ class Store(ABC):
         same one. Returns the number of changed surveys.
 
         Raises:
-            RotationConflict: if one of the keys was rotated before, or too many were.
-            LogConflict: if the log's size is not the extension's.
+            StoreError: if one of the keys was rotated before, or too many were, or the log's size
+                is not the extension's.
         """
         handing_over = partial(operating.rotate, rotation, envelope, sign_anew, extension)
         return await self._write(handing_over, repeatable=False)
@@ -131,7 +131,7 @@ class Store(ABC):
         """Append entries to the public log, with the checkpoint that covers the entries.
 
         Raises:
-            LogConflict: if the log's size is not the extension's.
+            StoreError: if the log's size is not the extension's.
         """
         await self._write(lambda: operating.extend(extension), repeatable=False)
 
@@ -175,11 +175,11 @@ class Store(ABC):
 
     async def newest_epoch(self, survey_id: bytes) -> int | None:
         """Return the newest epoch with max(1, minimum_reports) counted reports, or None."""
-        return await self._read(lambda: counting.newest_epoch(survey_id))
+        return await self._read(lambda: counting.outermost(survey_id, "DESC"))
 
     async def oldest_epoch(self, survey_id: bytes) -> int | None:
         """Return the oldest epoch with max(1, minimum_reports) counted reports, or None."""
-        return await self._read(lambda: counting.oldest_epoch(survey_id))
+        return await self._read(lambda: counting.outermost(survey_id, "ASC"))
 
     async def newest_counted(self, survey_id: bytes) -> int | None:
         """Return the newest epoch with a counted report, or None; for upkeep, never to be shown."""
@@ -206,7 +206,7 @@ class Store(ABC):
         ``pruned_at`` is set once none is left.
 
         Raises:
-            NotSealed: if the epoch was not sealed at least 24 hours before ``now``.
+            StoreError: if the epoch was not sealed at least 24 hours before ``now``.
         """
 
     async def end(self, survey_id: bytes, now: int) -> None:
@@ -283,7 +283,7 @@ class Store(ABC):
 
     @abstractmethod
     async def fill(self, parts: AsyncIterator[Part]) -> None:
-        """Write all rows of another store, or none; NotEmpty if this store contains any."""
+        """Write all rows of another store, or none; StoreError if this store contains any."""
 
     @abstractmethod
     async def close(self) -> None:

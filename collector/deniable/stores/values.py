@@ -86,22 +86,6 @@ class SurveyConflict(StoreError):
     """A different manifest of this name has this sequence or a higher one."""
 
 
-class RotationConflict(StoreError):
-    """One of the two keys was rotated before, or too many were."""
-
-
-class LogConflict(StoreError):
-    """The public log has grown since the extension was signed."""
-
-
-class NotEmpty(StoreError):
-    """The store is not empty, so it cannot be filled."""
-
-
-class NotSealed(StoreError):
-    """The epoch has no seal, or only a recent one, so its receipts are still needed."""
-
-
 class UnknownSchema(StoreError):
     """The store was written by a different version of deniable."""
 

@@ -2,9 +2,9 @@
 
 import asyncio
 from collections import defaultdict
-from importlib.resources import files
 from typing import Any, Final, cast
 
+from deniable.sqlite_files import migration_script
 from deniable.stores.postgres.pool import Connection
 from deniable.stores.rules import (
     LOCK,
@@ -103,10 +103,7 @@ def _cells(rows: Rows) -> Rows:
     ]
 
 
-_MIGRATIONS: Final = tuple(
-    files("deniable.stores.postgres").joinpath("migrations", name).read_text("utf-8")
-    for name in ("0001_initial.sql",)
-)
+_MIGRATIONS: Final = (migration_script("deniable.stores.postgres", "0001_initial.sql"),)
 VERSION: Final = len(_MIGRATIONS)
 """The version of the schema that this version of deniable reads and writes."""
 _MARK: Final = "A store of deniable 0.1.0 or newer"

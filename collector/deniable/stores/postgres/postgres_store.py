@@ -20,8 +20,7 @@ async def add_receipts(connection: Connection, receipts: Sequence[Receipt]) -> l
     """Store receipts, at least one, in one transaction; one verdict each, in their order.
 
     The work is done by ``deniable.add_receipts`` in the database, in one round trip. The migration
-    explains above it why that keeps
-    S2 to S4 and S7 despite concurrent writers.
+    explains above it why that keeps S2 to S4 and S7 despite concurrent writers.
 
     The work is repeatable, which covers a connection lost around its COMMIT (S1, S3). If the
     group was not stored, the second attempt stores it. If it was stored, the second attempt finds

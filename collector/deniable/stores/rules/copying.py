@@ -13,7 +13,7 @@ table the order is meaningless.
 from typing import Final, NamedTuple
 
 from deniable.stores.rules import CATALOGUE, ISSUERS, Insertion, Rows, Rule, first, lock
-from deniable.stores.values import NotEmpty
+from deniable.stores.values import StoreError
 
 ROWS_AT_ONCE: Final = 10_000
 
@@ -59,7 +59,7 @@ def begin_filling() -> Rule[None]:
     yield from lock(ISSUERS)
     for query in READ.values():
         if (yield from first(f"{query} LIMIT 1")) is not None:
-            raise NotEmpty("the new store is not empty; choose an empty store")
+            raise StoreError("the new store is not empty; choose an empty store")
 
 
 def write(part: Part) -> Rule[None]:

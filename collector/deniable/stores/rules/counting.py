@@ -6,7 +6,7 @@ the counts themselves are shown, and nothing is written.
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, Literal
 
 from deniable.stores.rules import (
     FOLDING,
@@ -24,7 +24,6 @@ from deniable.stores.rules.operating import find_survey
 from deniable.stores.values import (
     KEPT_SECONDS,
     Counts,
-    NotSealed,
     Seal,
     StoreError,
     as_counts,
@@ -154,15 +153,8 @@ def take_step(survey_id: bytes, epoch: int) -> Rule[None]:
         yield Statement(_STEP, (survey, epoch))
 
 
-def newest_epoch(survey_id: bytes) -> Rule[int | None]:
-    return (yield from _outermost(survey_id, "DESC"))
-
-
-def oldest_epoch(survey_id: bytes) -> Rule[int | None]:
-    return (yield from _outermost(survey_id, "ASC"))
-
-
-def _outermost(survey_id: bytes, order: str) -> Rule[int | None]:
+def outermost(survey_id: bytes, order: Literal["ASC", "DESC"]) -> Rule[int | None]:
+    """Return the oldest or newest epoch with figures, or None."""
     survey, minimum = yield from find_survey(survey_id)
     row = yield from first(
         "SELECT epoch FROM deniable.counted WHERE survey = $1"  # noqa: S608 - of the two
@@ -317,7 +309,7 @@ def begin_pruning(survey_id: bytes, epoch: int, now: int) -> Rule[tuple[int, boo
     """Note that an epoch's receipts are being erased; return its survey, and whether any remain.
 
     Raises:
-        NotSealed: if the epoch was not sealed at least 24 hours before ``now``.
+        StoreError: if the epoch was not sealed at least 24 hours before ``now``.
     """
     survey, _ = yield from find_survey(survey_id)
     # The row is locked: if two prune at once, the second sees that it is done.
@@ -328,7 +320,7 @@ def begin_pruning(survey_id: bytes, epoch: int, now: int) -> Rule[tuple[int, boo
         epoch,
     )
     if row is None or now - int(row[0]) < KEPT_SECONDS:
-        raise NotSealed(f"epoch {epoch} was sealed less than 24 hours ago, or not at all")
+        raise StoreError(f"epoch {epoch} was sealed less than 24 hours ago, or not at all")
     yield Statement(
         "UPDATE deniable.seals SET pruning_at = coalesce(pruning_at, $3)"
         " WHERE survey = $1 AND epoch = $2",

@@ -16,11 +16,9 @@ from deniable.stores.rules import (
 )
 from deniable.stores.values import (
     MOST_NOTES,
-    LogConflict,
     LogExtension,
     Note,
     Role,
-    RotationConflict,
     StoredLog,
     StoreError,
     SurveyConflict,
@@ -86,16 +84,14 @@ def rotate(
     yield from lock(CATALOGUE)
     ((before,),) = yield Statement("SELECT count(*) FROM deniable.rotations")
     if before >= MAX_ROTATIONS:
-        raise RotationConflict(
-            f"the authority was rotated {before} times; give the apps a new authority"
-        )
+        raise StoreError(f"the authority was rotated {before} times; give the apps a new authority")
     added = yield Statement(
         "INSERT INTO deniable.rotations (rotation, old_key, new_key, sequence, envelope)"
         " VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING RETURNING rotation",
         (before + 1, rotation.old_key, rotation.new_key, rotation.sequence, envelope),
     )
     if not added:
-        raise RotationConflict("one of these keys was already rotated; each can be used only once")
+        raise StoreError("one of these keys was already rotated; each can be used only once")
     rows = yield Statement("SELECT survey, envelope FROM deniable.surveys")
     anew = [(sign_anew(signed), survey, signed) for survey, signed in rows]
     changed = [(after, survey) for after, survey, signed in anew if after != signed]
@@ -140,7 +136,7 @@ def extend(extension: LogExtension | None) -> Rule[None]:
     yield from lock(CATALOGUE)
     ((size,),) = yield Statement("SELECT count(*) FROM deniable.log_entries")
     if size != extension.size:
-        raise LogConflict("somebody else published at the same time; try again")
+        raise StoreError("somebody else published at the same time; try again")
     numbered = list(enumerate(extension.entries, extension.size))
     if numbered:
         yield Insertion("log_entries", ("position", "entry"), numbered)
