@@ -70,7 +70,7 @@ def _look(file: Path) -> tuple[set[str], set[int], int]:
         connection.execute("PRAGMA synchronous=OFF")
         if version(connection) < VERSION:  # cut while it was made
             return set(), set(), 0
-        assert faults(connection) == []
+        assert faults(file) == []
         keys = {key.hex() for (key,) in connection.execute("SELECT key FROM receipts")}
         seals = {epoch for (epoch,) in connection.execute("SELECT epoch FROM seals")}
         (surveys,) = connection.execute("SELECT count(*) FROM surveys").fetchone()

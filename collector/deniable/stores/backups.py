@@ -102,13 +102,8 @@ async def _rows(file: Path) -> AsyncIterator[Part]:
 
 
 async def _check(file: Path, otherwise: str) -> None:
-    def recount() -> list[str]:
-        with read_only(file, at_rest=True) as connection:
-            return faults(connection)
-
-    fault_lines = await asyncio.to_thread(recount)
-    if fault_lines:
-        raise StoreError(f"{otherwise}: {fault_lines[0]}")
+    if lines := await asyncio.to_thread(faults, file, at_rest=True):
+        raise StoreError(f"{otherwise}: {lines[0]}")
 
 
 @contextmanager

@@ -283,10 +283,10 @@ class SqliteDatabase:
             raise StoreError(f"{self.path} was deleted or replaced while it was open; restart")
 
 
-def faults(connection: sqlite3.Connection) -> list[str]:
-    """Return a line for each fault, all as of one moment."""
-    connection.execute("BEGIN")
-    try:
+def faults(path: Path, *, at_rest: bool = False) -> list[str]:
+    """Return a line for each fault of a file, all as of one moment."""
+    with read_only(path, at_rest=at_rest) as connection:
+        connection.execute("BEGIN")
         # If a file's pages are damaged, nothing else can be checked.
         pages = [line for (line,) in connection.execute("PRAGMA integrity_check") if line != "ok"]
         if pages:
@@ -299,8 +299,6 @@ def faults(connection: sqlite3.Connection) -> list[str]:
             ),
             *follow(connection, counting.faults()),
         ]
-    finally:
-        connection.execute("ROLLBACK")
 
 
 def _check_schema(path: Path) -> None:

@@ -21,7 +21,6 @@ from deniable.stores.sqlite.database import (
     faults,
     follow,
     in_sqlite,
-    read_only,
 )
 from deniable.stores.store import Store
 from deniable.stores.values import Receipt, Seal, StoreError, Verdict
@@ -248,12 +247,8 @@ class SqliteStore(Store):
         return erased
 
     async def check(self) -> list[str]:
-        def recount() -> list[str]:
-            # On a separate connection: this reads everything, and figures must not wait for it.
-            with read_only(self.path) as connection:
-                return faults(connection)
-
-        return await asyncio.to_thread(recount)
+        # On a separate connection: this reads everything, and figures must not wait for it.
+        return await asyncio.to_thread(faults, self.path)
 
     async def rows(self) -> AsyncGenerator[copying.Part, None]:
         with (
