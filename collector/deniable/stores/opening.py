@@ -3,18 +3,15 @@
 import asyncio
 from contextlib import closing
 from pathlib import Path
-from typing import Final
 
 from deniable.stores.sqlite import SqliteStore
 from deniable.stores.sqlite.database import VERSION, SqliteDatabase
 from deniable.stores.store import Store
 
-_SCHEMES: Final = ("postgresql://", "postgres://")
-
 
 def is_postgresql(target: Path | str) -> bool:
     """Return whether a target is the address of a PostgreSQL database rather than a file's path."""
-    return isinstance(target, str) and target.startswith(_SCHEMES)
+    return isinstance(target, str) and target.startswith(("postgresql://", "postgres://"))
 
 
 async def open_store(

@@ -42,13 +42,12 @@ def counts_digest(
     The digest is computed over the canonical msgpack of ``[survey_id, epoch, [[issuer, response,
     reports], …]]``, sorted, without zeros; the issuer is empty if nobody vouched.
     """
-    by_issuer = {issuer or b"": vouched for issuer, vouched in counts.items()}
-    rows = [
-        (issuer, response, by_issuer[issuer][response])
-        for issuer in sorted(by_issuer)
-        for response in sorted(by_issuer[issuer])
-        if by_issuer[issuer][response]
-    ]
+    rows = sorted(
+        (issuer or b"", response, reports)
+        for issuer, vouched in counts.items()
+        for response, reports in vouched.items()
+        if reports
+    )
     return hashlib.sha256(encode([survey_id, epoch, rows])).digest()
 
 
@@ -143,8 +142,7 @@ class Role(StrEnum):
     OPERATOR = "operator"
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """An issued token, without its secret."""
 
     digest: bytes  # SHA-256 of the token

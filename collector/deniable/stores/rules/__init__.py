@@ -73,16 +73,7 @@ WRITING: Final = (-1, 3)
 CATALOGUE: Final = (-1, 1)  # for publishing a survey or a rotation
 ISSUERS: Final = (-1, 2)  # for naming an issuer for the first time, or distrusting an issuer
 FOLDING: Final = (-1, 4)  # for folding counts, or sealing
-
-
-def of_end(survey: int) -> tuple[int, int]:
-    """Return the lock for ending a survey."""
-    return survey, -1
-
-
-def of_epoch(survey: int, epoch: int) -> tuple[int, int]:
-    """Return the lock for sealing an epoch."""
-    return survey, epoch
+# (survey, -1) is for ending a survey, and (survey, epoch) for sealing an epoch.
 
 
 def lock(which: tuple[int, int]) -> Rule[None]:

@@ -17,8 +17,6 @@ from deniable.stores.rules import (
     Statement,
     first,
     lock,
-    of_end,
-    of_epoch,
 )
 from deniable.stores.rules.operating import find_survey
 from deniable.stores.values import (
@@ -272,7 +270,7 @@ def seal(survey_id: bytes, epoch: int, now: int) -> Rule[tuple[Seal, bool]]:
     """
     survey, _ = yield from find_survey(survey_id)
     yield from lock(FOLDING)
-    yield from lock(of_epoch(survey, epoch))
+    yield from lock((survey, epoch))
     standing = yield from _standing(survey, epoch)
     if standing is not None:
         return standing, False
@@ -341,7 +339,7 @@ def note_pruned(survey_id: bytes, epoch: int, now: int) -> Rule[None]:
 
 def end(survey_id: bytes, now: int) -> Rule[None]:
     survey, _ = yield from find_survey(survey_id)
-    yield from lock(of_end(survey))
+    yield from lock((survey, -1))
     yield Statement(
         "INSERT INTO deniable.ends (survey, ended_at) VALUES ($1, $2) ON CONFLICT DO NOTHING",
         (survey, now),

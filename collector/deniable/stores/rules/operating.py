@@ -162,14 +162,7 @@ def touch() -> Rule[None]:
 def add_token(token: Token) -> Rule[None]:
     yield Statement(
         f"INSERT INTO deniable.tokens ({_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6)",  # noqa: S608
-        (
-            token.digest,
-            token.role.value,
-            token.label,
-            token.created_at,
-            token.survey,
-            token.ends_at,
-        ),
+        token,
     )
 
 
