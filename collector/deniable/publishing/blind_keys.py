@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from deniable.enrolment import PublicKeys
+from deniable.mechanisms.kind import at_fault
 from deniable.messages import Enrolment, InvalidManifest, Manifest
 from deniable.messages.enrolment import MAX_BLIND_KEYS
 
@@ -43,10 +44,8 @@ class BlindKeys:
                 f"{MAX_BLIND_KEYS} blind keys. Publish a successor in time to list the next keys",
             )
         keys = self.public.of(first, epochs)
-        try:
+        with at_fault("issuer_keys"):
             return Enrolment("blind", issuer=self.issuer, first=first, keys=keys)
-        except InvalidManifest as error:
-            raise InvalidManifest("issuer_keys", error.reason) from error
 
     def lists(self, enrolment: Enrolment) -> bool:
         """Return whether an enrolment has this issuer and these keys."""

@@ -6,7 +6,6 @@ own field; the reader decides whether a lower epsilon makes up for more epochs.
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Final
 
 from deniable.mechanisms import exact_delta, exact_epsilon
@@ -15,6 +14,7 @@ from deniable.planning.words import named
 from deniable.presenting.revealed import times_as_likely
 from deniable.reading import date_text, duration_text, instant_text
 from deniable.reading.epochs import version_text
+from deniable.terms import pure_odds
 
 _MOST_LISTED: Final = 5
 _MARK: Final = "! "
@@ -125,7 +125,7 @@ def _mechanism(before: Manifest, after: Manifest) -> _Sentences:
         if old == new
         else f"answers are randomised by {new} instead of {old}"
     )
-    likelier, was = odds_of(after), odds_of(before)
+    likelier, was = pure_odds(after), pure_odds(before)
     # Otherwise the line on epsilon, or on delta, says so.
     stated = (before.epsilon, before.delta) == (after.epsilon, after.delta)
     weakens = stated and likelier > was
@@ -136,15 +136,8 @@ def _mechanism(before: Manifest, after: Manifest) -> _Sentences:
         yield _went("the epsilon of a kept response", kept, newly, raised), raised
 
 
-def odds_of(manifest: Manifest) -> Fraction:
-    """Return e^epsilon of a survey's mechanism."""
-    odds = manifest.mechanism.privacy.odds
-    assert odds is not None, "every survey's mechanism has a pure guarantee"
-    return odds
-
-
 def _guess(before: Manifest, after: Manifest) -> str:
-    old, new = (times_as_likely(odds_of(manifest)) for manifest in (before, after))
+    old, new = (times_as_likely(pure_odds(manifest)) for manifest in (before, after))
     if old == new:
         return f"a response is {new} with one answer as with another, rounded up"
     return f"a response is {new} with one answer as with another; previously, {old}"

@@ -22,6 +22,7 @@ from deniable.publishing.following import CEILING, epochs_left, reserved
 from deniable.reading import duration_text, instant_text
 from deniable.reading.epochs import ranges_text, unit_text
 from deniable.stores import Seal
+from deniable.terms import pure_odds
 from deniable.terms.sentences import possible_answers
 
 _RESPONSES: Final = 400
@@ -75,8 +76,6 @@ def survey_facts(
 ) -> Iterator[Fact]:
     """Yield the terms of a survey, its seals and its issuers."""
     mechanism = manifest.mechanism
-    odds = mechanism.privacy.odds
-    assert odds is not None
     truth = ""
     if mechanism.truth is not None:
         bound: Literal["least", "most"] = (
@@ -89,7 +88,7 @@ def survey_facts(
     yield Fact(
         "privacy",
         f"epsilon {manifest.epsilon}, delta {manifest.delta}: for any answer, "
-        f"{promise_text(odds)}{truth}",
+        f"{promise_text(pure_odds(manifest))}{truth}",
     )
     yield from _mechanism_facts(manifest)
     yield Fact("costs", _cost_text(manifest, manifest.schedule.start))

@@ -14,7 +14,7 @@ from typing import Final
 from deniable.enrolment import PublicKeys
 from deniable.key_files import KeyFileError
 from deniable.mechanisms import KINDS, InvalidPrivacyParameter
-from deniable.mechanisms.kind import as_tuples
+from deniable.mechanisms.kind import as_tuples, at_fault
 from deniable.messages import (
     FRESH,
     RANDOMISED_RESPONSE,
@@ -168,11 +168,9 @@ class SurveyFile:
     @classmethod
     def parse(cls, text: str, folder: Path = Path(), **instead: str) -> "SurveyFile":
         """Read a file's text; other files are relative to its folder. Otherwise like ``load``."""
-        try:
-            written = tomllib.loads(text)
         # TOMLDecodeError, an integer of thousands of digits, or endlessly nested lists.
-        except (ValueError, RecursionError) as error:
-            raise InvalidManifest("TOML", str(error)) from error
+        with at_fault("TOML", (ValueError, RecursionError)):
+            written = tomllib.loads(text)
         table = {**_DEFAULTS, **written, **instead}
         if "dimensions" in written:
             table = {**table, "mechanism": written.get("mechanism", "one-question")}
@@ -216,7 +214,7 @@ class SurveyFile:
 def _categories(table: dict[str, object], kind: str) -> tuple[str, ...]:
     """Return the answers; of texts, the characters of which they are made."""
     if _is_numeric(kind, table):
-        return _values(table)
+        return value_range(*(_value(table, field) for field in ("low", "high", "step")))
     if kind == "strings":
         signs = alphabet_signs(_text(table, "alphabet"))
         check_alphabet(signs, "alphabet")
@@ -319,10 +317,8 @@ def _repeat(table: dict[str, object]) -> Repeat:
             return FRESH
         case "memoised":
             epochs = _count(table, "memoised_epochs")
-            try:
+            with at_fault("memoised_epochs"):
                 return Repeat("memoised", epochs)
-            except InvalidManifest as error:
-                raise InvalidManifest("memoised_epochs", error.reason) from error
     raise InvalidManifest("repeat", f"must be {FIELDS['repeat']}")
 
 
@@ -342,17 +338,13 @@ def _enrolment(table: dict[str, object], folder: Path) -> Enrolment | BlindKeys:
             keys = _texts(table, "issuers")
             if not all(_KEY.fullmatch(key) for key in keys):
                 raise InvalidManifest("issuers", f"are {FIELDS['issuers']}")
-            try:
+            with at_fault("issuers"):
                 return Enrolment("certificate", tuple(map(bytes.fromhex, keys)))
-            except InvalidManifest as error:
-                raise InvalidManifest("issuers", error.reason) from error
         case "blind":
             if not is_host_name(issuer := _text(table, "issuer")):
                 raise InvalidManifest("issuer", "must be a host name, in lower case")
-            try:
+            with at_fault("issuer_keys", KeyFileError):
                 public = PublicKeys.read(folder / _text(table, "issuer_keys"))
-            except KeyFileError as error:
-                raise InvalidManifest("issuer_keys", str(error)) from error
             return BlindKeys(issuer, public)
     raise InvalidManifest("enrolment", f"must be {FIELDS['enrolment']}")
 
@@ -364,10 +356,6 @@ def _largest_share(table: dict[str, object]) -> float | None:
     if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
         raise InvalidManifest("largest_share", "must be a number from 0 to 1, such as 0.4")
     return float(share)
-
-
-def _values(table: dict[str, object]) -> tuple[str, ...]:
-    return value_range(*(_value(table, field) for field in ("low", "high", "step")))
 
 
 def _value(table: dict[str, object], field: str) -> Fraction:

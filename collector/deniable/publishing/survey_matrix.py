@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from deniable.documents import read_number
 from deniable.mechanisms import MAX_DENSE
 from deniable.mechanisms.answering import Dimensions, check_dimensions
+from deniable.mechanisms.kind import at_fault
 from deniable.messages import InvalidManifest
 
 if TYPE_CHECKING:
@@ -208,7 +209,7 @@ def read_survey_matrix(
     given, labels = settings["matrix"], settings.get("responses", ())
     if not isinstance(labels, tuple) or not all(isinstance(label, str) for label in labels):
         raise InvalidManifest("responses", "must be a list of strings")
-    try:
+    with at_fault("matrix", InvalidMatrixFile):
         # Floats are rounded here, and certified afterwards.
         if isinstance(given, str):
             named = read_matrix((folder / given).read_bytes())
@@ -216,8 +217,6 @@ def read_survey_matrix(
             named = _named_matrix([[*map(str, row)] for row in given], (), ())
         else:
             raise InvalidManifest("matrix", "must be the name of a CSV file, or a list of rows")
-    except InvalidMatrixFile as error:
-        raise InvalidManifest("matrix", str(error)) from error
     rows = [
         [Fraction(weight, named.matrix.grid) for weight in named.matrix.row(x)]
         for x in range(named.matrix.categories)
@@ -254,10 +253,8 @@ def certified_settings(
 
     if len(rows) != categories:
         raise InvalidManifest("matrix", "must have one row per category, in the same order")
-    try:
+    with at_fault("matrix", (ValueError, TypeError)):
         exact = SolutionMatrix.exact(rows)
-    except (ValueError, TypeError) as error:
-        raise InvalidManifest("matrix", str(error)) from error
     _check_no_certainty(exact)
     try:
         matrix = exact.certified(epsilon, delta)

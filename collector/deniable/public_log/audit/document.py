@@ -11,9 +11,10 @@ from deniable.presenting.revealed import times_as_likely
 from deniable.public_log.audit.checks import Audit
 from deniable.public_log.audit.findings import STATUSES
 from deniable.public_log.audit.history import History
-from deniable.publishing.changes import VOUCHING, changes, every, issuers_of, odds_of
+from deniable.publishing.changes import VOUCHING, changes, every, issuers_of
 from deniable.publishing.document import answers_of
 from deniable.reading import instant_text, iso_time
+from deniable.terms import pure_odds
 
 _MOST_ANSWERS: Final = 8
 _COLUMNS: Final = (
@@ -139,7 +140,7 @@ def _version_text(manifest: Manifest) -> str:
     delta = "" if manifest.delta == "0" else f", delta {manifest.delta}"
     return (
         f"“{manifest.question}” {' / '.join(answers)}; privacy: epsilon {manifest.epsilon}{delta} "
-        f"(a response is {times_as_likely(odds_of(manifest))} with one answer as with another); "
+        f"(a response is {times_as_likely(pure_odds(manifest))} with one answer as with another); "
         f"at most once per {every(schedule.epoch_seconds)}, {schedule.epochs:,} time"
         f"{'s' * (schedule.epochs > 1)} in all, {instant_text(schedule.start)} to "
         f"{instant_text(schedule.end)}; {enrolment.mode}: {vouching}"
