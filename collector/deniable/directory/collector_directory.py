@@ -7,13 +7,14 @@ import secrets
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 from deniable.directory.authority_keys import authority_chain, check_outside
 from deniable.directory.settings import CONFIG_FILE, SETTINGS, Config, InvalidConfig, Setting
 from deniable.key_files import create_key_file
 from deniable.messages import Manifest, Refusal, check_origin, open_manifest_of_chain
 from deniable.stores import Role, Store, Token, open_store
+from deniable.stores.rules import Result
 
 if TYPE_CHECKING:
     from deniable.intake import Due
@@ -54,8 +55,6 @@ async def links(store: Store, name: str) -> list[Token]:
     """Return the links to the figures of a survey, not revoked; oldest first."""
     return [token for token in await store.tokens() if token.survey == name]
 
-
-Result = TypeVar("Result")
 
 EXAMPLE_FILE: Final = "example-survey.toml"
 """The name of the example survey file that ``init`` writes."""
@@ -133,7 +132,6 @@ def with_store(
     work: Callable[[Store], Awaitable[Result]],
     *,
     create: bool = False,
-    migrate: bool = False,
     patience: float | None = None,
 ) -> Result:
     """Open the collector's store, do the work, and close it; the server may be running.
@@ -142,15 +140,15 @@ def with_store(
 
     Raises:
         InvalidConfig: if there is none, unless ``create`` is set.
-        UnknownSchema: if another version of deniable wrote it; an older one's SQLite file is
-            migrated only on request, or if a missing one would be created.
+        UnknownSchema: if another version of deniable wrote it; with ``create``, an older one's
+            SQLite file is migrated.
         StoreError: if it cannot be opened.
     """
     if not create:
         check_store(config)
 
     async def run() -> Result:
-        store = await open_store(config.store, create=create, migrate=migrate, patience=patience)
+        store = await open_store(config.store, create=create, patience=patience)
         try:
             return await work(store)
         finally:

@@ -119,10 +119,6 @@ def _hidden(value: list[Any]) -> frozenset[str]:
     return frozenset(value)
 
 
-def _names(value: list[str]) -> frozenset[str]:
-    return frozenset(_texts(value))
-
-
 def _origins(value: list[str]) -> frozenset[str]:
     if not all(_ORIGIN.fullmatch(str(origin)) for origin in value):
         raise ValueError('must be a list of origins, such as "https://example.org"')
@@ -216,7 +212,9 @@ class Config:
         8, "connections to PostgreSQL that each worker keeps", _between(2, 1_000)
     )
     public: frozenset[str] = _setting(
-        [], "names of surveys whose histograms anyone may read, without a token", _names
+        [],
+        "names of surveys whose histograms anyone may read, without a token",
+        lambda value: frozenset(_texts(value)),
     )
     board: tuple[str, ...] = _setting(
         [],

@@ -11,13 +11,14 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from deniable.directory.authority_keys import authority_chain
-from deniable.directory.collector_directory import Result, check_store, signed_surveys
+from deniable.directory.collector_directory import check_store, signed_surveys
 from deniable.directory.settings import Config
 from deniable.messages import Manifest, Refusal, open_manifest
 from deniable.messages.schedule import MAX_EPOCHS
 from deniable.reading import EpochCounts, ListedEpoch, Source, added_up, alone
 from deniable.reading.epochs import epoch_standing
 from deniable.stores import Note, Store, open_store
+from deniable.stores.rules import Result
 from deniable.stores.values import Counts, Seal
 
 if TYPE_CHECKING:

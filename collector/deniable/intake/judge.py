@@ -13,12 +13,12 @@ from deniable.messages.blind import check_token
 from deniable.messages.ed25519 import Verify, verify
 from deniable.stores.values import RECEIPT_KEY_BYTES, Receipt
 
-KnownSurvey = Callable[[bytes], Manifest | None]
-"""A lookup of a published survey by its id."""
-
 
 def judge_report(
-    envelope: bytes, now: float, known_survey: KnownSurvey, verify: Verify = verify
+    envelope: bytes,
+    now: float,
+    known_survey: Callable[[bytes], Manifest | None],
+    verify: Verify = verify,
 ) -> Receipt:
     """Judge one element of an upload; return its verified receipt, for the store.
 

@@ -3,6 +3,7 @@
 import re
 import time
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Self
@@ -119,10 +120,9 @@ def added_up(parts: Sequence[Mapping[int, int]]) -> Mapping[int, int]:
     """Return the count of each response in all these epochs together."""
     if len(parts) == 1:
         return parts[0]
-    total: dict[int, int] = {}
+    total = Counter[int]()
     for part in parts:
-        for response, reports in part.items():
-            total[response] = total.get(response, 0) + reports
+        total.update(part)
     return total
 
 
