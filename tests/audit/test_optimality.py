@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from deniable.audit import SolutionMatrix, largest_lie, pure_level, tight_epsilon
+from deniable.audit import SolutionMatrix, pure_level
 from deniable.estimates import NotInvertible
 from deniable.estimates.decoders.dense import left_inverse, solution_matrix
 from deniable.planning.candidates import least_cost
-from tests.audit.matrices import deltas, matrices, of_weights
+from tests.audit.matrices import matrices, of_weights
 from tests.audit.theorems import odds_above
 from tests.support.effort import effort
 
@@ -58,13 +58,8 @@ def test_the_least_variance_is_that_of_the_best_subset_selection(
 
 
 @PROPERTY
-@given(matrices(), deltas)
-def test_no_matrix_beats_the_optimum_of_its_own_privacy(
-    matrix: SolutionMatrix, delta: Fraction
-) -> None:
-    lie = largest_lie(matrix, tight_epsilon(matrix, delta).odds, delta)
-    assert (lie.reason == "") == (None not in {lie.value, lie.optimum})
-    assert lie.ratio is None or lie.ratio >= 1
+@given(matrices())
+def test_no_matrix_beats_the_optimum_of_its_own_privacy(matrix: SolutionMatrix) -> None:
     pure = pure_level(matrix).odds
     if pure is not None and (least := least_cost(matrix.categories, pure)) is not None:
         # Exact but for the variance, by a singular value decomposition in floats.

@@ -37,9 +37,6 @@ accounting/test_composition test_a_hundred_reports_have_the_published_epsilon
     planning.facts:composition_document
 audit/test_optimality test_the_least_variance_is_that_of_the_best_subset_selection
     planning.facts:users_facts
-audit/test_optimality_lp
-    test_no_mechanism_has_a_smaller_largest_or_average_error_than_the_stated_one
-    audit.document:_lie
 audit/test_tight test_the_tight_delta_is_that_of_the_definition_and_its_pair_the_first
     audit.document:_finding
 budget/test_repeated test_no_two_histories_are_told_apart_beyond_the_costs

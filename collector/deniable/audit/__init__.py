@@ -3,8 +3,6 @@
 A parameter that is a float raises TypeError, one outside its domain InvalidPrivacyParameter.
 """
 
-from deniable.audit.lies import Lie as Lie
-from deniable.audit.lies import largest_lie as largest_lie
 from deniable.audit.solution_matrix import InvalidMatrix as InvalidMatrix
 from deniable.audit.solution_matrix import MatrixTooLarge as MatrixTooLarge
 from deniable.audit.solution_matrix import SolutionMatrix as SolutionMatrix

@@ -6,9 +6,8 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Final
 
-from deniable.audit.lies import Lie, largest_lie
 from deniable.audit.tight import Finding, Witness, pure_level, tight_delta, tight_epsilon
-from deniable.documents import Document, Fact, number_text, upper_text
+from deniable.documents import Document, Fact, upper_text
 from deniable.mechanisms import Mechanism
 
 _DIGITS: Final = 12
@@ -48,22 +47,13 @@ class AuditSubject:
 def audit_document(subject: AuditSubject, epsilon: str | None, delta: str | None) -> Document:
     """Return the guarantee of a matrix: without delta, and at a delta and an epsilon."""
     matrix = subject.matrix
-    pure = pure_level(matrix)
     at_delta = None if delta is None else tight_epsilon(matrix, delta)
     at_epsilon = None if epsilon is None else tight_delta(matrix, epsilon)
-    # Each finding is a point of the matrix's own privacy curve, so any will do.
-    points: list[tuple[Fraction | None, Fraction]] = [
-        (finding.odds, finding.delta)
-        for finding in (at_delta, at_epsilon, pure)
-        if finding is not None and finding.odds is not None and finding.delta < 1
-    ]
-    lie = largest_lie(matrix, *(points or [(None, Fraction(0))])[0])
     facts = [
         *subject.facts(),
-        _finding("pure", subject, pure, "pure guarantee"),
+        _finding("pure", subject, pure_level(matrix), "pure guarantee"),
         _finding("at_delta", subject, at_delta, f"with delta {delta}"),
         _finding("at_epsilon", subject, at_epsilon, f"with epsilon {epsilon}", slack=True),
-        Fact("lies", _lie(lie), "lie", _lie_json(lie)),
     ]
     return Document(facts)
 
@@ -112,25 +102,6 @@ def _witness_json(subject: AuditSubject, witness: Witness) -> dict[str, object]:
         "probability": _both(witness.probability),
         "other_probability": _both(witness.other_probability),
     }
-
-
-def _lie_json(lie: Lie) -> dict[str, object]:
-    return {
-        "value": None if lie.value is None else float(lie.value),
-        "optimum": None if lie.optimum is None else float(lie.optimum),
-        "ratio": lie.ratio,
-        "reason": lie.reason or None,
-    }
-
-
-def _lie(lie: Lie) -> str:
-    if lie.value is None:
-        return lie.reason
-    often = f"at most {upper_text(lie.value, 6)} of the time"
-    if lie.optimum is None:
-        return f"{often}; {lie.reason}"
-    optimum = number_text(float(lie.optimum))
-    return f"{often}, {number_text(lie.ratio)} times the optimum of {optimum}"
 
 
 def _cut(name: str) -> str:

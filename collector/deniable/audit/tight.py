@@ -80,7 +80,7 @@ class Finding:
         return epsilon_of_odds(self.odds)
 
 
-def furthest_rows(mechanism: Mechanism) -> _Pair | None:
+def _furthest_rows(mechanism: Mechanism) -> _Pair | None:
     """Return two categories whose rows differ as much as any two do; None if that is unknown."""
     if isinstance(mechanism, Levels):
         return 0, mechanism.categories - 1
@@ -94,7 +94,7 @@ class _Rows:
     """The rows of a matrix that are compared."""
 
     def __init__(self, matrix: Mechanism) -> None:
-        furthest = furthest_rows(matrix)
+        furthest = _furthest_rows(matrix)
         self.grid: Final = matrix.grid
         self.rows: Final[Mapping[int, Sequence[int]]] = {
             x: matrix.row(x) for x in furthest or range(matrix.categories)
