@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from deniable.accounting import PrivacyLoss, optimal_composition
+from deniable.accounting import PrivacyLoss
+from deniable.mechanisms import odds_ceiling, odds_floor
 from tests.accounting.curves import randomised_response
 
 pld = pytest.importorskip("dp_accounting.pld", reason=".ci/requirements/ci.txt has dp-accounting")
@@ -21,7 +22,7 @@ NOISE = 1e-11
 
 def between(ours: PrivacyLoss, pessimistic: Any, optimistic: Any, epsilons: Sequence[str]) -> None:
     for epsilon in epsilons:
-        delta = float(ours.delta_at(epsilon))
+        delta = float(ours.delta_at_odds(odds_floor(Fraction(epsilon))))
         upper = pessimistic.get_delta_for_epsilon(float(epsilon))
         lower = optimistic.get_delta_for_epsilon(float(epsilon))
         assert lower - NOISE <= delta <= upper + NOISE
@@ -52,8 +53,9 @@ def test_designs_lie_between_its_estimates(times: int) -> None:
 def test_the_optimum_for_a_guarantee_is_not_above_its_estimate(times: int) -> None:
     parameters = pld.common.DifferentialPrivacyParameters(0.7, 0.001)
     theirs = DISTRIBUTION.from_privacy_parameters(parameters, STEP).self_compose(times)
-    ours = optimal_composition("0.7", "0.001", times)
+    ours = PrivacyLoss.of_guarantee(odds_ceiling(Fraction("0.7")), "0.001", times)
     for epsilon in ("0.7", "1.4", "5"):
-        delta, upper = float(ours.delta_at(epsilon)), theirs.get_delta_for_epsilon(float(epsilon))
+        delta = float(ours.delta_at_odds(odds_floor(Fraction(epsilon))))
+        upper = theirs.get_delta_for_epsilon(float(epsilon))
         # It only rounds up: by one step of a loss per report.
         assert upper * (1 - 2 * times * STEP) - times * STEP <= delta <= upper + NOISE

@@ -7,14 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable.accounting import (
-    basic_composition,
-    optimal_composition,
-)
+from deniable.accounting import PrivacyLoss, basic_composition
+from deniable.mechanisms import odds_ceiling
 from tests.support.effort import effort
 
 PROPERTY = settings(max_examples=effort(60))
 
+TENTH = odds_ceiling(Fraction("0.1"))
 levels = st.integers(1, 4000).map(lambda n: Fraction(n, 1000))
 slacks = st.integers(1, 10**6 - 1).map(lambda n: Fraction(n, 10**6))
 
@@ -23,7 +22,7 @@ slacks = st.integers(1, 10**6 - 1).map(lambda n: Fraction(n, 10**6))
     ("epsilon", "published"),
     [
         (basic_composition([("0.1", "0")] * 100).epsilon, 10),
-        (optimal_composition("0.1", "0", 100).epsilon_at("0.000001"), 4.77456759),
+        (PrivacyLoss.of_guarantee(TENTH, "0", 100).epsilon_at("0.000001"), 4.77456759),
     ],
 )
 def test_a_hundred_reports_have_the_published_epsilon(epsilon: Decimal, published: float) -> None:
@@ -39,7 +38,7 @@ def test_epsilons_and_deltas_add_up(parts: list[tuple[Fraction, Fraction]]) -> N
 
 
 def test_a_delta_below_what_the_reports_reveal_has_no_epsilon() -> None:
-    loss = optimal_composition("1", "0.001", 10)
+    loss = PrivacyLoss.of_guarantee(odds_ceiling(Fraction(1)), "0.001", 10)
     assert loss.delta_at_odds(Fraction(10**9)) == 1 - Fraction(999, 1000) ** 10
     assert loss.epsilon_at("0.009") == Decimal("Infinity")
     assert loss.epsilon_at("0.01").is_finite()

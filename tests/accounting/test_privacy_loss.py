@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable.accounting import PrivacyLoss
-from deniable.mechanisms import InvalidPrivacyParameter, RandomisedResponse
+from deniable.mechanisms import RandomisedResponse
 from tests.accounting.curves import randomised_response, together, worst
 from tests.mechanisms.taylor import exp_bounds
 from tests.support.effort import effort
@@ -51,7 +51,7 @@ def test_revealing_the_answer_sometimes_has_no_epsilon_below_that_delta() -> Non
     # At least one of three reveals it.
     infinite = 1 - Fraction(9, 10) ** 3
     three = PrivacyLoss.of_guarantee(Fraction(2), "0.1", 3)
-    assert three.delta_at(10_000) == infinite
+    assert three.delta_at_odds(Fraction(10**9)) == infinite
     assert three.odds_at(infinite) == 8
 
 
@@ -61,16 +61,12 @@ def test_revealing_the_answer_sometimes_has_no_epsilon_below_that_delta() -> Non
     st.fractions(1, 30, max_denominator=30),
     st.integers(1, 3),
     st.integers(0, 999),
-    st.integers(0, 10**6),
 )
-def test_odds_epsilon_and_delta_are_the_smallest_that_hold_rounded_up_a_little(
-    categories: int, odds: Fraction, times: int, thousandths: int, millionths: int
+def test_odds_and_epsilon_are_the_smallest_that_hold_rounded_up_a_little(
+    categories: int, odds: Fraction, times: int, thousandths: int
 ) -> None:
     loss = PrivacyLoss.of_design(categories, 1, 1, odds, times)
-    epsilon, delta = Fraction(millionths, 10**5), Fraction(thousandths, 1000)
-    (below, above), stated = exp_bounds(epsilon), loss.delta_at(epsilon)
-    assert loss.delta_at_odds(above) <= stated
-    assert stated <= loss.delta_at_odds(below) + Fraction(1, 2**128)
+    delta = Fraction(thousandths, 1000)
     least, level = loss.odds_at(delta), loss.epsilon_at(delta)
     assert least is not None
     assert least >= 1
@@ -82,7 +78,7 @@ def test_odds_epsilon_and_delta_are_the_smallest_that_hold_rounded_up_a_little(
         assert loss.delta_at_odds(exp_bounds(Fraction(level - Decimal("1e-12")))[1]) > delta
 
 
-def test_what_is_no_number_of_reports_no_odds_and_no_epsilon_is_refused() -> None:
+def test_what_is_no_number_of_reports_and_no_odds_is_refused() -> None:
     half = Fraction(1, 2)
     refused: list[tuple[str, Callable[[], object]]] = [
         ("at least 1", lambda: PrivacyLoss.of_design(2, 1, 1, half)),
@@ -93,8 +89,3 @@ def test_what_is_no_number_of_reports_no_odds_and_no_epsilon_is_refused() -> Non
     for reason, call in refused:
         with pytest.raises(ValueError, match=reason):
             call()
-    loss = PrivacyLoss.of_guarantee(Fraction(2), "0")
-    with pytest.raises(InvalidPrivacyParameter, match="10000"):
-        loss.delta_at(10_001)
-    with pytest.raises(TypeError, match="epsilon must be"):
-        loss.delta_at(1.0)  # type: ignore[arg-type]

@@ -8,12 +8,9 @@ than one report raises ValueError.
 
 from typing import TYPE_CHECKING
 
-from deniable.accounting.privacy_loss import MAX_TOTAL_EPSILON as MAX_TOTAL_EPSILON
 from deniable.accounting.privacy_loss import Guarantee as Guarantee
 from deniable.accounting.privacy_loss import PrivacyLoss as PrivacyLoss
 from deniable.accounting.privacy_loss import basic_composition as basic_composition
-from deniable.accounting.privacy_loss import optimal_composition as optimal_composition
-from deniable.accounting.privacy_loss import total_epsilon as total_epsilon
 from deniable.mechanisms import on_demand
 
 if TYPE_CHECKING:

@@ -28,13 +28,10 @@ from itertools import accumulate, pairwise
 from typing import Final
 
 from deniable.mechanisms import (
-    InvalidPrivacyParameter,
     Number,
     ceil_div,
     exact_delta,
-    exact_number,
-    odds_ceiling,
-    odds_floor,
+    exact_epsilon,
 )
 from deniable.mechanisms.privacy import epsilon_of_odds
 
@@ -43,21 +40,10 @@ _EXACT_BITS: Final = 1 << 22
 _PRECISION: Final = 128
 _ONE: Final = 1 << _PRECISION
 
-MAX_TOTAL_EPSILON: Final = 10_000
-"""The largest accepted epsilon of several reports together."""
-
 Atom = tuple[int, int]
 """Masses (p, q) of one likelihood ratio p/q, over a grid."""
 
 _Masses = list[int]
-
-
-def total_epsilon(value: Number) -> Fraction:
-    """Return an epsilon of several reports together exactly; it may exceed that of any survey."""
-    epsilon = exact_number("epsilon", value)
-    if not 0 <= epsilon <= MAX_TOTAL_EPSILON:
-        raise InvalidPrivacyParameter(f"epsilon must be in [0, {MAX_TOTAL_EPSILON}]")
-    return epsilon
 
 
 def odds_of_masses(
@@ -108,8 +94,6 @@ class PrivacyLoss:
         one; a response that supports the answer is sent at these odds to one that does not.
         Randomised response is the design of single answers: (categories, 1, 1).
         """
-        if odds < 1:
-            raise ValueError("odds must be at least 1")
         lie = 1 / (supporting * odds + responses - supporting)
         less = separating * lie
         more = less * odds
@@ -122,10 +106,9 @@ class PrivacyLoss:
         """Return the loss that dominates reports of every (ln odds, delta)-private mechanism.
 
         It is the loss of revealing the answer with probability delta, and otherwise using
-        randomised response on two categories. Kairouz, Oh and Viswanath 2015, section 3.
+        randomised response on two categories. Its curve is the optimum: no better statement holds
+        for all such mechanisms. Kairouz, Oh and Viswanath 2015, section 3 and Theorem 3.3.
         """
-        if odds < 1:
-            raise ValueError("odds must be at least 1")
         u, v = odds.as_integer_ratio()
         slack = exact_delta(delta)
         # Over (u + v) t: the ratios E and 1/E share 1 - s/t; the missing s/t is infinite.
@@ -137,6 +120,8 @@ class PrivacyLoss:
         """Return the loss of this many reports, from one's masses at the ratios 1/r, 1 and r."""
         if times < 1:
             raise ValueError("there must be at least one report")
+        if masses[2] < masses[0]:
+            raise ValueError("odds must be at least 1")
         if (2 * times + 1) * times * grid.bit_length() <= _EXACT_BITS:
             powers = _power(masses, times, _convolve)
             return cls._of_atoms(grid**times, zip(powers, reversed(powers), strict=True))
@@ -169,11 +154,6 @@ class PrivacyLoss:
             else:
                 above -= p
         return Fraction(v * above - u * below, v * self.grid)
-
-    def delta_at(self, epsilon: Number) -> Fraction:
-        """Return the smallest delta that holds with this epsilon, at most 2^-128 too large."""
-        # A lower bound of e^epsilon makes delta larger, never smaller.
-        return self.delta_at_odds(odds_floor(total_epsilon(epsilon)))
 
 
 def _power(factor: _Masses, times: int, multiply: Callable[[_Masses, _Masses], _Masses]) -> _Masses:
@@ -243,16 +223,6 @@ def basic_composition(parts: Iterable[tuple[Number, Number]]) -> Guarantee:
     """
     epsilon = delta = Fraction(0)
     for level, slack in parts:
-        epsilon += total_epsilon(level)
+        epsilon += exact_epsilon(level)
         delta += exact_delta(slack)
     return Guarantee(epsilon_ceiling(epsilon), min(Fraction(1), delta))
-
-
-def optimal_composition(epsilon: Number, delta: Number, times: int) -> PrivacyLoss:
-    """Return the loss of ``times`` reports of which only epsilon and delta are known.
-
-    Its curve is the optimum: no better statement holds for all such mechanisms. Kairouz, Oh and
-    Viswanath 2015, Theorem 3.3.
-    """
-    level, report_delta = total_epsilon(epsilon), exact_delta(delta)
-    return PrivacyLoss.of_guarantee(odds_ceiling(level), report_delta, times)

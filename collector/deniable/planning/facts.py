@@ -7,12 +7,7 @@ from fractions import Fraction
 from math import ceil, isfinite
 from typing import Final
 
-from deniable.accounting import (
-    Guarantee,
-    PrivacyLoss,
-    basic_composition,
-    optimal_composition,
-)
+from deniable.accounting import Guarantee, PrivacyLoss, basic_composition
 from deniable.budget import DEFAULT_LIFETIME_EPSILON, NANO, RangeCost, format_nano
 from deniable.documents import Column, Document, Fact, Table, upper_text
 from deniable.estimates.accuracy import checked_largest_share
@@ -22,6 +17,7 @@ from deniable.mechanisms import (
     Strings,
     exact_epsilon,
     exact_number,
+    odds_ceiling,
     odds_text,
 )
 from deniable.messages import Manifest
@@ -243,7 +239,7 @@ def _compositions(
         # Rounded up, the optimum can exceed the plain sum by a digit in the twelfth place.
         return Guarantee(epsilon if delta else min(epsilon, basic.epsilon), together)
 
-    optimal = optimal_composition(level, delta, times)
+    optimal = PrivacyLoss.of_guarantee(odds_ceiling(level), delta, times)
     yield "optimal", guarantee(optimal.epsilon_at(together)), _ANY
     exact = PrivacyLoss.of_design(categories, 1, 1, mechanism.privacy.odds, times)
     scope = f"randomised response, {categories:,} categories"
