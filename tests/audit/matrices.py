@@ -6,7 +6,7 @@ from itertools import combinations, permutations
 
 from hypothesis import strategies as st
 
-from deniable.audit import SolutionMatrix
+from deniable.audit import SolutionMatrix, Witness
 from deniable.mechanisms.privacy import Rows
 from tests.mechanisms.laws import entries as entries
 
@@ -35,6 +35,11 @@ def matrices(*, least: int = 0, most: int = 6) -> st.SearchStrategy[SolutionMatr
 
 deltas = st.fractions(0, Fraction(1, 3), max_denominator=60)
 odds = st.one_of(st.integers(1, 8).map(Fraction), st.fractions(1, 20, max_denominator=12))
+
+
+def excess(witness: Witness, level: Fraction) -> Fraction:
+    """Return P(x, S) - E P(x', S): no smaller delta holds with these odds."""
+    return witness.probability - level * witness.other_probability
 
 
 def worst_by_definition(matrix: Rows, level: Fraction) -> tuple[Fraction, tuple[int, int]]:

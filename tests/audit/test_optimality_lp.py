@@ -14,8 +14,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from deniable.audit import odds_below
-from tests.audit.theorems import least_error
+from tests.audit.theorems import least_error, odds_below
 from tests.support.effort import some
 
 Floats = NDArray[np.float64]

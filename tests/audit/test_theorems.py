@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable.audit import SolutionMatrix, odds_below, tight_epsilon
+from deniable.audit import SolutionMatrix, tight_epsilon
 from deniable.mechanisms import InvalidPrivacyParameter, RandomisedResponse
 from tests.audit.theorems import (
     TheoremDoesNotApply,
@@ -27,6 +27,7 @@ from tests.audit.theorems import (
     least_lie,
     lie_of_exponent,
     odds_above,
+    odds_below,
     odds_of_error,
     odds_of_lie,
     parent_matrix,

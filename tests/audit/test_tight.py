@@ -22,7 +22,16 @@ from deniable.mechanisms import (
     exp_enclosure,
 )
 from tests.accounting.curves import curve
-from tests.audit.matrices import G, deltas, entries, matrices, odds, of_weights, worst_by_definition
+from tests.audit.matrices import (
+    G,
+    deltas,
+    entries,
+    excess,
+    matrices,
+    odds,
+    of_weights,
+    worst_by_definition,
+)
 from tests.support.effort import effort
 
 PROPERTY = settings(max_examples=effort(80))
@@ -31,7 +40,7 @@ PROPERTY = settings(max_examples=effort(80))
 def shown_by(finding: Finding) -> Fraction:
     """Return P(x, S) - E P(x', S), after checking that the probabilities are those of S."""
     assert finding.odds is not None
-    return witness_of(finding).excess(finding.odds)
+    return excess(witness_of(finding), finding.odds)
 
 
 def witness_of(finding: Finding) -> Witness:

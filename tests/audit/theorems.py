@@ -9,7 +9,7 @@ Everything is rational in four numbers, so everything here is exact:
   expected.
 
 k = m + 1 >= 2 is the number of categories. No theorem depends on the number of rows (Theorem 6).
-Epsilon itself is irrational in them; it is converted by ``odds_below``, :func:`odds_above` and
+Epsilon itself is irrational in them; it is converted by :func:`odds_below`, :func:`odds_above` and
 :func:`epsilon_above`, which are certified.
 
 Source: Holohan, Leith and Mason (2016); docs/mathematics.md, sections 13 and 15.
@@ -25,6 +25,7 @@ from deniable.mechanisms import (
     exact_number,
     log_ceiling,
     odds_ceiling,
+    odds_floor,
 )
 
 _STEPS = 10**12
@@ -37,6 +38,11 @@ class TheoremDoesNotApply(ValueError):
 def odds_above(epsilon: Number) -> Fraction:
     """Return e^epsilon, too large by less than 2^-126 of it, exact at 0; for a *statement*."""
     return odds_ceiling(exact_epsilon(epsilon))
+
+
+def odds_below(epsilon: Number) -> Fraction:
+    """Return e^epsilon, too small by less than 2^-126 of it, exact at 0; for a *requirement*."""
+    return odds_floor(exact_epsilon(epsilon))
 
 
 def epsilon_above(odds: Number) -> Fraction:

@@ -4,11 +4,9 @@ A parameter that is a float raises TypeError, one outside its domain InvalidPriv
 """
 
 from deniable.audit.solution_matrix import InvalidMatrix as InvalidMatrix
-from deniable.audit.solution_matrix import MatrixTooLarge as MatrixTooLarge
 from deniable.audit.solution_matrix import SolutionMatrix as SolutionMatrix
 from deniable.audit.tight import Finding as Finding
 from deniable.audit.tight import Witness as Witness
-from deniable.audit.tight import odds_below as odds_below
 from deniable.audit.tight import pure_level as pure_level
 from deniable.audit.tight import tight_delta as tight_delta
 from deniable.audit.tight import tight_delta_at_odds as tight_delta_at_odds

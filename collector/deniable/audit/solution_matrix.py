@@ -5,7 +5,6 @@ proves that the guarantee is kept.
 """
 
 import operator
-from array import array
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from itertools import accumulate
@@ -31,23 +30,11 @@ from deniable.mechanisms.mechanism import (
 )
 from deniable.mechanisms.privacy import MatrixPrivacy, Privacy, Rows, pair_excess
 
-_WORD: Final = 64
 _MOST_BITS: Final = 1 << 16
 
 
 class InvalidMatrix(ValueError):
-    """The given matrix is not stochastic.
-
-    ``row`` is the index of the first invalid row, or None if the whole matrix is invalid.
-    """
-
-    def __init__(self, row: int | None, reason: str) -> None:
-        super().__init__(reason if row is None else f"row {row} {reason}")
-        self.row = row
-
-
-class MatrixTooLarge(ValueError):
-    """The matrix has more entries, or more pairs of rows, than this comparison can handle."""
+    """The given matrix is not stochastic, or too large for a comparison of its rows."""
 
 
 class SolutionMatrix:
@@ -64,37 +51,36 @@ class SolutionMatrix:
 
     def __init__(self, weights: Iterable[Iterable[int]], grid: int) -> None:
         if grid < 1:
-            raise InvalidMatrix(None, "the grid must be positive")
+            raise InvalidMatrix("the grid must be positive")
         # Python's own ints: numpy's overflow when they are summed.
         rows = [list(map(operator.index, row)) for row in weights]
         grid = operator.index(grid)
         if not 1 <= len(rows) <= MAX_DENSE:
-            raise InvalidMatrix(None, f"a matrix must have 1 to {MAX_DENSE} rows")
+            raise InvalidMatrix(f"a matrix must have 1 to {MAX_DENSE} rows")
         self.categories: Final = len(rows)
         self.responses: Final = len(rows[0])
         self.grid: Final = grid
         for x, row in enumerate(rows):
             if not 1 <= len(row) <= MAX_DENSE:
-                raise InvalidMatrix(x, f"must have 1 to {MAX_DENSE} entries")
+                raise InvalidMatrix(f"row {x} must have 1 to {MAX_DENSE} entries")
             if len(row) != self.responses:
-                raise InvalidMatrix(x, f"has {len(row)} entries instead of {self.responses}")
+                raise InvalidMatrix(f"row {x} has {len(row)} entries instead of {self.responses}")
             if min(row) < 0:
-                raise InvalidMatrix(x, "has a negative entry")
+                raise InvalidMatrix(f"row {x} has a negative entry")
             if (total := sum(row)) != grid:
-                share = _about(Fraction(total, grid))
-                raise InvalidMatrix(x, f"must sum to exactly 1, not to {share}")
-        # Eight bytes per entry instead of some forty, wherever the weights allow it.
-        self._rows = [array("Q", row) if max(row) < 1 << _WORD else tuple(row) for row in rows]
+                share = f"about {total / grid:.12g}"
+                raise InvalidMatrix(f"row {x} must sum to exactly 1, not to {share}")
+        self._rows = [tuple(row) for row in rows]
 
     @classmethod
     def exact(cls, rows: Iterable[Iterable[Number]]) -> Self:
         """Return the matrix of exact probabilities; write floats as texts, or as Fractions."""
         fractions = [[exact_number("a probability", entry) for entry in row] for row in rows]
-        grid = common_denominator((e.denominator for row in fractions for e in row), _MOST_BITS)
-        if grid is None:
-            raise InvalidMatrix(
-                None, "the entries have no common denominator of an acceptable size"
-            )
+        grid = 1
+        for denominator in {entry.denominator for row in fractions for entry in row}:
+            grid = lcm(grid, denominator)
+            if grid.bit_length() > _MOST_BITS:  # before it fills the memory
+                raise InvalidMatrix("the entries have no common denominator of an acceptable size")
         return cls(
             ([e.numerator * (grid // e.denominator) for e in row] for row in fractions), grid
         )
@@ -103,7 +89,7 @@ class SolutionMatrix:
     def of(cls, mechanism: Rows) -> Self:
         """Return any mechanism's matrix, entry by entry."""
         if max(mechanism.categories, mechanism.responses) > MAX_DENSE:
-            raise InvalidMatrix(None, f"a matrix must have at most {MAX_DENSE} rows and columns")
+            raise InvalidMatrix(f"a matrix must have at most {MAX_DENSE} rows and columns")
         return cls(map(mechanism.row, range(mechanism.categories)), mechanism.grid)
 
     def certified(self, epsilon: Number, delta: Number = "0") -> Self:
@@ -118,7 +104,7 @@ class SolutionMatrix:
             InvalidPrivacyParameter: if that noise does not make it private.
             GridTooCoarse: if 2^64 cannot hold it.
         """
-        grid = 1 << _WORD
+        grid = 1 << 64
         rows = certified_rows(self._rows, exact_epsilon(epsilon), exact_delta(delta), grid)
         return type(self)(rows, grid)
 
@@ -129,18 +115,14 @@ class SolutionMatrix:
 
     def row(self, category: int) -> Sequence[int]:
         """Return one row's weights over the grid."""
-        row = self._rows[self._index(category)]
-        return row if isinstance(row, tuple) else memoryview(row).toreadonly()
+        return self._rows[category_index(category, self.categories)]
 
     def randomise(self, answer: int, draw: Draw = os_random_word) -> int:
         """Return a response drawn from the answer's row, exactly."""
-        row = self._rows[self._index(answer)]
+        row = self.row(answer)
         word = uniform_below(self.grid, draw)
         # Every boundary is compared, so the running time is independent of answer and response.
         return sum(word >= boundary for boundary in accumulate(row[:-1]))
-
-    def _index(self, category: int) -> int:
-        return category_index(category, self.categories)
 
     def __eq__(self, other: object) -> bool:
         """Return whether all entries are the same numbers."""
@@ -162,13 +144,6 @@ class SolutionMatrix:
         return f"SolutionMatrix({self.categories} x {self.responses} over {self.grid})"
 
 
-def _about(value: Fraction) -> str:
-    try:
-        return f"about {float(value):.12g}"
-    except OverflowError:
-        return "far more"
-
-
 # Probabilities are put onto a grid of integers without losing the guarantee. Rounding moves each
 # probability by less than 1/N and delta at any epsilon by at most (1 + e^epsilon) |Y| / (4N), but
 # it usually destroys delta = 0. Then a little uniform noise, mixed in beforehand, compensates, and
@@ -181,16 +156,6 @@ Weights = Sequence[int]
 _PRECISION = 160
 _MOST_NOISE = Fraction(1, 10**9)
 """The share of noise for the rows themselves: too small to show in any estimate."""
-
-
-def common_denominator(denominators: Iterable[int], most_bits: int) -> int | None:
-    """Return the least common multiple, or None if it has too many bits, before it grows."""
-    common = 1
-    for denominator in set(denominators):
-        common = lcm(common, denominator)
-        if common.bit_length() > most_bits:
-            return None
-    return common
 
 
 def largest_remainder(weights: Weights, grid: int) -> list[int]:
@@ -210,16 +175,7 @@ def largest_remainder(weights: Weights, grid: int) -> list[int]:
 def certified_rows(
     rows: Sequence[Weights], epsilon: Fraction, delta: Fraction, grid: int
 ) -> list[list[int]]:
-    """Return the rows over ``grid``, provably (epsilon, delta)-private.
-
-    They are rounded directly if that suffices. Otherwise the least uniform noise is mixed in
-    beforehand that compensates for rounding, and for rows that exceed epsilon or delta by a float's
-    error. The given rows all have the same sum.
-
-    Raises:
-        InvalidPrivacyParameter: if a share of 1e-9 of noise does not make the rows themselves
-            (epsilon, delta)-private.
-        GridTooCoarse: if the grid cannot hold them.
+    """Return the rows, all of one sum, certified over any grid as :class:`SolutionMatrix` does it.
 
     Source: docs/mathematics.md, section 8.
     """

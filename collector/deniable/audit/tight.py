@@ -25,7 +25,7 @@ from itertools import permutations
 from typing import Final
 
 from deniable.accounting.privacy_loss import odds_of_masses
-from deniable.audit.solution_matrix import MatrixTooLarge
+from deniable.audit.solution_matrix import InvalidMatrix
 from deniable.mechanisms import (
     InvalidPrivacyParameter,
     Levels,
@@ -55,10 +55,6 @@ class Witness:
     responses: Sequence[int]
     probability: Fraction
     other_probability: Fraction
-
-    def excess(self, odds: Fraction) -> Fraction:
-        """Return P(x, S) - E P(x', S): no smaller delta holds with e^epsilon = ``odds``."""
-        return self.probability - odds * self.other_probability
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +104,7 @@ class _Rows:
             return self._furthest
         k = len(self.rows)
         if k**2 * len(self.rows[0]) > _MOST_COMPARED:
-            raise MatrixTooLarge(
+            raise InvalidMatrix(
                 f"with a delta, at most {_MOST_COMPARED:,} entries can be compared in pairs of "
                 "rows, as for 400 categories with 400 responses"
             )
@@ -176,22 +172,17 @@ def pure_level(matrix: Mechanism) -> Finding:
     return Finding(odds, Fraction(0), rows.witness((category, other), odds, ties=True))
 
 
-def odds_below(epsilon: Number) -> Fraction:
-    """Return e^epsilon, too small by less than 2^-126 of it, exact at 0; for a *requirement*."""
-    return odds_floor(exact_epsilon(epsilon))
-
-
 def tight_delta(matrix: Mechanism, epsilon: Number) -> Finding:
     """Return the smallest delta that holds with this epsilon, at most 2^-128 too large."""
     # A lower bound of e^epsilon makes delta larger, never smaller.
-    return tight_delta_at_odds(matrix, odds_below(epsilon))
+    return tight_delta_at_odds(matrix, odds_floor(exact_epsilon(epsilon)))
 
 
 def tight_delta_at_odds(matrix: Mechanism, odds: Number) -> Finding:
     """Return the smallest delta that holds with e^epsilon = ``odds`` (Theorem 2).
 
     Its witness is the set S = {y: P_xy > E P_x'y} with P(x, S) = E P(x', S) + delta. Matrices with
-    too many entries to compare in pairs raise MatrixTooLarge, here and below.
+    too many entries to compare in pairs raise InvalidMatrix, here and below.
     """
     exact = exact_number("odds", odds)
     if exact < 1:

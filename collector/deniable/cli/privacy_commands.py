@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from deniable.audit import MatrixTooLarge
+from deniable.audit import InvalidMatrix
 from deniable.audit.document import AuditSubject, audit_document
 from deniable.cli.options import Whole, json_option
 from deniable.cli.screen import show
@@ -36,7 +36,7 @@ def audit(
     subject = _read(file)
     try:
         document = audit_document(subject, epsilon, delta)
-    except (InvalidPrivacyParameter, MatrixTooLarge) as error:
+    except (InvalidPrivacyParameter, InvalidMatrix) as error:
         raise click.ClickException(str(error)) from error
     show(document, as_json=as_json)
 
