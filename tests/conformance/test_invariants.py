@@ -18,7 +18,7 @@ HALF = replace(MANIFEST, sequence=1, schedule=Schedule(START + DAY // 2, DAY, 4,
 def upload(*reports: Report, secret: bytes = SECRET, at: float = 0.0, **changes: Any) -> Request:
     body = pack_upload([sign_report(secret, report) for report in reports])
     now = START + at
-    made = Request(now, now, at + 1, "a", "run", True, int(at) + 1, "POST", REPORTS, HEADERS, body)
+    made = Request(now, at + 1, "a", "run", True, int(at) + 1, "POST", REPORTS, HEADERS, body)
     return replace(made, **changes)
 
 

@@ -63,14 +63,6 @@ class Adapter:
         self._errors = TemporaryFile()  # noqa: SIM115 - closed by close()
         self.elapsed = 1000.0
 
-    def hello(self) -> dict[str, Any]:
-        """Return the answer to the first command of a new process: the device's name and offers."""
-        self.kill()
-        said = self.command("hello", now=0.0, version=1)
-        if not isinstance(said.get("offers"), dict):
-            raise AdapterBroke("hello: the answer has no offers")
-        return said
-
     def command(self, do: str, **fields: Any) -> dict[str, Any]:
         """Have a command executed, and return its answer.
 

@@ -1,17 +1,15 @@
-"""The hostile collector: sockets that record everything, and an operator who follows no rule."""
+"""The hostile collector: answers that mark devices, and an operator who follows no rule."""
 
 import os
-import socketserver
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import replace
 from email.utils import formatdate
-from http.server import BaseHTTPRequestHandler
-from itertools import count
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from deniable.conformance.observations import Log, Request, read_upload
 from deniable.counterparts.bodies import pack_answer_to_upload, pack_manifests, pack_problem
+from deniable.counterparts.loopback import Answer
 from deniable.counterparts.signing import sign_manifest
 from deniable.messages import (
     PROBLEM_JSON,
@@ -23,111 +21,27 @@ from deniable.messages import (
     UploadAnswer,
 )
 
-_POLL_SECONDS: Final = 0.02
-_MOST_BODY_BYTES: Final = 1 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """An answer, with its headers other than the common ones."""
-
-    status: int = 200
-    body: bytes = field(default=b"", repr=False)
-    headers: tuple[tuple[str, str], ...] = ()
-
-
 CUT: Final = None
 """A marker instead of an answer: the connection ends without one."""
 
-
-class Incoming(NamedTuple):
-    """A received request, with its connection's number; headers by lower-case name, in order."""
-
-    connection: int
-    method: str
-    path: str
-    headers: tuple[tuple[str, str], ...]
-    body: bytes
-
-
-class HostileCollector(socketserver.ThreadingTCPServer):
-    """The sockets of a collector; ``respond`` creates its answers, and ``clock`` dates them.
-
-    Every answer has a cookie and an ETag: no device sends them back. Connections are kept open, so
-    that reuse is detected.
-    """
-
-    daemon_threads = True
-    request_queue_size = 128
-
-    def __init__(
-        self, respond: Callable[[Incoming], Answer | None], clock: Callable[[], float]
-    ) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.respond = respond
-        self.clock = clock
-        self.numbers = count(1)
-        self._thread = threading.Thread(
-            target=self.serve_forever, args=(_POLL_SECONDS,), name="hostile-collector", daemon=True
-        )
-        self._thread.start()
-
-    @property
-    def origin(self) -> str:
-        """Return the server's origin."""
-        return f"http://127.0.0.1:{self.server_address[1]}"
-
-    def stop(self) -> None:
-        """Free the port; connections end with their threads."""
-        self.shutdown()
-        self.server_close()
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Ignore a device that hung up, or was killed."""
+_MARKS: Final = (
+    ("etag", '"a-mark-of-this-device"'),
+    ("set-cookie", "mark=of-this-device; Path=/; Max-Age=999999999"),
+    ("access-control-allow-origin", "*"),
+    ("access-control-allow-methods", "GET, POST"),
+    ("access-control-allow-headers", "content-type"),
+)
+# Pages cannot control connections, and read few headers.
+_OF_PAGES: Final = (
+    ("access-control-expose-headers", "date, retry-after"),
+    ("connection", "close"),
+)
 
 
-class _Handler(BaseHTTPRequestHandler):
-    server: HostileCollector
-    protocol_version = "HTTP/1.1"
-
-    def setup(self) -> None:
-        super().setup()
-        self._number = next(self.server.numbers)
-
-    def _respond(self) -> None:
-        length = self.headers.get("content-length", "0")
-        body = self.rfile.read(min(int(length), _MOST_BODY_BYTES) if length.isdigit() else 0)
-        headers = tuple((name.lower(), value) for name, value in self.headers.items())
-        if self.command == "OPTIONS":  # a browser's preflight request
-            answer: Answer | None = Answer(204)
-        else:
-            came = Incoming(self._number, self.command, self.path, headers, body)
-            answer = self.server.respond(came)
-        if answer is CUT:
-            self.close_connection = True
-            return
-        date = min(max(self.server.clock(), 0), 2**37)
-        lines = [
-            f"HTTP/1.1 {answer.status} Answer",
-            f"date: {formatdate(date, usegmt=True)}",
-            'etag: "a-mark-of-this-device"',
-            "set-cookie: mark=of-this-device; Path=/; Max-Age=999999999",
-            "access-control-allow-origin: *",
-            "access-control-allow-methods: GET, POST",
-            "access-control-allow-headers: content-type",
-            *(f"{name}: {value}" for name, value in answer.headers),
-            f"content-length: {len(answer.body)}",
-        ]
-        # A page's request has an origin: pages cannot control connections, and read few headers.
-        if "origin" in self.headers:
-            lines += ["access-control-expose-headers: date, retry-after", "connection: close"]
-            self.close_connection = True
-        self.wfile.write("\r\n".join((*lines, "", "")).encode("latin-1") + answer.body)
-
-    do_GET = do_POST = do_PUT = do_HEAD = do_OPTIONS = _respond  # noqa: N815 - of http.server
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name above
-        """Log nothing."""
+def marked(answer: Answer, now: float, *, to_page: bool) -> Answer:
+    """Return the answer, dated, with a cookie and an ETag: no device sends them back."""
+    date = "date", formatdate(min(max(now, 0), 2**37), usegmt=True)
+    return replace(answer, headers=(date, *_MARKS, *answer.headers, *_OF_PAGES * to_page))
 
 
 DAY: Final = 86_400
@@ -186,10 +100,6 @@ class HostileOperator:
     def publish(self, *manifests: Manifest) -> None:
         """Serve these manifests of one name from now on, newest first."""
         self.served[manifests[0].name] = [self.sign(manifest) for manifest in manifests]
-
-    def serve(self, name: str, envelope: bytes) -> None:
-        """Serve any bytes as the only manifest of a name."""
-        self.served[name] = [envelope]
 
     def answer(self, request: Request) -> Answer | None:
         """Return the scenario's answer to a request, or an honest one."""

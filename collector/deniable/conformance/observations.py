@@ -19,7 +19,6 @@ class Request:
     """A received request with its time by the device's clocks, which stopped meanwhile."""
 
     now: float
-    elapsed: float
     since_start: float  # running seconds since the app's start
     device: str  # which of the scenario's states was open
     during: str  # the command in progress

@@ -59,7 +59,10 @@ def hello(command: str) -> Mapping[str, Any]:
         AdapterBroke: if it does not answer.
     """
     with closing(Adapter(command)) as adapter:
-        return adapter.hello()
+        said = adapter.command("hello", now=0.0, version=1)
+    if not isinstance(said.get("offers"), dict):
+        raise AdapterBroke("hello: the answer has no offers")
+    return said
 
 
 def scenarios_of(rules: Iterable[str]) -> list[Scenario]:

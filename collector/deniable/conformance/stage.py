@@ -15,13 +15,12 @@ from deniable.conformance.adapter import Adapter, AdapterBroke
 from deniable.conformance.hostile_collector import (
     CATEGORIES,
     DAY,
-    Answer,
-    HostileCollector,
     HostileOperator,
-    Incoming,
     declared,
+    marked,
 )
-from deniable.conformance.observations import Call, Conviction, Request
+from deniable.conformance.observations import Call, Conviction, Request, Sent
+from deniable.counterparts.loopback import Answer, Incoming, LoopbackServer
 
 _HOUR_OF_START: Final = 9 * 3600
 _LEAST_WAKE: Final = 0.001
@@ -42,8 +41,9 @@ class Stage(HostileOperator):
     """
 
     def __init__(self, adapter: Adapter, offers: Mapping[str, Any], folder: Path) -> None:
-        self.collector = HostileCollector(self._respond, lambda: self.now)
+        self.collector = LoopbackServer(self._respond, keeps_open=True)
         super().__init__(self.collector.origin)
+        self.collector.start()
         self.adapter = adapter
         self.offers = offers
         self.folder = folder
@@ -62,7 +62,6 @@ class Stage(HostileOperator):
         state = self.state(device)
         state.mkdir(exist_ok=True)
         bundled = [] if self.offers.get("fetches") else [*chain(*self.served.values())]
-        bundled += more.pop("manifests", [])
         self.device, self._started = device, self.adapter.elapsed
         self._last = surveys
         self._command(
@@ -146,6 +145,12 @@ class Stage(HostileOperator):
         if not self.run(7200, until=lambda: len(self.log.sent(name)) > before):
             raise Unjudgeable(f"the report of {name!r} did not arrive within 7,200 seconds")
 
+    def sends_of(self, name: str) -> list[Sent]:
+        """Return the sends of a survey's report; there must be one."""
+        if not (sends := self.log.sent(name)):
+            raise Unjudgeable(f"the report of {name!r} was not sent")
+        return sends
+
     def close(self) -> None:
         """End the app regularly."""
         self._open = False
@@ -199,10 +204,11 @@ class Stage(HostileOperator):
             self._during = ""
 
     def _respond(self, came: Incoming) -> Answer | None:
+        if came.method == "OPTIONS":  # a browser's preflight request
+            return marked(Answer(204), self.now, to_page=True)
         with self._lock:
             request = Request(
                 self.now,
-                self.adapter.elapsed,
                 self.adapter.elapsed - self._started,
                 self.device,
                 self._during,
@@ -211,7 +217,9 @@ class Stage(HostileOperator):
             )
             self.log.requests.append(request)
         self.meanwhile(request)
-        return self.answer(request)
+        if (answer := self.answer(request)) is None:
+            return None
+        return marked(answer, self.now, to_page=bool(request.header("origin")))
 
 
 def written_forms(needle: bytes) -> Iterator[bytes]:

@@ -10,13 +10,13 @@ from deniable.fakes.behaviour import (
     Misbehaviour,
     Problem,
     ReceivedReport,
+    ReceivedRequest,
     Refused,
     Route,
 )
 from deniable.fakes.capture import Capture, CapturedReport
 from deniable.fakes.fake_collector import FakeCollector
 from deniable.fakes.fake_issuer import FakeIssuer
-from deniable.fakes.loopback import ReceivedRequest
 
 __all__ = [
     "AnyMisbehaviour",

@@ -6,16 +6,16 @@ can distinguish. ``deniable conformance`` tests everything that a device must su
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import ClassVar, Final, Literal
 
-from deniable.client import HttpAnswer
 from deniable.counterparts.bodies import (
     pack_answer_to_upload,
     pack_problem,
     split_upload,
 )
+from deniable.counterparts.loopback import Answer
 from deniable.intake import judge_report
 from deniable.messages import (
     PROBLEM_JSON,
@@ -34,6 +34,16 @@ class ReceivedReport:
     survey: str  # the survey's name
     epoch: int
     response: str = field(repr=False)  # the named response, which only chance relates to the answer
+
+
+@dataclass(frozen=True, slots=True)
+class ReceivedRequest:
+    """A received request."""
+
+    method: str
+    path: str  # from the root of the origin
+    headers: Mapping[str, str]  # by lower-case name
+    body: bytes = field(repr=False)
 
 
 class Receipts:
@@ -143,30 +153,34 @@ AnyMisbehaviour = Misbehaviour | Refused | Problem
 """A misbehaviour that ``FakeCollector.misbehave`` accepts."""
 
 
-def misleading_answer(misbehaviour: AnyMisbehaviour, sent: int) -> HttpAnswer | None:
+JSON: Final = (("content-type", "application/json"),)
+
+
+def misleading_answer(misbehaviour: AnyMisbehaviour, sent: int) -> Answer | None:
     """Return the answer of a misbehaviour to this many reports; None if it gives none."""
     if isinstance(misbehaviour, Misbehaviour):
         return _FIXED.get(misbehaviour)
     if isinstance(misbehaviour, Refused):
         refused = tuple((index, misbehaviour.code) for index in range(sent))
         body = pack_answer_to_upload(UploadAnswer(0, 0, refused))
-        return HttpAnswer(200, {"content-type": "application/json"}, body)
+        return Answer(200, body, JSON)
     answer = problem_answer(misbehaviour.code, "try again later")
     if misbehaviour.retry_after is None:
         return answer
-    asking = {**answer.headers, "retry-after": str(misbehaviour.retry_after)}
-    return HttpAnswer(answer.status, asking, answer.body)
+    wait = "retry-after", str(misbehaviour.retry_after)
+    return replace(answer, headers=(*answer.headers, wait))
 
 
-def problem_answer(code: RefusalCode, detail: str) -> HttpAnswer:
+def problem_answer(code: RefusalCode, detail: str) -> Answer:
     """Return the answer that refuses a whole request."""
     assert code.http_status is not None
-    return HttpAnswer(code.http_status, {"content-type": PROBLEM_JSON}, pack_problem(code, detail))
+    body = pack_problem(code, detail)
+    return Answer(code.http_status, body, (("content-type", PROBLEM_JSON),))
 
 
-_HTML: Final = {"content-type": "text/html"}
-_FIXED: Final[Mapping[Misbehaviour, HttpAnswer]] = {
-    Misbehaviour.PORTAL: HttpAnswer(200, _HTML, b"<html>Welcome to the hotel</html>"),
-    Misbehaviour.PROXY_ERROR: HttpAnswer(502, _HTML, b"<h1>Bad Gateway</h1>"),
+_HTML: Final = (("content-type", "text/html"),)
+_FIXED: Final[Mapping[Misbehaviour, Answer]] = {
+    Misbehaviour.PORTAL: Answer(200, b"<html>Welcome to the hotel</html>", _HTML),
+    Misbehaviour.PROXY_ERROR: Answer(502, b"<h1>Bad Gateway</h1>", _HTML),
     Misbehaviour.MISSING: problem_answer(RefusalCode.NOT_FOUND, "no survey has this name"),
 }

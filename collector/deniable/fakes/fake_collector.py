@@ -9,28 +9,29 @@ from itertools import chain
 from typing import Final, Self
 
 from deniable.budget import NANO, epsilon_to_nano
-from deniable.client import DAY, HttpAnswer, Survey
+from deniable.client import DAY, Survey
 from deniable.client.clock import Clock, SystemClock
 from deniable.counterparts.bodies import (
     pack_answer_to_upload,
     pack_manifests,
     split_upload,
 )
+from deniable.counterparts.loopback import Answer, Incoming, LoopbackServer
 from deniable.counterparts.signing import sign_manifest
 from deniable.fakes.behaviour import (
+    JSON,
     AnyMisbehaviour,
     Misbehaviour,
     Receipts,
     ReceivedReport,
+    ReceivedRequest,
     Route,
     misleading_answer,
     problem_answer,
 )
-from deniable.fakes.loopback import LoopbackServer, ReceivedRequest
 from deniable.mechanisms import KINDS
 from deniable.messages import (
     FRESH,
-    MAX_UPLOAD_BYTES,
     RANDOMISED_RESPONSE,
     Enrolment,
     Manifest,
@@ -65,7 +66,7 @@ class FakeCollector:
     def __init__(self, *, clock: Clock | None = None) -> None:
         self._changed = threading.Condition(threading.RLock())
         self._requests: list[ReceivedRequest] = []
-        self._server = LoopbackServer(self._respond)
+        self._server = LoopbackServer(self._receive)
         self._clock = clock or SystemClock()
         self._plan: list[tuple[AnyMisbehaviour, frozenset[Route]]] = []
         self._key = SigningKey(os.urandom(32))
@@ -208,7 +209,10 @@ class FakeCollector:
     def __repr__(self) -> str:
         return f"FakeCollector({self.origin!r}, reports={len(self._receipts.taken)})"
 
-    def _respond(self, request: ReceivedRequest) -> HttpAnswer | None:
+    def _receive(self, came: Incoming) -> Answer | None:
+        return self._respond(ReceivedRequest(came.method, came.path, dict(came.headers), came.body))
+
+    def _respond(self, request: ReceivedRequest) -> Answer | None:
         with self._changed:
             self._requests.append(request)
             misbehaviour = self._next_misbehaviour(request)
@@ -220,7 +224,7 @@ class FakeCollector:
 
     def _answer(
         self, request: ReceivedRequest, misbehaviour: AnyMisbehaviour | None
-    ) -> HttpAnswer | None:
+    ) -> Answer | None:
         """Return the answer to a request, and accept its reports; None if no answer is sent."""
         if misbehaviour is None:
             return self._honest_answer(request)
@@ -228,7 +232,7 @@ class FakeCollector:
             self._honest_answer(request)
         return misleading_answer(misbehaviour, _count(request.body))
 
-    def _honest_answer(self, request: ReceivedRequest) -> HttpAnswer:
+    def _honest_answer(self, request: ReceivedRequest) -> Answer:
         """Return the answer of a correct collector; for an unknown route, it is not-found."""
         try:
             if (request.method, request.path) == ("POST", "/v1/reports"):
@@ -242,16 +246,14 @@ class FakeCollector:
             return problem_answer(refusal.code, refusal.reason)
         return problem_answer(RefusalCode.NOT_FOUND, "this path does not exist")
 
-    def _take(self, request: ReceivedRequest) -> HttpAnswer:
+    def _take(self, request: ReceivedRequest) -> Answer:
         headers = request.headers
         if headers.get("content-type") != _MEDIA_TYPE or "content-encoding" in headers:
             raise Refusal(RefusalCode.UNSUPPORTED_MEDIA_TYPE, f"send {_MEDIA_TYPE}, unencoded")
-        if len(request.body) > MAX_UPLOAD_BYTES:
-            raise Refusal(RefusalCode.TOO_LARGE, f"at most {MAX_UPLOAD_BYTES} bytes per request")
         taken = self._receipts.upload(request.body, self._clock.now())
-        return HttpAnswer(200, {"content-type": "application/json"}, pack_answer_to_upload(taken))
+        return Answer(200, pack_answer_to_upload(taken), JSON)
 
-    def _manifests(self, name: str) -> HttpAnswer:
+    def _manifests(self, name: str) -> Answer:
         """Return all manifests of a name that have not ended, newest first."""
         envelopes = [
             sign_manifest(manifest, self._key)
@@ -285,5 +287,5 @@ def _count(body: bytes) -> int:
         return 1
 
 
-def _signed(body: bytes) -> HttpAnswer:
-    return HttpAnswer(200, {"content-type": _MEDIA_TYPE}, body)
+def _signed(body: bytes) -> Answer:
+    return Answer(200, body, (("content-type", _MEDIA_TYPE),))

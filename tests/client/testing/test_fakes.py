@@ -231,7 +231,7 @@ def test_closing_ends_what_would_never_end() -> None:
         until(lambda: collector.requests != ())
     with connection:
         assert connection.recv(4096) == b""
-    assert [thread for thread in threading.enumerate() if "fake-collector" in thread.name] == []
+    assert [thread for thread in threading.enumerate() if "loopback" in thread.name] == []
     collector.close()  # twice, or never entered
     FakeCollector().close()
 

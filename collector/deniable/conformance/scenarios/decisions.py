@@ -8,13 +8,13 @@ from deniable.conformance.adapter import AdapterBroke
 from deniable.conformance.hostile_collector import (
     CATEGORIES,
     DAY,
-    Answer,
     declared,
     problem,
     refused,
 )
 from deniable.conformance.observations import Conviction
 from deniable.conformance.stage import Stage, Unjudgeable, scenario
+from deniable.counterparts.loopback import Answer
 from deniable.messages import RefusalCode, Schedule
 from deniable.messages.refusals import Remedy
 
@@ -180,7 +180,7 @@ def every_refusal(stage: Stage) -> Iterator[Conviction]:
         stage.must_report(name)
     stage.run(3 * 3600)
     for name, code in surveys.items():
-        if code.remedy in _FINAL and _sends(stage, name) > 1:
+        if code.remedy in _FINAL and len(stage.sends_of(name)) > 1:
             what = f"{said[name].status} {said[name].body.decode()}"
             yield Conviction("D8", f"a report was sent again after {what}, which is final")
     outcomes = [stage.report(name) for name in surveys]
@@ -190,16 +190,9 @@ def every_refusal(stage: Stage) -> Iterator[Conviction]:
         yield Conviction("D4", "the same epoch was recorded again after a refusal")
     stage.run(3 * DAY)
     for name, code in surveys.items():
-        if code.remedy not in _FINAL and _sends(stage, name) == 1:
+        if code.remedy not in _FINAL and len(stage.sends_of(name)) == 1:
             what = f"{said[name].status} {said[name].body.decode()}"
             yield Conviction("D8", f"a report was dropped after {what}, which only delays it")
-
-
-def _sends(stage: Stage, name: str) -> int:
-    sends = len(stage.log.sent(name))
-    if not sends:
-        raise Unjudgeable(f"the report of {name!r} was not sent")
-    return sends
 
 
 @scenario("D4", title="consent that is withdrawn and given again")

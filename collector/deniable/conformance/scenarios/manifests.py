@@ -190,7 +190,7 @@ def forged(stage: Stage) -> Iterator[Conviction]:
 @scenario("D2", title="a manifest of another name")
 def exchanged(stage: Stage) -> Iterator[Conviction]:
     """The manifest of one survey, offered under the name of another."""
-    stage.serve("exchanged", stage.sign(stage.manifest(HONEST)))
+    stage.served["exchanged"] = [stage.sign(stage.manifest(HONEST))]
     yield from judged(stage, {"exchanged": ("D2", "whose manifest has a different name")})
 
 

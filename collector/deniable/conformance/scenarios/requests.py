@@ -10,7 +10,6 @@ from deniable.conformance.hostile_collector import (
     CUT,
     DAY,
     JSON,
-    Answer,
     accepted,
     declared,
     problem,
@@ -18,6 +17,7 @@ from deniable.conformance.hostile_collector import (
 )
 from deniable.conformance.observations import MOST_SENDS, Conviction
 from deniable.conformance.stage import Stage, Unjudgeable, scenario
+from deniable.counterparts.loopback import Answer
 from deniable.messages import PROBLEM_JSON, RefusalCode, Schedule
 
 NAME: Final = "asked"
@@ -282,9 +282,7 @@ def nonsense(stage: Stage) -> Iterator[Conviction]:
         stage.must_report(name, answer)
     stage.run(9 * DAY)
     for name in NONSENSE:
-        sends = len(stage.log.sent(name))
-        if not sends:
-            raise Unjudgeable(f"the report of {name!r} was not sent")
+        sends = len(stage.sends_of(name))
         if sends == 1:
             yield Conviction("D8", f"an answer that no collector sends was accepted: {name!r}")
         elif sends < MOST_SENDS:
@@ -305,9 +303,7 @@ def retry_after(stage: Stage) -> Iterator[Conviction]:
         stage.must_report(name)
     stage.run(8 * 3600)
     for name, (text, least, most) in WAITS.items():
-        times = [sent.request.now for sent in stage.log.sent(name)]
-        if not times:
-            raise Unjudgeable(f"the report of {name!r} was not sent")
+        times = [sent.request.now for sent in stage.sends_of(name)]
         waited = times[1] - times[0] if len(times) > 1 else 8 * 3600
         if waited < least:
             yield Conviction("D8", f"after Retry-After: {text}, the device waited {waited:.0f} s")
@@ -386,7 +382,5 @@ def erased(stage: Stage) -> Iterator[Conviction]:
 
 def _needles(stage: Stage, name: str) -> tuple[bytes, bytes]:
     """Return a report's payload and signature, which identify it."""
-    sent = stage.log.sent(name)
-    if not sent:
-        raise Unjudgeable(f"the report of {name!r} was not sent")
-    return sent[0].signed.payload, sent[0].signed.signature
+    signed = stage.sends_of(name)[0].signed
+    return signed.payload, signed.signature
