@@ -2,13 +2,12 @@
 
 import json
 import os
-import selectors
 import shlex
 import signal
 import subprocess
 import threading
-import time
 from contextlib import suppress
+from queue import Empty, SimpleQueue
 from tempfile import TemporaryFile
 from typing import IO, Any, Final
 
@@ -21,11 +20,10 @@ class AdapterBroke(Exception):
 
 
 class _Process:
-    """A process, its output so far, and the lock of its reader."""
+    """A process, and the lines that it has written; b"" is its end."""
 
     def __init__(self, argv: list[str], errors: IO[bytes]) -> None:
-        self.reading = threading.RLock()
-        self.received = b""
+        self.lines: SimpleQueue[bytes] = SimpleQueue()
         self.popen = subprocess.Popen(  # noqa: S603 - the command is the caller's own
             argv,
             stdin=subprocess.PIPE,
@@ -35,16 +33,21 @@ class _Process:
         )
         assert self.popen.stdin is not None
         assert self.popen.stdout is not None
-        self.stdin, self.stdout = self.popen.stdin, self.popen.stdout
+        self.stdin, self._stdout = self.popen.stdin, self.popen.stdout
+        threading.Thread(target=self._read, name="adapter", daemon=True).start()
 
     def kill(self) -> None:
         with suppress(ProcessLookupError):
             os.killpg(self.popen.pid, signal.SIGKILL)
         self.popen.wait()
-        with self.reading:  # a waiting reader sees the end before the file is closed
-            for stream in (self.stdin, self.stdout):
-                with suppress(OSError):
-                    stream.close()
+        with suppress(OSError):
+            self.stdin.close()
+
+    def _read(self) -> None:
+        with self._stdout as lines:
+            for line in lines:
+                self.lines.put(line)
+        self.lines.put(b"")
 
 
 class Adapter:
@@ -110,23 +113,16 @@ class Adapter:
         return self._process
 
     def _answer(self, do: str) -> dict[str, Any]:
-        end = time.monotonic() + ANSWER_SECONDS
         process = self._process
         if process is None:  # killed by the scenario during the command
             raise AdapterBroke(f"{do}: killed")
-        with process.reading, selectors.DefaultSelector() as selector:
-            if process.stdout.closed:
-                raise AdapterBroke(f"{do}: killed")
-            selector.register(process.stdout, selectors.EVENT_READ)
-            while b"\n" not in process.received:
-                if not selector.select(max(0.0, end - time.monotonic())):
-                    self.kill()
-                    raise AdapterBroke(f"{do}: no answer in {ANSWER_SECONDS:.0f} seconds")
-                received = os.read(process.stdout.fileno(), 1 << 16)
-                if not received:
-                    raise AdapterBroke(f"{do}: {self._ended()}")
-                process.received += received
-            line, _, process.received = process.received.partition(b"\n")
+        try:
+            line = process.lines.get(timeout=ANSWER_SECONDS)
+        except Empty:
+            self.kill()
+            raise AdapterBroke(f"{do}: no answer in {ANSWER_SECONDS:.0f} seconds") from None
+        if not line:
+            raise AdapterBroke(f"{do}: {self._ended()}")
         try:
             answer = json.loads(line)
         except ValueError:

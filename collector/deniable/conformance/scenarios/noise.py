@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from random import SystemRandom
 from typing import Any, Final, NamedTuple
 
-from scipy.stats import binom, hypergeom
+from scipy.stats import binom, hypergeom, rankdata
 
 from deniable.conformance.hostile_collector import declared
 from deniable.conformance.observations import Conviction, Sent
@@ -25,16 +25,17 @@ Traits = Mapping[str, Sequence[Hashable]]
 
 
 class RevealingClass(NamedTuple):
-    """A class of reports that reveals their answers."""
+    """A class of reports that reveals an answer, which ``having`` of them have."""
 
     trait: str
-    answer: int
     having: int
     size: int
     tail: float
 
 
-def traits(reports: Sequence[Sequence[Sent]], answers: int, *, sizes: bool) -> dict[str, list[int]]:
+def traits(
+    reports: Sequence[Sequence[Sent]], answers: int, *, sizes: bool
+) -> dict[str, Sequence[Hashable]]:
     """Return the traits of each report, given all its sends in order.
 
     Args:
@@ -44,32 +45,21 @@ def traits(reports: Sequence[Sequence[Sent]], answers: int, *, sizes: bool) -> d
     """
     firsts = [sends[0] if sends else None for sends in reports]
     times = [-1.0 if sent is None else sent.request.now for sent in firsts]
-    seen = {
+    ranks = rankdata(times, method="ordinal").tolist()
+    seen: dict[str, Sequence[Hashable]] = {
         "number of sends": [len(sends) for sends in reports],
-        "part of all times": _parts(times, answers),
-        "head": _numbered([() if sent is None else _head(sent) for sent in firsts]),
+        "part of all times": [(rank - 1) * answers // len(ranks) for rank in ranks],
+        "head": [None if sent is None else _head(sent) for sent in firsts],
     }
     if sizes:
         seen["size"] = [-1 if sent is None else len(sent.request.body) for sent in firsts]
     return seen
 
 
-def _parts(values: Sequence[float], parts: int) -> list[int]:
-    """Return the part of each value, of this many equal parts, from the lowest up."""
-    ranked = sorted(range(len(values)), key=values.__getitem__)
-    part = {index: rank * parts // len(ranked) for rank, index in enumerate(ranked)}
-    return [part[index] for index in range(len(values))]
-
-
 def _head(sent: Sent) -> tuple[str, ...]:
     request = sent.request
     fields = (f"{name}: {value}" for name, value in request.headers if name != "content-length")
     return request.method, request.path, *fields
-
-
-def _numbered(values: Sequence[Hashable]) -> list[int]:
-    numbers = {value: number for number, value in enumerate(dict.fromkeys(values))}
-    return [numbers[value] for value in values]
 
 
 def telling(seen: Traits, dealt: Sequence[int], false_alarm: float) -> Iterator[RevealingClass]:
@@ -81,35 +71,19 @@ def telling(seen: Traits, dealt: Sequence[int], false_alarm: float) -> Iterator[
         false_alarm: the greatest probability of convicting a correct device.
     """
     many = Counter(dealt)
-    classes = [
-        (trait, members)
-        for trait, values in seen.items()
-        for members in _classes(values)
-        if len(members) < len(dealt)
-    ]
-    tests = [
-        RevealingClass(
-            trait,
-            answer,
-            count,
-            len(members),
-            tail(hypergeom, count, len(dealt), share, len(members)),
-        )
-        for trait, members in classes
-        for counts in [Counter(dealt[index] for index in members)]
-        for answer, share in many.items()
-        for count in [counts[answer]]
-    ]
+    tests = []
+    for trait, values in seen.items():
+        classes: dict[Hashable, Counter[int]] = defaultdict(Counter)
+        for value, answer in zip(values, dealt, strict=True):
+            classes[value][answer] += 1
+        for counts in classes.values() if len(classes) > 1 else ():
+            size = counts.total()
+            for answer, share in many.items():
+                chance = tail(hypergeom, counts[answer], len(dealt), share, size)
+                tests.append(RevealingClass(trait, counts[answer], size, chance))
     surest = min(tests, key=lambda one: one.tail, default=None)
     if surest is not None and surest.tail < false_alarm / len(tests):
         yield surest
-
-
-def _classes(values: Sequence[Hashable]) -> list[list[int]]:
-    classes: dict[Hashable, list[int]] = defaultdict(list)
-    for index, value in enumerate(values):
-        classes[value].append(index)
-    return [*classes.values()]
 
 
 def tail(law: Any, count: int, *parameters: float) -> float:
@@ -190,7 +164,7 @@ def _judged(what: Draws) -> Play:
         sends = [of_name[name] for name in names]
         mechanism = specification.mechanism(what.size, what.epsilon, "0")
         seen = traits(sends, len({*groups}), sizes=mechanism.responses <= _BYTE)
-        seen["outcome"] = [sorted({*outcomes}).index(outcome) for outcome in outcomes]
+        seen["outcome"] = outcomes
         for one in telling(seen, groups, FALSE_ALARM / len(DRAWS)):
             share = f"{one.having} of {one.size} reports with the same {one.trait}"
             yield Conviction(
@@ -247,7 +221,9 @@ def _convicted(
     mechanism: Mechanism, dealt: Sequence[int], groups: Sequence[int], responses: Sequence[int]
 ) -> Iterator[Conviction]:
     """Judge each response to an answer, and those of equal weight: for an answer, and for all."""
-    laws = {answer: _law(mechanism, answer) for answer in {*dealt}}
+    laws = {
+        answer: [weight / mechanism.grid for weight in mechanism.row(answer)] for answer in {*dealt}
+    }
     like = {answer: Counter(law) for answer, law in laws.items()}
     often = Counter(dealt)
     # By counted event and probability: its occurrences, and the number of trials.
@@ -277,10 +253,6 @@ def _count(counts: _Counts, what: str, chance: float, *, came: bool) -> None:
     count = counts[what, chance]
     count[0] += came
     count[1] += 1
-
-
-def _law(mechanism: Mechanism, answer: int) -> list[float]:
-    return [weight / mechanism.grid for weight in mechanism.row(answer)]
 
 
 for _title, _draws in DRAWS.items():
