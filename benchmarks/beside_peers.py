@@ -32,7 +32,7 @@ def beside_peers(categories: int, epsilon: str) -> None:
     ours = KINDS[chosen.kind].mechanism(chosen.parameters, categories, epsilon, "0")
     squares = _errors_of_ours(ours)
     truth = np.bincount(likely_answers(categories, _REPORTS), minlength=categories) / _REPORTS
-    sent = SimulatedReports(ours, truth, 1).responses(0, _REPORTS)
+    sent = SimulatedReports(ours, truth, 1).responses(_REPORTS)
     figures = {"estimate": processor_seconds_each(lambda: _estimate(ours, sent), 1)}
     for peer in others:
         figures |= _timings(peer, categories)

@@ -172,7 +172,7 @@ def _receipts(survey: Manifest, asked: Asked) -> Iterator[list[Receipt]]:
     questions = [part.categories for part in decoder_of(survey.mechanism).parts]
     truth = read_truth(asked.truth, survey.categories, questions)
     for epoch, count in enumerate(asked.reports):
-        responses = SimulatedReports(survey.mechanism, truth, epoch).responses(0, count)
+        responses = SimulatedReports(survey.mechanism, truth, epoch).responses(count)
         yield [
             Receipt(survey.survey_id, epoch, secret(device)[:RECEIPT_KEY_BYTES], response, issuer)
             for device, (response, issuer) in enumerate(

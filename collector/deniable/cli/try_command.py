@@ -137,7 +137,7 @@ def _fill(collector: str, manifest: Manifest, devices: int) -> None:
     with progress("reports", _EPOCHS * devices) as done:
         for epoch in range(_EPOCHS):
             reports = SimulatedReports(manifest.mechanism, truth / truth.sum(), seed=0)
-            responses = reports.responses(0, devices, epoch)
+            responses = reports.responses(devices, epoch)
             for start in range(0, devices, MAX_UPLOAD_REPORTS):
                 part = responses[start : start + MAX_UPLOAD_REPORTS]
                 _send(transport, manifest.survey_id, epoch, part)

@@ -1,7 +1,6 @@
 """Estimates from simulated counts, beside the truth from which these were drawn."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -76,7 +75,7 @@ def simulation_document(
     """Return the document for the counts of this many devices."""
     histogram = estimate_histogram(manifest, 0, counts.tolist(), level)
     drawn, truth = figures(histogram), true_figures(histogram, reports.truth)
-    name, numeric = simulated_name(manifest.name), histogram.numeric
+    numeric = histogram.numeric
     in_values = {"mean", *QUARTILES.values()} if numeric else set()
     rows: list[dict[str, Any]] = [
         {
@@ -119,17 +118,22 @@ def simulation_document(
         Column("missed", ""),
         Column("estimate", "", "number", shape="bar"),
     ]
-    simulated = f"{devices:,} simulated devices at epsilon {manifest.epsilon}, seed {reports.seed}"
     return Document(
-        [
-            Fact("SIMULATED", "no device answered", "simulated", True),
-            Fact("survey", f"{name}: {manifest.question}", "survey", name),
-            Fact("devices", simulated, "devices", devices),
-        ],
+        _facts(manifest, devices, reports.seed),
         [Table(columns, [*map(_seen, largest)])],
         notes,
         values={"seed": reports.seed, "level": level, "figures": rows},
     )
+
+
+def _facts(manifest: Manifest, devices: int, seed: int) -> list[Fact]:
+    name = simulated_name(manifest.name)
+    simulated = f"{devices:,} simulated devices at epsilon {manifest.epsilon}, seed {seed}"
+    return [
+        Fact("SIMULATED", "no device answered", "simulated", True),
+        Fact("survey", f"{name}: {manifest.question}", "survey", name),
+        Fact("devices", simulated, "devices", devices),
+    ]
 
 
 def _seen(row: dict[str, Any]) -> dict[str, Any]:
@@ -183,17 +187,12 @@ def texts_document(
     ]
     columns = [Column("text", "text"), Column("truth", "truth", "share"), Column("found", "found")]
     figures = histogram_document(histogram)
-    simulated = f"{devices:,} simulated ones at epsilon {manifest.epsilon}, seed {seed}"
-    name = simulated_name(manifest.name)
-    facts = [
-        Fact("SIMULATED", "no device answered", "simulated", True),
-        Fact("survey", f"{name}: {manifest.question}", "survey", name),
-        Fact("devices", simulated, "devices", devices),
-    ]
     title = "The true shares of the most frequent texts"
     tables = [*figures.tables, Table(columns, rows, title=title)]
     standing = [row["text"] for row in rows if row["found"] == "yes"]
-    return replace(
-        Document(facts, tables, figures.notes),
+    return Document(
+        _facts(manifest, devices, seed),
+        tables,
+        figures.notes,
         values={"seed": seed, "level": level, "truth": true, "found": standing},
     )
