@@ -8,7 +8,6 @@ import pytest
 from deniable.accounting import PrivacyLoss
 from deniable.audit import (
     Finding,
-    SolutionMatrix,
     pure_level,
     tight_delta_at_odds,
     tight_epsilon,
@@ -26,6 +25,7 @@ from tests.audit.theorems import (
     odds_above,
     pure_odds_of_design,
 )
+from tests.mechanisms.laws import matrix_of
 from tests.mechanisms.test_designs import ALL
 from tests.support.effort import some
 from tests.support.entries import probability
@@ -61,7 +61,7 @@ def check_witness(mechanism: DesignMechanism, finding: Finding) -> None:
 @pytest.mark.parametrize("design", WHOLE + PARTS, ids=repr)
 def test_the_guarantee_is_that_of_all_rows(design: Design, delta: str) -> None:
     mechanism = DesignMechanism(design, "1", delta)
-    rows = SolutionMatrix.of(mechanism)
+    rows = matrix_of(mechanism)
     found = pure_level(mechanism)
     assert (found.odds, found.delta) == (pure_level(rows).odds, Fraction(0))
     check_witness(mechanism, found)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from deniable.audit import InvalidMatrix, SolutionMatrix
 from deniable.audit.solution_matrix import largest_remainder
-from deniable.mechanisms import MAX_DENSE, Number, RandomisedResponse
+from deniable.mechanisms import MAX_DENSE, Number
 from tests.mechanisms.laws import (
     WORDS,
     assert_samples_its_rows,
@@ -75,7 +75,6 @@ def test_matrices_have_up_to_4096_rows_and_columns() -> None:
     refused: list[tuple[str, Callable[[], object]]] = [
         ("1 to 4096 rows", lambda: SolutionMatrix([[1]] * 4097, 1)),
         ("row 0 must have 1 to 4096 entries", lambda: SolutionMatrix([[1] * 4097], 4097)),
-        ("at most 4096", lambda: SolutionMatrix.of(RandomisedResponse(4097, "1"))),
         ("common denominator", lambda: SolutionMatrix.exact(vast)),
     ]
     for reason, make in refused:

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from deniable.client import HttpAnswer
 from deniable.counterparts.bodies import pack_problem
+from deniable.counterparts.loopback import Answer
 from deniable.counterparts.signing import sign_gateway_keys, sign_manifest
 from deniable.messages import PROBLEM_JSON, RefusalCode, Schedule
 from deniable.messages.gateway import GatewayKeys
@@ -68,7 +68,7 @@ def test_d13_no_connection_and_no_name_asked_for_goes_round_it(tmp_path: Path, f
             clients = [{**client, "relay": relay.url} for client in clients]
         if fate == "forged":
             body = pack_problem(RefusalCode.OVERLOADED, "go there directly")
-            relay.answer = HttpAnswer(503, {"content-type": PROBLEM_JSON}, body)
+            relay.answer = Answer(503, body, (("content-type", PROBLEM_JSON),))
         if fate == "down":
             relay.close()
         said, ports, trace = traced(tmp_path, clients)

@@ -11,7 +11,6 @@ import pytest
 from scipy.optimize import linprog
 from scipy.stats import norm
 
-from deniable.audit import SolutionMatrix
 from deniable.estimates import Histogram, Model, compare, covariance, decoder_of
 from deniable.estimates.decoders import Decoder, Tally
 from deniable.estimates.decoders.dense import solution_matrix
@@ -32,6 +31,7 @@ from tests.estimates.matrices import (
     sampled_law,
     standard_errors,
 )
+from tests.mechanisms.laws import matrix_of
 from tests.support.geometric import clamped_geometric
 
 every_mechanism = pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=MECHANISMS)
@@ -68,7 +68,7 @@ def test_over_all_samples_estimates_and_covariances_are_right_on_average(
 
 
 def test_one_report_has_a_standard_error_in_the_fixed_model_only() -> None:
-    for mechanism in (FORMULAS, SolutionMatrix.of(FORMULAS)):
+    for mechanism in (FORMULAS, matrix_of(FORMULAS)):
         with pytest.raises(ValueError, match="a single report"):
             standard_errors(mechanism, (0, 1, 0, 0), Model.SAMPLED)
         with pytest.raises(ValueError, match="a single report"):
@@ -158,7 +158,7 @@ _REFUSED: list[tuple[Callable[[Any], object], str]] = [
 ]
 
 
-@pytest.mark.parametrize("mechanism", [FORMULAS, SolutionMatrix.of(FORMULAS), WIDE])
+@pytest.mark.parametrize("mechanism", [FORMULAS, matrix_of(FORMULAS), WIDE])
 def test_what_allows_no_estimate_is_refused(mechanism: Mechanism) -> None:
     for call, problem in _REFUSED:
         with pytest.raises(ValueError, match=problem):

@@ -47,6 +47,7 @@ from tests.estimates.matrices import (
     query_influence,
     standard_errors,
 )
+from tests.mechanisms.laws import matrix_of
 from tests.mechanisms.test_levels import RR, TREES, levels
 from tests.support.effort import effort, some
 from tests.support.entries import probability
@@ -380,6 +381,6 @@ _WRONG = [
 
 @pytest.mark.parametrize(("counts", "problem"), _WRONG)
 def test_counts_that_allow_no_estimate_are_refused(counts: Any, problem: str) -> None:
-    for mechanism in (FORMULAS, SolutionMatrix.of(FORMULAS)):
+    for mechanism in (FORMULAS, matrix_of(FORMULAS)):
         with pytest.raises(ValueError, match=problem):
             debias(mechanism, counts)

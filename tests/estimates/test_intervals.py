@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, norm
 
-from deniable.audit import SolutionMatrix
 from deniable.estimates import IntervalMethod, Model
 from deniable.estimates.binomial import clopper_pearson, wilson
 from deniable.estimates.decoders.dense import solution_matrix
@@ -20,6 +19,7 @@ from tests.estimates.matrices import (
     frequency_intervals,
     standard_errors,
 )
+from tests.mechanisms.laws import matrix_of
 from tests.support.effort import THOROUGH
 
 W, CP, NORMAL = IntervalMethod.WILSON, IntervalMethod.CLOPPER_PEARSON, IntervalMethod.NORMAL
@@ -106,7 +106,7 @@ def test_levels_outside_the_open_unit_interval_are_refused_and_others_have_finit
 FEW = (30, 0, 0, 0, 0, 0, 0)
 UNSTRUCTURED: dict[str, tuple[Mechanism, tuple[int, ...]]] = {
     "wide": (WIDE, (40, 40, 20, 20)),
-    "square": (SolutionMatrix.of(FORMULAS), (48, 28, 24, 20)),
+    "square": (matrix_of(FORMULAS), (48, 28, 24, 20)),
     **{f"{name}, few": (mechanism, FEW) for name, mechanism in SURVEYED.items()},
 }
 

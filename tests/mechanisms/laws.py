@@ -157,6 +157,11 @@ def distributions(entries: int, largest: int = 6) -> st.SearchStrategy[list[Frac
     return weights.map(lambda row: [Fraction(weight, sum(row)) for weight in row])
 
 
+def matrix_of(mechanism: Rows) -> SolutionMatrix:
+    """Return a mechanism's matrix, entry by entry."""
+    return SolutionMatrix(map(mechanism.row, range(mechanism.categories)), mechanism.grid)
+
+
 def matrices(
     categories: tuple[int, int] = (1, 4), responses: tuple[int, int] = (1, 4), largest: int = 6
 ) -> st.SearchStrategy[SolutionMatrix]:

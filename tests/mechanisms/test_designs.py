@@ -14,6 +14,7 @@ from deniable.mechanisms.affine import Affine, is_prime
 from deniable.mechanisms.block_design import BlockLabels, Design, DesignMechanism
 from deniable.mechanisms.difference_set import SETS, DifferenceSet
 from deniable.mechanisms.subset import Subset, rank
+from tests.mechanisms.laws import matrix_of
 from tests.support.effort import some
 from tests.support.entries import probability
 
@@ -54,7 +55,7 @@ def test_each_category_is_in_as_many_blocks_and_so_is_each_pair(made: DesignMech
 
 @pytest.mark.parametrize("design", some(some([d for d in ALL if d.responses <= 400])), ids=repr)
 def test_it_guarantees_what_its_entries_say(design: DesignMechanism) -> None:
-    exact = MatrixPrivacy(SolutionMatrix.of(design))
+    exact = MatrixPrivacy(matrix_of(design))
     odds = [Fraction(1), Fraction(3, 2), Fraction(2)]
     assert design.privacy.odds == exact.odds
     # All pairs of rows are alike, so that two of them tell all.

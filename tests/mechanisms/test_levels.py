@@ -4,12 +4,13 @@ from fractions import Fraction
 
 import pytest
 
-from deniable.audit import SolutionMatrix, tight_epsilon
+from deniable.audit import tight_epsilon
 from deniable.mechanisms import KINDS, Levels, MatrixPrivacy
 from deniable.mechanisms.answering import Answering
 from deniable.mechanisms.kind import InvalidManifest
 from deniable.mechanisms.levels import node_labels
 from deniable.planning.calibration import CALIBRATIONS
+from tests.mechanisms.laws import matrix_of
 from tests.support.entries import probability
 
 RR: Answering = ("randomised-response",)
@@ -52,7 +53,7 @@ def test_it_guarantees_what_its_entries_say(
     categories: int, tree: dict[int, Answering], delta: str
 ) -> None:
     mechanism = levels(categories, tree, "0.7", delta)
-    matrix = SolutionMatrix.of(mechanism)
+    matrix = matrix_of(mechanism)
     exact = MatrixPrivacy(matrix)
     assert mechanism.privacy.odds == exact.odds
     assert mechanism.privacy.satisfies("0.7", delta)

@@ -5,12 +5,13 @@ from itertools import product
 
 import pytest
 
-from deniable.audit import SolutionMatrix, tight_epsilon
+from deniable.audit import tight_epsilon
 from deniable.mechanisms import KINDS, MatrixPrivacy
 from deniable.mechanisms.answering import Answering, Dimensions, combined, separated
 from deniable.mechanisms.kind import InvalidManifest
 from deniable.mechanisms.one_question import OneQuestion
 from deniable.planning.calibration import CALIBRATIONS
+from tests.mechanisms.laws import matrix_of
 from tests.support.entries import probability
 
 RR: Answering = ("randomised-response",)
@@ -66,7 +67,7 @@ def test_it_guarantees_what_its_entries_say(
     answered: list[tuple[int, Answering]], delta: str
 ) -> None:
     mechanism = made(answered, "0.7", delta)
-    matrix = SolutionMatrix.of(mechanism)
+    matrix = matrix_of(mechanism)
     exact = MatrixPrivacy(matrix)
     assert mechanism.privacy.odds == exact.odds
     assert mechanism.privacy.satisfies("0.7", delta)

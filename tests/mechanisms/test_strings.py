@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from deniable.audit import SolutionMatrix
 from deniable.client import Survey, UndeclaredAnswer
 from deniable.fakes.capture import text_of
 from deniable.mechanisms import KINDS, RandomisedResponse, Strings
@@ -19,7 +18,7 @@ from deniable.mechanisms.answering import text_index
 from deniable.mechanisms.exact import odds_floor
 from deniable.messages import InvalidManifest
 from deniable.messages.texts import alphabet_signs, check_alphabet, text_signs
-from tests.mechanisms.laws import assert_sound_rows, undrawable, worst_ratio
+from tests.mechanisms.laws import assert_sound_rows, matrix_of, undrawable, worst_ratio
 
 TEXTS = [bytes(text) for size in range(4) for text in product(range(3), repeat=size)]
 """The first texts of two signs, and one for all others."""
@@ -49,7 +48,7 @@ def test_odds_are_tight_whatever_the_hashes_are(epsilon: str, hashes: int, value
 
 def test_delta_is_a_bound_of_what_any_two_texts_show() -> None:
     mechanism = small()
-    listed = SolutionMatrix.of(mechanism)
+    listed = matrix_of(mechanism)
     for odds in (Fraction(1), Fraction(3, 2), Fraction(3), Fraction(7)):
         assert mechanism.privacy.delta_at_odds(odds) >= listed.privacy.delta_at_odds(odds)
     assert not mechanism.privacy.alike

@@ -28,7 +28,7 @@ from deniable.mechanisms.mechanism import (
     os_random_word,
     uniform_below,
 )
-from deniable.mechanisms.privacy import MatrixPrivacy, Privacy, Rows, pair_excess
+from deniable.mechanisms.privacy import MatrixPrivacy, Privacy, pair_excess
 
 _MOST_BITS: Final = 1 << 16
 
@@ -84,13 +84,6 @@ class SolutionMatrix:
         return cls(
             ([e.numerator * (grid // e.denominator) for e in row] for row in fractions), grid
         )
-
-    @classmethod
-    def of(cls, mechanism: Rows) -> Self:
-        """Return any mechanism's matrix, entry by entry."""
-        if max(mechanism.categories, mechanism.responses) > MAX_DENSE:
-            raise InvalidMatrix(f"a matrix must have at most {MAX_DENSE} rows and columns")
-        return cls(map(mechanism.row, range(mechanism.categories)), mechanism.grid)
 
     def certified(self, epsilon: Number, delta: Number = "0") -> Self:
         """Return this matrix rounded onto 2^64, provably (epsilon, delta)-private.

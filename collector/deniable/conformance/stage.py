@@ -59,7 +59,7 @@ class Stage(HostileOperator):
         """Start the app on a state; a new one, if there is none of this name."""
         if self._open:
             self.close()
-        state = self.state(device)
+        state = self.folder / device
         state.mkdir(exist_ok=True)
         bundled = [] if self.offers.get("fetches") else [*chain(*self.served.values())]
         self.device, self._started = device, self.adapter.elapsed
@@ -161,20 +161,16 @@ class Stage(HostileOperator):
         self._open, self._during = False, ""
         self.adapter.kill()
 
-    def state(self, device: str) -> Path:
-        """Return the directory of a state."""
-        return self.folder / device
-
     def copy_state(self, device: str, other: str) -> None:
         """Copy all files of a state over another state."""
         if device in self._consented:
             self._consented.add(other)
-        shutil.rmtree(self.state(other), ignore_errors=True)
-        shutil.copytree(self.state(device), self.state(other))
+        shutil.rmtree(self.folder / other, ignore_errors=True)
+        shutil.copytree(self.folder / device, self.folder / other)
 
     def lose_state(self, gone: Sequence[str] = ()) -> None:
         """Erase these files of a state; by default all but its mark."""
-        state = self.state("a")
+        state = self.folder / "a"
         for file in [file for file in state.rglob("*") if file.is_file()]:
             name = str(file.relative_to(state))
             if name in gone if gone else name not in self.offers["mark"]:
@@ -183,7 +179,7 @@ class Stage(HostileOperator):
     def on_disk(self, *needles: bytes) -> bool:
         """Return whether a file of the state holds any of these bytes, plain or encoded."""
         written = [form for needle in needles for form in written_forms(needle)]
-        contents = (file.read_bytes() for file in self.state("a").rglob("*") if file.is_file())
+        contents = (file.read_bytes() for file in (self.folder / "a").rglob("*") if file.is_file())
         return any(form in content for content in contents for form in written)
 
     def end(self) -> None:
