@@ -54,7 +54,7 @@ def traced(folder: Path, clients: list[dict[str, Any]]) -> tuple[str, set[int], 
 def test_d13_no_connection_and_no_name_asked_for_goes_round_it(tmp_path: Path, fate: str) -> None:
     now, named = int(time.time()), "https://collector.invalid"
     with GatewayCollector() as collector, Relay(collector.origin) as relay:
-        key = KeyConfiguration(1, PrivateKey.generate().public_key)
+        key = KeyConfiguration(1, PrivateKey(os.urandom(32)).public_key)
         elsewhere = manifest(origin=named, schedule=Schedule(now - 9, DAY, 2, DAY))
         keys = sign_gateway_keys(GatewayKeys(named, 1, (key,)), AUTHORITY)
         bundled, far = collector.publish(DECLARED), sign_manifest(elsewhere, AUTHORITY)

@@ -1,6 +1,7 @@
 """A gateway in front of a collector's double, and relays between it and a device."""
 
 import json
+import os
 import random
 from collections import Counter
 from collections.abc import Callable
@@ -55,7 +56,7 @@ class Gateway:
     def rotate(self) -> None:
         """Add a key to the front of the list."""
         self.sequence += 1
-        self.keys[self.sequence] = PrivateKey.generate()
+        self.keys[self.sequence] = PrivateKey(os.urandom(32))
 
     def envelope(self, origin: str = ORIGIN) -> bytes:
         """Return the signed list of keys."""

@@ -12,8 +12,6 @@ from deniable.key_files import create_key_file, read_key_file
 from deniable.messages.enrolment import MAX_BLIND_KEYS
 from deniable.reading.epochs import ranges_text
 
-_keys_argument = click.argument("keys", type=click.Path(file_okay=False, path_type=Path))
-
 
 @click.group()
 def issuer() -> None:
@@ -39,7 +37,7 @@ def new(file: Path, directory: Path) -> None:
 
 
 @issuer.command("keys", short_help="Create a blind issuer's keys in the directory KEYS.")
-@_keys_argument
+@click.argument("keys", type=click.Path(file_okay=False, path_type=Path))
 @click.option("--epochs", type=Whole(1, 1000), required=True, help="Number of epochs.")
 @click.option(
     "--first",

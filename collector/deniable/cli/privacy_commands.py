@@ -10,7 +10,7 @@ from deniable.cli.options import Whole, json_option
 from deniable.cli.screen import show
 from deniable.mechanisms import MAX_CATEGORIES, InvalidPrivacyParameter
 from deniable.planning.facts import composition_document
-from deniable.publishing.survey_matrix import MAX_FILE_BYTES, InvalidMatrixFile, read_matrix
+from deniable.publishing.survey_matrix import InvalidMatrixFile, read_matrix
 
 
 @click.command()
@@ -42,10 +42,8 @@ def audit(
 
 
 def _read(file: Path) -> AuditSubject:
-    with file.open("rb") as stream:
-        data = stream.read(MAX_FILE_BYTES + 1)
     try:
-        named = read_matrix(data)
+        named = read_matrix(file.read_bytes())
     except InvalidMatrixFile as error:
         raise click.ClickException(f"{file}: {error}") from error
     note = "for rows scaled to sum to exactly 1" if named.rounded else ""

@@ -19,13 +19,10 @@ _JOINERS: Final = "\u200c\u200d"  # needed by Persian, Sinhala and emoji
 
 def escape(text: str) -> str:
     """Return text that cannot become markup, with every hidden character replaced."""
-    return escape_markup(
-        "".join(c if c in _JOINERS or not _is_hidden(c) else "\ufffd" for c in text)
+    visible = "".join(
+        c if c in _JOINERS or unicodedata.category(c) not in _HIDDEN else "\ufffd" for c in text
     )
-
-
-def _is_hidden(character: str) -> bool:
-    return unicodedata.category(character) in _HIDDEN
+    return escape_markup(visible)
 
 
 def document_html(

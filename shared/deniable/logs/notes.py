@@ -219,8 +219,12 @@ class SignedCheckpoint:
         body, gap, signatures = text.rpartition("\n\n")
         if not gap or not signatures.endswith("\n"):
             raise TransparencyLogError("a checkpoint must be signed and end with a newline")
+        origin, *rest = body.split("\n")
+        if len(rest) < 2:
+            raise TransparencyLogError("a checkpoint must have an origin, a size and a root")
+        checkpoint = Checkpoint(origin, read_size(rest[0]), read_hash(rest[1]), tuple(rest[2:]))
         lines = signatures[:-1].split("\n")
-        return cls(_read_body(body), tuple(map(NoteSignature.parse, lines)))
+        return cls(checkpoint, tuple(map(NoteSignature.parse, lines)))
 
     @property
     def text(self) -> str:
@@ -299,13 +303,6 @@ def read_hash(text: str) -> bytes:
     if len(decoded) != HASH_BYTES:
         raise TransparencyLogError(f"a hash must be {HASH_BYTES} bytes long")
     return decoded
-
-
-def _read_body(body: str) -> Checkpoint:
-    origin, *rest = body.split("\n")
-    if len(rest) < 2:
-        raise TransparencyLogError("a checkpoint must have an origin, a size and a root")
-    return Checkpoint(origin, read_size(rest[0]), read_hash(rest[1]), tuple(rest[2:]))
 
 
 def cosigned_message(checkpoint: Checkpoint, timestamp: int) -> bytes:

@@ -17,7 +17,6 @@ MAX_POLICY_BYTES: Final = 65_536
 
 _NOT_ALLOWED: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
 _NUMBER: Final = re.compile("[1-9][0-9]{0,4}")
-_NONE: Final = "none"
 
 
 class TooFewWitnesses(TransparencyLogError):
@@ -134,8 +133,17 @@ class _Draft:
             case ["group", name, threshold, *members] if members:
                 self._check_new(name)
                 self.groups[name] = self._group(threshold, members)
-            case ["quorum", name]:
-                self._take_quorum(name)
+            case ["quorum", _] if self.quorum is not None:
+                raise TransparencyLogError("a policy may have only one quorum")
+            case ["quorum", "none"]:
+                raise TransparencyLogError(
+                    "a quorum is required: without one, a log can show different entries to "
+                    "different readers"
+                )
+            case ["quorum", name] if name in self.groups:
+                self.quorum = name
+            case ["quorum", _]:
+                raise TransparencyLogError("the quorum must be a witness or group defined above")
             case ["log" | "witness" | "group" | "quorum", *_]:
                 raise TransparencyLogError(f"a {words[0]} line has too few or too many words")
             case _:
@@ -156,20 +164,8 @@ class _Draft:
             )
         return frozenset(members), numbers[threshold]
 
-    def _take_quorum(self, name: str) -> None:
-        if self.quorum is not None:
-            raise TransparencyLogError("a policy may have only one quorum")
-        if name == _NONE:
-            raise TransparencyLogError(
-                "a quorum is required: without one, a log can show different entries to different "
-                "readers"
-            )
-        if name not in self.groups:
-            raise TransparencyLogError("the quorum must be a witness or group defined above")
-        self.quorum = name
-
     def _check_new(self, name: str) -> None:
-        if name == _NONE or name in self.groups:
+        if name == "none" or name in self.groups:
             raise TransparencyLogError(f"the name {name} is already in use")
 
 

@@ -48,11 +48,6 @@ class PrivateKey:
         self._key = X25519PrivateKey.from_private_bytes(private_bytes)
         self.public_key: Final = self._key.public_key().public_bytes_raw()
 
-    @classmethod
-    def generate(cls) -> "PrivateKey":
-        """Return a new key from the operating system's randomness."""
-        return cls(os.urandom(KEY_BYTES))
-
     def agree(self, public_key: bytes) -> bytes:
         """Return the 32 bytes shared with another key (RFC 7748, section 6.1).
 
@@ -273,7 +268,7 @@ def seal_request(
     The ephemeral key is new for each call, except in tests.
     """
     header = bytes((configuration.key_id,)) + ALGORITHMS
-    ephemeral = PrivateKey.generate() if ephemeral is None else ephemeral
+    ephemeral = PrivateKey(os.urandom(KEY_BYTES)) if ephemeral is None else ephemeral
     encapsulated, public_key = ephemeral.public_key, configuration.public_key
     agreed = ephemeral.agree(public_key)
     opener = ResponseOpener(agreed, encapsulated, public_key, REQUEST_LABEL + header)
