@@ -70,16 +70,17 @@ async def accept(
     ]
 
 
-def shown_address(host: str, port: int, *, tls: bool) -> str:
-    """Return the text of an address as people write it."""
-    return f"http{'s' * tls}://{f'[{host}]' if ':' in host else host}:{port}"
-
-
 class Sockets(NamedTuple):
     """The sockets that listen for devices and people, and for whoever reads the metrics."""
 
     public: Sequence[socket.socket]
     metrics: Sequence[socket.socket] = ()
+
+    def address(self, config: Config) -> str:
+        """Return the text of the public address as people write it."""
+        host, port = config.host, self.public[0].getsockname()[1]
+        scheme = "http" if config.tls_certificate is None else "https"
+        return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
 
     def close(self) -> None:
         """Close all of the sockets."""
@@ -138,14 +139,13 @@ async def serve(
         try:
             sockets = sockets or sockets_of(config)
             sites = await accept(server, sockets.public, tls=tls)
-            port = sockets.public[0].getsockname()[1]
             upkeep = Upkeep(store, catalogue, time.time, meters)
             async with (
                 _serving_metrics(config, meters, gauges, sockets.metrics),
                 _meanwhile(gauges.keep(meters)),
                 _meanwhile(upkeep.run(config.upkeep_seconds, leads)),
             ):
-                announce(shown_address(config.host, port, tls=tls is not None))
+                announce(sockets.address(config))
                 await stop.wait()
             # aiohttp's shutdown reads no more bytes, and waits in vain for a connection that it has
             # just accepted, so bytes in transit must have arrived before.

@@ -28,7 +28,7 @@ from prometheus_client.multiprocess import mark_process_dead
 
 from deniable.directory import Config
 from deniable.server.metrics import WORKER_BYTES, Meters
-from deniable.server.serving import Sockets, run_in_loop, serve, shown_address, sockets_of
+from deniable.server.serving import Sockets, run_in_loop, serve, sockets_of
 
 _LOG = logging.getLogger("deniable.collector")
 
@@ -147,11 +147,10 @@ def serve_with_workers(config: Config, announce: Callable[[str], None]) -> None:
         closing(sockets_of(config)) as sockets,
         TemporaryDirectory(prefix="deniable-", dir=folder) as files,
     ):
-        port = sockets.public[0].getsockname()[1]
         supervisor = _Supervisor(config, sockets, files)
         try:
             if supervisor.start_all():
-                announce(shown_address(config.host, port, tls=config.tls_certificate is not None))
+                announce(sockets.address(config))
                 supervisor.watch()
         finally:
             supervisor.stop_all()

@@ -164,11 +164,10 @@ def _answered(histogram: "Histogram", asking: Asking, manifest: Manifest) -> _An
         case "leaders":
             first = "" if asking.affirmed else "".join(asking.questions[:1])
             question = query.get("question", first)
-            count = asking.leaders or None
-            if count is not None and not re.fullmatch("[0-9]{1,4}", count):
+            count = asking.leaders
+            if not re.fullmatch("[0-9]{0,4}", count):
                 raise ValueError("the number of leaders must be a number such as 3")
-            many = None if count is None else int(count)
-            document = histogram.leaders(many, question).document()
+            document = histogram.leaders(int(count) if count else None, question).document()
         case "quantile":
             from deniable.presenting.histogram import quantile_document
 

@@ -136,11 +136,6 @@ class Site:
         texts = answered_texts(versions, dated.period, several=len(dated.epochs) > 1)
         return [*zip(texts, ids, strict=True)]
 
-    def version_notes(self, subject: Subject) -> tuple[str, ...]:
-        """Return in sentences which version figures are from, where there is no room for links."""
-        answered = "; ".join(text for text, _ in self.answered(subject))
-        return tuple(filter(None, (self.awaited(subject), answered and f"{answered}.")))
-
     def version(self, survey: Manifest) -> str:
         """Return the version name of a survey, according to its publication."""
         return version_text(survey.sequence, self.catalogue.published_at(survey))

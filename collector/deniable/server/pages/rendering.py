@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from multidict import MultiMapping
 
 _HEADERS: Final = {
-    "Cache-Control": "no-store",
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
     "img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; "
     "frame-ancestors 'none'",

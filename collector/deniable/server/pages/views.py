@@ -161,7 +161,9 @@ async def line(visit: Visit) -> web.Response:
             "version_notes": version_notes,
         }
 
-    version_notes = site.version_notes(subject)
+    # Sentences: there is no room for links to the other versions.
+    answered = "; ".join(text for text, _ in site.answered(subject))
+    version_notes = tuple(filter(None, (site.awaited(subject), answered and f"{answered}.")))
     together = await _all_epochs(visit, subject)
     content = await visit.estimated(subject, values, read, (version_notes, together))
     text = f'<div class="newest">{content.body}</div>'

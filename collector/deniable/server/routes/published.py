@@ -90,7 +90,7 @@ class Published:
         if packed != (envelopes, proofs):
             body = pack_manifests(envelopes, proofs)
             self._offered[name] = (envelopes, proofs), body
-        return _answer(body, MSGPACK, {"Cache-Control": "no-store"})
+        return web.Response(body=body, content_type=MSGPACK)
 
     async def log_file(self, _: web.BaseRequest, path: str) -> web.Response:
         """Answer with a file of the public log: without a path, its checkpoint."""
@@ -102,10 +102,10 @@ class Published:
         except KeyError:
             raise Refusal(RefusalCode.NOT_FOUND, "no such file in the public log") from None
         if path:
-            return _answer(body, BYTES, {"Cache-Control": _FOREVER})
-        return web.Response(
-            body=body, content_type=TEXT, charset="utf-8", headers={"Cache-Control": "no-cache"}
-        )
+            headers = {"Cache-Control": _FOREVER}
+            return web.Response(body=body, content_type=BYTES, headers=headers)
+        headers = {"Cache-Control": "no-cache"}
+        return web.Response(body=body, content_type=TEXT, charset="utf-8", headers=headers)
 
     async def authority(self, request: web.BaseRequest | BinaryRequest, _: str) -> web.Response:
         """Answer with the rotations."""
@@ -120,7 +120,7 @@ class Published:
         # No ETag, as for manifests.
         signed = self._gateway.read().signed
         body = pack_logged(signed, *self._proofs_of([signed]))
-        return _answer(body, MSGPACK, {"Cache-Control": "no-store"})
+        return web.Response(body=body, content_type=MSGPACK)
 
     def _proofs_of(self, envelopes: Iterable[bytes]) -> list[bytes]:
         return [self._catalogue.log.proof(envelope) for envelope in envelopes]
@@ -144,7 +144,7 @@ def _tagged(request: web.BaseRequest | BinaryRequest, tag: bytes, body: bytes) -
     known = request.if_none_match or () if isinstance(request, web.BaseRequest) else ()
     if any(match.value == tag.hex() for match in known):
         return web.Response(status=304, headers=headers)
-    return _answer(body, MSGPACK, headers)
+    return web.Response(body=body, content_type=MSGPACK, headers=headers)
 
 
 def _description(manifest: Manifest) -> dict[str, object]:
@@ -172,16 +172,10 @@ def _description(manifest: Manifest) -> dict[str, object]:
 
 
 def json_answer(body: bytes) -> web.Response:
-    """Return JSON that must not be cached."""
-    return _answer(body, JSON, {"Cache-Control": "no-store"})
+    """Return JSON that must not be cached, like every answer that does not say otherwise."""
+    return web.Response(body=body, content_type=JSON)
 
 
 def csv_answer(body: bytes) -> web.Response:
     """Return CSV that must not be cached."""
-    return web.Response(
-        body=body, content_type=CSV, charset="utf-8", headers={"Cache-Control": "no-store"}
-    )
-
-
-def _answer(body: bytes, content_type: str, headers: dict[str, str]) -> web.Response:
-    return web.Response(body=body, content_type=content_type, headers=headers)
+    return web.Response(body=body, content_type=CSV, charset="utf-8")
