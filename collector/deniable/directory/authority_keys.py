@@ -83,11 +83,7 @@ async def rotations_of(store: Store) -> list[Rotation]:
 
 
 async def authority_chain(store: Store, authority: bytes) -> tuple[bytes, ...]:
-    """Return the keys from the one in the settings to the one that signs now.
-
-    Raises:
-        Refusal: if the stored rotations are invalid.
-    """
+    """Return the keys from the settings' one to the current one; Refusal for invalid rotations."""
     return follow_rotations(authority, await rotations_of(store))
 
 

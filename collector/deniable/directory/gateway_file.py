@@ -41,11 +41,7 @@ class GatewayFile:
         return {number: PrivateKey(secret) for number, secret in self.private_bytes.items()}
 
     def opened(self, chain: Sequence[bytes]) -> GatewayKeys:
-        """Return the list, after checking the authority's signature and the private halves.
-
-        Raises:
-            KeyFileError: if not.
-        """
+        """Return the list; KeyFileError if its signature or the private halves are not its own."""
         try:
             keys = open_gateway_keys(self.signed, chain)
         except Refusal as refusal:

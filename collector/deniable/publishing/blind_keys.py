@@ -23,11 +23,7 @@ class BlindKeys:
     public: PublicKeys
 
     def enrolment(self, first: int, epochs: int) -> Enrolment:
-        """Return the enrolment of a manifest for the epochs from the first to the last.
-
-        Raises:
-            InvalidManifest: naming the invalid field.
-        """
+        """Return the enrolment of a manifest for the epochs from the first to the last."""
         first, end = max(first, self.public.first), self.public.end
         if end < epochs:
             raise InvalidManifest(
@@ -98,9 +94,6 @@ def check_grid(manifest: Manifest, surveys: Iterable[Manifest]) -> None:
     """Check that a blind survey's epochs begin and end with those of its collector's others.
 
     Otherwise devices refuse it, since each answers one blind survey per epoch.
-
-    Raises:
-        InvalidManifest: naming the invalid field.
     """
     for other in blind_surveys(surveys) if manifest.enrolment.mode == "blind" else ():
         schedule = other.schedule

@@ -43,9 +43,6 @@ def next_manifest(
     The manifest begins when the newest one's current epoch ends, or today if that one is over; if
     it is blind, with the current epoch of other blind surveys in ``beside``. The nonce is 16 fresh
     random bytes.
-
-    Raises:
-        InvalidManifest: naming the invalid field.
     """
     start, length = survey.start, survey.epoch_seconds
     schedules = [old.schedule for old in before]
@@ -117,11 +114,7 @@ def _same_enrolment(written: Enrolment | BlindKeys, before: Enrolment) -> bool:
 
 
 def draft(file: Path, **instead: str) -> Manifest:
-    """Return the first manifest of a survey file, for no collector, with some fields replaced.
-
-    Raises:
-        InvalidManifest: naming the file and the invalid field.
-    """
+    """Return the first manifest of a survey file, for no collector, with some fields replaced."""
     written = SurveyFile.load(file, **instead)
     with naming(file):
         manifest = next_manifest(written, [], _NOWHERE, bytes(16), time.time())

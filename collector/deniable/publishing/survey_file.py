@@ -153,11 +153,7 @@ class SurveyFile:
 
     @classmethod
     def load(cls, file: Path, **instead: str) -> "SurveyFile":
-        """Read a file, with some fields replaced.
-
-        Raises:
-            InvalidManifest: naming the file and the invalid field.
-        """
+        """Read a file, with some fields replaced; errors name the file, too."""
         with naming(file):
             try:
                 text = file.read_text("utf-8-sig")

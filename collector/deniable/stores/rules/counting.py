@@ -304,11 +304,7 @@ def _standing(survey: int, epoch: int) -> Rule[Seal | None]:
 
 
 def begin_pruning(survey_id: bytes, epoch: int, now: int) -> Rule[tuple[int, bool]]:
-    """Note that an epoch's receipts are being erased; return its survey, and whether any remain.
-
-    Raises:
-        StoreError: if the epoch was not sealed at least 24 hours before ``now``.
-    """
+    """Note that an epoch's receipts are being erased; return its survey, and whether any remain."""
     survey, _ = yield from find_survey(survey_id)
     # The row is locked: if two prune at once, the second sees that it is done.
     row = yield from first(
