@@ -229,7 +229,7 @@ NO_CLAIMS: dict[str, str] = {
         server.routes.routing:check_query
         mechanisms.two_round:_Kind.mechanism client.ledger.allowance:_exhausted
         planning.calibration:_mean mechanisms.strings:_Kind.check
-        simulation.beside_truth:texts_document terms.sentences:possible_answers
+        terms.sentences:possible_answers
     """,
     "how many of the messages that a test wanted have arrived": """
         conformance.scenarios.noise:_judged.draws fakes.fake_collector:FakeCollector.await_reports
@@ -255,7 +255,8 @@ NO_CLAIMS: dict[str, str] = {
     "parameters, as they were given": """
         audit.document:audit_document mechanisms.randomised_response:RandomisedResponse.__repr__
         mechanisms.two_round:TwoRound.__repr__ presenting.pictures:_held presenting.pictures:_notes
-        server.pages.rendering:width_text simulation.beside_truth:simulation_document
+        server.pages.rendering:width_text simulation.beside_truth:_facts
+        simulation.beside_truth:simulation_document
     """,
     "names of rows, pages and parts": """
         estimates.answers:no_answer estimates.answers:apart_text
