@@ -183,7 +183,7 @@ def test_answers_with_commas_are_named_by_their_texts_and_others_by_their_questi
         ("compare cups|--share|1|--quantile|50%", "use --share or --quantile, not both"),
         ("compare tea|0|--epoch|1|--quantile|50%", "are not numbers"),
         ("compare kept|0|--epoch|1", "kept their responses"),
-        ("cross tea|plan,feature", "no device answered both plan and feature"),
+        ("cross tea|plan,feature", "plan and feature were not asked together"),
         ("cross usage|plan", "name two questions, such as plan,feature"),
         ("leaders tea|--count|4", "with 4 answers, the number of leaders must be 1 to 3"),
         ("leaders tea|--question|plan", "there is only one"),

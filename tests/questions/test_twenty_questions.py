@@ -236,7 +236,7 @@ def test_a_question_has_one_answer(scene: Scene, question: str) -> None:
 
 
 def test_what_was_not_asked_together_is_told_with_what_to_ask(scene: Scene) -> None:
-    with pytest.raises(ValueError, match="no device answered both theme and plan") as refused:
+    with pytest.raises(ValueError, match="theme and plan were not asked together") as refused:
         scene.surveys["theme"].histogram().share("dark", given=PAID)
     failed = run(
         *["ask", "share", "theme", "dark", "--given"], "plan: paid", "--dir", scene.place.directory

@@ -253,8 +253,9 @@ def asked_answers(text: str, manifest: Manifest) -> "list[str] | dict[str, list[
         return _split(text, manifest.categories, answer_labels(manifest.dimensions))
     except ValueError as error:
         question, of, answer = text.partition(": ")
-        if of and not manifest.dimensions:  # an answer to a different survey's question
-            return {question: [answer]}
+        unlike = not (manifest.dimensions and str(error).endswith("?"))
+        if of and unlike and question not in (name for name, *_ in manifest.dimensions):
+            return {question: [answer]}  # an answer to a different survey's question
         see = f"deniable survey show {manifest.name}"
         end = f" See: {see}" if str(error).endswith("?") else f"; see: {see}"
         raise click.ClickException(f"{error}{end}") from error

@@ -34,7 +34,7 @@ JOINT_FILE: Final = 'mechanism = "joint", with the questions under [dimensions]'
 
 def apart_text(one: str, other: str, names: Sequence[str] = ()) -> str:
     """Return why two questions cannot be crossed, and the remedy; within one survey, also which."""
-    why = f"no device answered both {one} and {other}"
+    why = f"{one} and {other} were not asked together, and no report has both answers"
     if names:
         why = f"Each device answered only one of {listed(names, 'and')}"
     return (
@@ -103,7 +103,8 @@ def _crossed(
     for question, wanted in answers.items():
         if question not in questions:
             raise ValueError(
-                f"there is no question {question!r}; the questions are {_some([*questions])}"
+                f"this survey does not ask {question!r}, so it cannot be crossed here; the "
+                f"questions are {_some([*questions])}"
             )
         held[question] = weights_of(wanted, questions[question], (), together=False)
     if together:
@@ -129,7 +130,7 @@ def no_answer(name: str, categories: Sequence[str], single: Sequence[str] = ()) 
     """Return the error that no such answer exists, with the nearest one, or with all."""
     from difflib import get_close_matches
 
-    plain, known = name.casefold(), [*single, *categories]
+    plain, known = name.casefold(), [*dict.fromkeys((*single, *categories))]
     near = [one for one in known if plain in {one.casefold(), one.casefold().partition(": ")[2]}]
     if near := near or get_close_matches(name, known if len(known) <= _SEARCHED else [], 1):
         return ValueError(f"there is no answer {name!r}; did you mean {near[0]!r}?")

@@ -70,10 +70,12 @@ def users_facts(manifest: Manifest, largest_share: float | None) -> Iterator[Fac
     cost = candidate.cost(epsilon, 0.0, share)
     ratio = cost / lower_bound(k, epsilon, share)
     more = ceil(1000 * (ratio - 1 - 1e-9)) / 10
-    near = f"within {more:g} % of the fewest users" if more else "the fewest"
-    near = near if ratio < 1.1 else f"{ratio:.1f} times the fewest users"
     known = "possible" if share * k <= 1 else "known"
-    text = f"for {largest_share_text(share)} {near} {known} in the worst case"
+    text = f"no mechanism {'can need' if known == 'possible' else 'known needs'} fewer reports"
+    if more:
+        text = f"at most {more:g} % more reports than the fewest {known}"
+    text = text if ratio < 1.1 else f"{ratio:.1f} times as many reports as the fewest {known}"
+    text += f", for {largest_share_text(share)}"
     yield Fact("users", text, "cost", cost)
 
 

@@ -351,13 +351,17 @@ class Plan:
             takes = f"it takes {reports:,} report{'s' * (reports != 1)}"
         largest = 1.0 if self.chosen and self.largest_share is None else self.largest_share
         shares = shares_text(self.manifest, largest)
-        where = f", for {shares}"
+        limit, where = "", f", for {shares}"
         if not has_shares(self.manifest):
             where = ", if answers are spread evenly"
         elif shares == "any share":
             where = ", whatever is answered"
+        elif shares.startswith("shares up to"):
+            limit, where = f" {shares.removeprefix('shares ')}", ""
         exact = _exact_text(self.accuracy, figure.amount(self.accuracy.size))
-        text = f"For {figure.name} {exact}, {takes} at epsilon {self.manifest.epsilon}{where}."
+        text = (
+            f"For {figure.name}{limit} {exact}, {takes} at epsilon {self.manifest.epsilon}{where}."
+        )
         if self.pace is None or self.accuracy.power is not None or reports is None:
             return text
         return f"{text} {self._outlook(self.pace)}"

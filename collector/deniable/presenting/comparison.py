@@ -15,6 +15,7 @@ from deniable.documents import (
     caution_codes,
     caution_maps,
     level_text,
+    number_text,
     with_cautions,
     with_minus,
 )
@@ -43,6 +44,7 @@ from deniable.presenting.estimate import (
 )
 from deniable.presenting.pictures import WIDTH, notebook_html, plot_differences
 from deniable.presenting.rows import (
+    CUT,
     ESTIMATE,
     HELD,
     count_column,
@@ -50,6 +52,7 @@ from deniable.presenting.rows import (
     estimate_columns,
     estimate_row,
     histogram_facts,
+    longer_notes,
     quoted,
     quoted_share,
 )
@@ -101,7 +104,10 @@ def comparison_document(comparison: Comparison, notes: Sequence[str] = ()) -> Do
         ]
     return Document(
         facts=facts,
-        tables=[Table(_columns(comparison, rows), rows, title=_title(comparison))],
+        tables=[
+            Table(_columns(comparison, rows), rows, title=_title(comparison)),
+            *_table_among_old(comparison),
+        ],
         notes=[*_notes(comparison), *notes],
         cautions=comparison_cautions(comparison),
         heading=histogram.question,
@@ -137,6 +143,14 @@ def comparison_sentence(comparison: Comparison) -> str:
     # Only a sentence about two sides may begin with an answer.
     labels = (row.label for row in comparison.rows) if comparison.against is not None else ()
     return so_far(text, comparison.histogram.standing, labels)
+
+
+def _table_among_old(comparison: Comparison) -> Iterator[Table]:
+    """Yield the shares among devices that chose an old answer, if a version added any."""
+    rows = [_shown_row(row) for row in _rows_among_old(comparison)]
+    if rows:
+        title = "Shares among devices that chose one of the old answers"
+        yield Table(_columns(comparison, rows), rows, title=title)
 
 
 def _statement(comparison: Comparison, moves: Mapping[str, Estimate]) -> str:
@@ -220,23 +234,28 @@ def _added(comparison: Comparison, moves: Mapping[str, Estimate]) -> Iterator[st
 
 
 def _moves_among_old(comparison: Comparison) -> dict[str, Estimate]:
-    """Return how far the old answers' shares of their sum moved, by answer; empty if unknown.
+    """Return how far the old answers' shares of their sum moved, by answer; empty if unknown."""
+    return {row.label: row.estimate for row in _rows_among_old(comparison)}
+
+
+def _rows_among_old(comparison: Comparison) -> list[Row]:
+    """Return the old answers' shares of their sum on both sides; empty if unknown.
 
     If added answers were the only change, these shares would stay.
     """
     now, before, level = comparison.histogram, comparison.against, comparison.histogram.level
     if before is None or now.survey != before.survey or now.dimensions or not comparison.of_shares:
-        return {}
+        return []
     known = {*before.categories}
     old = [name for name in now.categories if name in known]
     if not 1 < len(old) < len(now.categories):
-        return {}
+        return []
     now, before = now.at(now.level_at_once), before.at(now.level_at_once)
-    moves = {}
+    rows = []
     for name in (row.label for row in comparison.rows if row.label in old):
-        move = now.share(name, given=old) - before.share(name, given=old)
-        moves[name] = replace(move, level=level)
-    return {} if any(move.too_small for move in moves.values()) else moves
+        sides = now.share(name, given=old), before.share(name, given=old)
+        rows.append(Row(name, replace(sides[0] - sides[1], level=level), *sides))
+    return [] if any(row.estimate.too_small for row in rows) else rows
 
 
 def news_sentence(comparison: Comparison) -> str:
@@ -267,9 +286,11 @@ def one_change(comparison: Comparison) -> str:
     else:
         text = f"no clear difference in {figure} between {place} and {other}"
     text = text[0].upper() + text[1:]
-    now, before = (_written(comparison, side, side.value) for side in sides)
+    # With the decimals of the most exact of the three, so that the sides differ by the difference.
+    width = min(one.high - one.low for one in (*sides, difference))
+    now, before = (_written(comparison, side, side.value, width) for side in sides)
     value, low, high = (
-        _written(comparison, difference, end)
+        _written(comparison, difference, end, width)
         for end in (difference.value, difference.low, difference.high)
     )
     points = " points" * difference.unit.of_shares
@@ -304,10 +325,12 @@ def _times(comparison: Comparison) -> str:
     return f"I{text[1:]}."
 
 
-def _written(comparison: Comparison, estimate: Estimate, number: float) -> str:
-    """Return a figure or an end of its interval as text; quantiles exactly."""
-    if not comparison.quantiles:
+def _written(comparison: Comparison, estimate: Estimate, number: float, width: float) -> str:
+    """Return a figure or an end of its interval as text; a mean for a width, quantiles exactly."""
+    if comparison.of_shares:
         return estimate_text(estimate, number)
+    if not comparison.quantiles:
+        return number_text(number, width, "+" * (estimate.unit is Unit.CHANGE))
     return change_text(number) if estimate.unit is Unit.CHANGE else with_minus(f"{number:.12g}")
 
 
@@ -450,12 +473,12 @@ def _notes(comparison: Comparison) -> Iterator[str]:
         )
     sides = [side for row in comparison.rows for side in (row.now, row.before) if side]
     if comparison.against and comparison.of_shares and any(not 0 <= s.value <= 1 for s in sides):
-        yield (
-            "Shares below 0 % or above 100 % are shown as 0 % or 100 %, but differences are "
-            "calculated from the actual estimates."
-        )
+        yield CUT
     if comparison.of_shares:
         yield HELD[comparison.at_once]
+    if not (comparison.one_survey or comparison.across):
+        clear = any(row.distinguishable for row in comparison.rows)
+        yield from longer_notes(comparison.histogram, clear=clear)
     if comparison.at_once and (apart := comparison.on_one_side):
         yield (
             f"Some answers are not compared, because only one side has them: "

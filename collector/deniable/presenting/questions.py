@@ -16,11 +16,13 @@ from deniable.estimates.results import presents
 from deniable.presenting.cautions import DisplayedFigures, furthest, moved_text
 from deniable.presenting.estimate import estimate_text, so_far, times_text
 from deniable.presenting.rows import (
+    CUT,
     HELD,
     estimate_columns,
     estimate_map,
     estimate_row,
     histogram_facts,
+    longer_notes,
     quoted,
     sentence_map,
 )
@@ -132,6 +134,7 @@ def leaders_document(leaders: Leaders) -> Document:
             f"{level_text(histogram.level)} of such surveys, all ranks are right.",
             HELD[False],
             *_left_out(leaders),
+            *longer_notes(histogram, clear=len(leaders.certain) == leaders.count),
         ],
         cautions=leaders_cautions(leaders),
         heading=histogram.question,
@@ -252,7 +255,12 @@ def beside_document(beside: Beside) -> Document:
     return Document(
         facts=[*histogram_facts(histogram)],
         tables=[Table([Column("figure", "figure"), *columns, *_MORE], rows, key="figures")],
-        notes=["The difference is in percentage points.", HELD[False]],
+        notes=[
+            "The difference is in percentage points.",
+            HELD[False],
+            *[CUT] * any(not 0 <= one.value <= 1 for one in (beside.one, beside.other)),
+            *longer_notes(histogram, clear=beside.difference.distinguishable),
+        ],
         cautions=beside_cautions(beside),
         heading=histogram.question,
         sentence=beside_sentence(beside),

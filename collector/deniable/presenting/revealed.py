@@ -81,7 +81,10 @@ def revealed_brief(revealed: Revealed) -> str:
     if revealed.why is not None:
         fakes = _percent(1 - revealed.honest)
         why = _WHY[revealed.why].format(fakes=fakes, least=revealed.least)
-        return f"figures may reveal as much as a single report: {why}"
+        much = "a single report"
+        if revealed.epochs > 1:
+            much = f"all reports of a device, up to {revealed.epochs}"
+        return f"figures may reveal as much as {much}: {why}"
     assert revealed.level is not None
     odds = Fraction(exp_enclosure(Fraction(revealed.level), 64)[1], 1 << 64)
     answers, other = ("answers", "others") if revealed.epochs > 1 else ("answer", "other")
@@ -98,9 +101,9 @@ def revealed_brief(revealed: Revealed) -> str:
 def revealed_sentence(revealed: Revealed) -> str:
     """Return the figure beside the device's promise, suitable for publication."""
     alone = (
-        f"A report is {times_as_likely(revealed.odds)} with a person's true answer as with any "
-        "other. Seen by somebody who would guess between two answers by tossing a coin, it makes "
-        f"the guess right at most {chance_text(revealed.guess)} of the time. Further "
+        "One report makes a guess between two answers right at most "
+        f"{chance_text(revealed.guess)} of the time; without it, half of the time. The report is "
+        f"{times_as_likely(revealed.odds)} with the person's answer as with any other. Further "
         "reports of the same person may reveal more."
     )
     if revealed.level is None:

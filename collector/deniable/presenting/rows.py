@@ -99,6 +99,21 @@ HELD: Final = {
 """What is said of intervals, by whether they hold all at once."""
 
 
+CUT: Final = (
+    "Shares below 0 % or above 100 % are shown as 0 % or 100 %, but differences are calculated "
+    "from the actual estimates."
+)
+
+
+def longer_notes(histogram: DebiasedCounts, *, clear: bool) -> list[str]:
+    """Return that more dates together may tell what those of a single epoch do not."""
+    alone = len(histogram.epochs) == 1 and histogram.epochs[0] > 0
+    if clear or not alone or histogram.kept_range is not None:
+        return []
+    period = histogram.sample.period
+    return [f"Only reports from {period} are used here; those of more dates together may tell."]
+
+
 def quoted(label: str) -> str:
     """Return the label of an answer, or of several, as sentences name it: in quotation marks."""
     return f'"{label}"'

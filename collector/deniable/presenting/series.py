@@ -68,6 +68,7 @@ from deniable.reading.epochs import (
     instant_text,
     iso_time,
     period_text,
+    version_text,
     when_text,
 )
 from deniable.reading.wire import note_maps, numbered_notes
@@ -476,11 +477,13 @@ def headline(series: Series, own: Histogram | None = None) -> Document:
     texts = histograms[0].texts  # found in all epochs together
     reports = texts.reports if texts else sum(histogram.n for histogram in histograms)
     points = [point for point in series.points if point.histogram]
-    since, when = (
-        when_text(period_text(first.start, last.end - first.start, [0]))
-        for first, last in ((points[0], points[-1]), (point, point))
-    )
     assert point.histogram is not None
+    first, last, sequence = points[0], points[-1], point.histogram.sample.sequence
+    since = f"since {date_text(first.start)}"
+    if last.over:
+        since = when_text(period_text(first.start, last.end - first.start, [0]))
+    since = f"to {version_text(sequence)} {since}" if sequence else since
+    when = when_text(period_text(point.start, point.end - point.start, [0]))
     standing, statement = point.histogram.standing, estimate_statement(newest, when=when)
 
     def drawing(width: float) -> str:

@@ -74,8 +74,8 @@ from deniable.stores import Role, Store
 from deniable.terms.sentences import guess, learnt, summary
 
 WITHHELD: Final = (
-    " The number so far is not shown, because it would reveal the arrival of a single report. "
-    "Check that your app asks this question, or ask your operator, who can see the number."
+    " The number so far is not shown, because it would reveal the arrival of a single report. Your "
+    "operator can see it. If no figures follow, check that your app asks this question."
 )
 """What an analyst is told instead of the number of reports before the first figures."""
 _TOO_MANY: Final = (
