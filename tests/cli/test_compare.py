@@ -148,6 +148,9 @@ def test_means_are_compared_in_their_unit_and_drawn(place: Workplace) -> None:
     told = compared(place, "previous", name="cups")
     moved = "the mean is up from the day before: 1.80 against 1.07 (difference +0.73, 95 %"
     assert moved in told["sentence"]
+    numbers = re.search(r"([\d.]+) against ([\d.]+) \(difference \+([\d.]+)", told["sentence"])
+    assert numbers
+    assert len({len(number) for number in numbers.groups()}) == 1, "all have the same decimals"
     median = compared(place, "--quantile", "50%", name="cups")
     moved = "the median is up from the day before: 2 against 1 (difference +1, 95 %"
     assert moved in median["sentence"]

@@ -32,7 +32,7 @@ def written(folder: Path, **changes: str) -> Path:
 def test_it_says_what_publishing_says(file: Path, tmp_path: Path) -> None:
     needed = reports_for_half_width(draft(file).mechanism, 0.05)
     shown = succeed("plan", file)
-    assert "each share within ± 5 percentage points, with 95 % intervals" in shown
+    assert "each share up to 50 % within ± 5 percentage points, with 95 % intervals" in shown
     assert "a lifetime_epsilon of 20 allows 20 reports, over 20 days" in " ".join(shown.split())
     assert re.search(
         rf"randomised response \(the best for shares up to 50 %\) +{needed:,} +1\n", shown
@@ -53,6 +53,7 @@ def test_reports_that_are_there_allow_an_epsilon(file: Path) -> None:
     assert again["epsilon"] == allowed
     assert 9_000 < again["ways"][0]["reports"] <= 10_000
     few = succeed("plan", file, "--width", "0.1%", "--reports", "100")
+    few = " ".join(few.split())
     assert "the requested precision needs more reports, at any epsilon up to 8" in few
 
 

@@ -258,6 +258,31 @@ def test_what_an_added_answer_explains_is_said_as_often_right_as_intervals_hold(
     assert (clear <= often) == taken_of_all
 
 
+def test_what_is_said_among_the_old_answers_stands_in_a_table() -> None:
+    schedule = manifest().schedule
+    newer = manifest(sequence=1, schedule=schedule, categories=(*manifest().categories, "new"))
+    now = estimate_histogram(newer, 1, [900, 1_500, 1_500, 1_500, 1_500, 1_200])
+    change = compare(now, None, even(manifest()))
+    first, among = change.document().tables
+    assert among.title == "Shares among devices that chose one of the old answers"
+    assert [row["answers"] for row in among.rows] == [row["answers"] for row in first.rows]
+    said = re.search(r'"([\w ]+)" clearly changed: ([\d.]+) points', change.sentence)
+    assert said
+    row = next(row for row in among.rows if row["answers"] == said[1])
+    assert row["mark"] == "clear"
+    assert f"{100 * abs(row['estimate']):.1f}" == said[2]
+
+
+def test_two_surveys_that_do_not_clearly_differ_on_one_day_may_do_so_on_more() -> None:
+    other = manifest(name="elsewhere")
+    note = "those of more dates together may tell."
+    for epoch, expected in ((0, False), (1, True)):
+        alike = compare(even(manifest(), epoch=epoch), None, even(other, epoch=epoch))
+        assert any(text.endswith(note) for text in alike.document().notes) == expected
+    apart = compare(estimate_histogram(manifest(), 1, {2: 900}), None, even(other, epoch=1))
+    assert not any(text.endswith(note) for text in apart.document().notes)
+
+
 def test_two_versions_of_the_same_time_are_said_to_be_of_different_devices() -> None:
     apart, cut = "those that answer the older version have not been updated", "Shares below 0 %"
     now, weeks_before = (even(manifest(sequence=1), epoch=epoch) for epoch in (1, 0))

@@ -11,7 +11,7 @@ from scipy import stats
 
 from deniable.accounting import shuffled_epsilon
 from deniable.estimates import Histogram, estimate_histogram
-from deniable.estimates.revealed import Revealed
+from deniable.estimates.revealed import Revealed, Unbounded
 from deniable.mechanisms import RandomisedResponse
 from deniable.messages import Enrolment, Manifest, Repeat, Schedule
 from deniable.presenting import histogram_of
@@ -82,6 +82,8 @@ def test_epochs_compose() -> None:
     alone = shuffled_epsilon(survey.mechanism, 150, MILLIONTH / 3)
     assert (together.epochs, together.epsilon) == (3, 3 * alone)
     assert "figures of 3 epochs together are" in together.sentence
+    anybody = replace(together, epsilon=None, level=None, why=Unbounded.OPEN)
+    assert "may reveal as much as all reports of a device, up to 3: anybody" in anybody.sentence
     many = Revealed.of(survey.mechanism, [(n, n) for n in range(150, 170)], step=100)
     assert many.epsilon == 20 * shuffled_epsilon(survey.mechanism, 150, MILLIONTH / 20)
 
@@ -95,10 +97,9 @@ def test_delta_is_small_beside_one_in_all_reports() -> None:
 def test_the_sentence_tells_the_promise_first_and_never_in_its_place() -> None:
     rating = Histogram.of_counts(RandomisedResponse(5, "1"), [1032, 1009, 1236, 1479, 1610])
     assert rating.revealed().sentence == (
-        "A report is at most 2.72 times as likely with a person's true answer as with any other. "
-        "Seen by somebody who would guess between two answers by tossing a coin, it makes the "
-        "guess right at most 62.8 % of the time. Further reports of the same person may reveal "
-        "more. "
+        "One report makes a guess between two answers right at most 62.8 % of the time; without "
+        "it, half of the time. The report is at most 2.72 times as likely with the person's answer "
+        "as with any other. Further reports of the same person may reveal more. "
         "These published figures are at most 1.07 times as likely with the answer of one of "
         "6,366 honest devices as with any other, except with a chance of 1 in 1,000,000. This "
         "holds if all of the devices that reported are honest."
