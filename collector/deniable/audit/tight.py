@@ -13,7 +13,7 @@ value holds.
 Two rows are compared if all pairs are alike, as in randomised response and block designs, or if
 their places are known.
 
-Source: Holohan, Leith and Mason (2016), Theorem 2; docs/mathematics.md, sections 7 and 13.
+Source: Holohan, Leith and Mason (2016), Theorem 2; docs/mathematics.md, sections 7, 13 and 15.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,10 +1,11 @@
 """The stage: a device, a hostile collector, the clocks of both, and scenarios on it."""
 
+import os
 import shutil
 import threading
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from itertools import chain
 from math import isfinite
@@ -53,6 +54,7 @@ class Stage(HostileOperator):
         self.device, self._during, self._started = "", "", 0.0
         self._why = ""
         self._consented: set[str] = set()
+        self._originals = ExitStack()
         self._open = False
 
     def open(self, surveys: Sequence[Mapping[str, Any]], device: str = "a", **more: Any) -> None:
@@ -162,7 +164,14 @@ class Stage(HostileOperator):
         self.adapter.kill()
 
     def copy_state(self, device: str, other: str) -> None:
-        """Copy all files of a state over another state."""
+        """Copy all files of a state over another state.
+
+        The copied files stay open: otherwise a copy could get the inode of its original by chance,
+        and no device can distinguish such a copy.
+        """
+        for file in (self.folder / device).rglob("*") if os.name == "posix" else ():
+            if file.is_file():
+                self._originals.enter_context(file.open("rb"))
         if device in self._consented:
             self._consented.add(other)
         shutil.rmtree(self.folder / other, ignore_errors=True)
@@ -188,6 +197,7 @@ class Stage(HostileOperator):
             if self._open:
                 self.close()
         self.collector.stop()
+        self._originals.close()
 
     def _command(self, do: str, **fields: Any) -> dict[str, Any]:
         self._during = do
