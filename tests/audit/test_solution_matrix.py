@@ -54,6 +54,7 @@ PATTERNS: dict[str, SolutionMatrix] = {
         ([[1, 1], [2]], 2, 1, "has 1 entries instead of 2"),
         ([[1, 1], [1, 1], [1, 1, 0]], 2, 2, "has 3 entries instead of 2"),
         *(([[1, 1], []], 2, 1, "1 to 4096 entries"), ([[]], 2, 0, "1 to 4096 entries")),
+        ([[10**400, 1]], 2, 0, "has an entry above 1"),
         ([[2**64, 1]], 2**64, 0, "must sum to exactly 1, not to about 1$"),
         *(([], 2, None, "1 to 4096 rows"), ([[0]], 0, None, "positive")),
         ([[-1]], -1, None, "positive"),

@@ -67,6 +67,8 @@ class SolutionMatrix:
                 raise InvalidMatrix(f"row {x} has {len(row)} entries instead of {self.responses}")
             if min(row) < 0:
                 raise InvalidMatrix(f"row {x} has a negative entry")
+            if max(row) > grid:
+                raise InvalidMatrix(f"row {x} has an entry above 1")
             if (total := sum(row)) != grid:
                 share = f"about {total / grid:.12g}"
                 raise InvalidMatrix(f"row {x} must sum to exactly 1, not to {share}")
