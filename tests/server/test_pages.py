@@ -725,6 +725,23 @@ async def test_surveys_with_one_question_are_listed_by_name(tmp_path: Path) -> N
     assert listed == ["one: Tea?", "Coffee?", "two: Tea?"]
 
 
+async def test_a_card_says_that_a_figure_changed_at_a_note(analyst: Collector) -> None:
+    survey = manifest(name="changed")
+    await analyst.publish(survey)
+    for epoch in range(6):
+        answers = [4 if epoch > 2 and d % 10 == 0 else d % 5 for d in range(1_000)]
+        reports = [report(d, y, epoch=epoch, survey=survey) for d, y in enumerate(answers)]
+        await analyst.store.add(reports)
+    analyst.clock.time = survey.schedule.epoch_start(8)
+    rising = words(await text_of(await analyst.client.get("/surveys/changed/line")))
+    assert '" is rising by ' in rising
+    noted = survey.schedule.epoch_start(3)
+    await analyst.store.add_note("changed", Note(noted, "out"))
+    changed = words(await text_of(await analyst.client.get("/surveys/changed/line")))
+    assert '% before "out" (' in changed
+    assert "rising" not in changed
+
+
 async def test_every_page_shows_the_last_day_that_is_over_and_counts_the_open_one(
     analyst: Collector,
 ) -> None:

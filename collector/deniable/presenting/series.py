@@ -487,7 +487,8 @@ def headline(series: Series, own: Histogram | None = None) -> Document:
     standing, statement = point.histogram.standing, estimate_statement(newest, when=when)
 
     def drawing(width: float) -> str:
-        return series_picture(series, width, heading=False, figures=[(label, figures[label])]).svg
+        shown = replace(series, notes=())  # which no table beside it explains
+        return series_picture(shown, width, heading=False, figures=[(label, figures[label])]).svg
 
     return Document(
         facts=[Fact("reports", f"{reports:,} {since}", "reports", reports)],

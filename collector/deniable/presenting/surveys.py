@@ -283,7 +283,8 @@ class SurveyFigures:
         """
         newest = _with_figures(self._source, self.manifest)[-LINE_EPOCHS:]
         counts = self.counts(newest or None)
-        return headline_of(self.manifest.name, [self.manifest], counts, level)
+        notes = self._source.notes(self.manifest.name)
+        return headline_of(self.manifest.name, [self.manifest], counts, level, notes)
 
 
 def _range(epoch: SupportsIndex | range | None) -> range | None:
@@ -371,7 +372,11 @@ def series_of(
 
 
 def headline_of(
-    name: str, surveys: Sequence[Manifest], counts: Sequence[EpochCounts], level: float = 0.95
+    name: str,
+    surveys: Sequence[Manifest],
+    counts: Sequence[EpochCounts],
+    level: float = 0.95,
+    notes: Iterable[Note] = (),
 ) -> Document:
     """Return the figure of the first of some surveys; a text has its share in Figures.
 
@@ -381,7 +386,7 @@ def headline_of(
 
     over = [one for one in counts if one.standing.state.over] or counts
     own = histogram_of(surveys[0], over[-1:], level) if surveys[0].kind.texts else None
-    return headline(series_of(name, surveys, counts, level), own)
+    return headline(series_of(name, surveys, counts, level, notes), own)
 
 
 class Surveys:

@@ -142,7 +142,7 @@ async def line(visit: Visit) -> web.Response:
     def values(counts: Sequence[EpochCounts]) -> dict[str, Any]:
         from deniable.presenting import headline_of, histogram_of
 
-        document = headline_of(visit.name, subject.surveys, counts)
+        document = headline_of(visit.name, subject.surveys, counts, notes=noted)
         listed = range(counts[0].epoch, counts[-1].epoch + 1)
         if together == asked_text(subject.newest.schedule, listed):  # otherwise not all are read
             whole = histogram_of(subject.newest, counts).document()
@@ -165,7 +165,8 @@ async def line(visit: Visit) -> web.Response:
     answered = "; ".join(text for text, _ in site.answered(subject))
     version_notes = tuple(filter(None, (site.awaited(subject), answered and f"{answered}.")))
     together = await _all_epochs(visit, subject)
-    content = await visit.estimated(subject, values, read, (version_notes, together))
+    noted = tuple(await site.store.notes(visit.name))
+    content = await visit.estimated(subject, values, read, (version_notes, together, noted))
     text = f'<div class="newest">{content.body}</div>'
     return web.Response(text=text, content_type=visit.page.media, charset="utf-8")
 
