@@ -258,7 +258,7 @@ async def _check_counts(collector: Collector, vouched: bool) -> None:
         told = role is Role.OPERATOR or (role is Role.ANALYST and vouched)
         assert ("5 of 100 reports so far" in text) is told
         waits = role is Role.ANALYST and not vouched  # is told why, and what to do
-        assert ("Check that your app asks this question" in text) is waits
+        assert ("check that your app asks this question" in text) is waits
         assert 'id="downloads"' not in text
 
 

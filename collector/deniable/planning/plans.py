@@ -356,7 +356,7 @@ class Plan:
             where = ", if answers are spread evenly"
         elif shares == "any share":
             where = ", whatever is answered"
-        elif shares.startswith("shares up to"):
+        elif figure.name == "each share" and shares.startswith("shares up to"):
             limit, where = f" {shares.removeprefix('shares ')}", ""
         exact = _exact_text(self.accuracy, figure.amount(self.accuracy.size))
         text = (
