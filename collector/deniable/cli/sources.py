@@ -170,9 +170,11 @@ def found_figures(
         yield chosen
         answered.sort(key=lambda one: one.manifest != chosen.manifest)
         if len(answered) > 1 and answered[0].manifest == chosen.manifest:
-            named = [(newest.version_of(one.manifest).version, one.reports) for one in answered]
-            period, several = answered[0].period, len(answered[0].epochs) > 1
-            texts = answered_texts(named, period, several=several)
+            named = [
+                (newest.version_of(one.manifest).version, one.reports, one.period)
+                for one in answered
+            ]
+            texts = answered_texts(named, several=len(answered[0].epochs) > 1)
             ids = (
                 "",
                 *(f" (--survey {one.manifest.survey_id.hex()[:12]})" for one in answered[1:]),

@@ -65,8 +65,13 @@ class Beside(Documented):
 
     @cached_property
     def ratio(self) -> Estimate:
-        """Return the first as a multiple of the second."""
-        return self.one / self.other
+        """Return the first as a multiple of the second, which is above 1 if the first is ahead."""
+        ratio = self.one / self.other
+        if ratio.too_small or not self.difference.distinguishable:
+            return ratio
+        if self.difference.low > 0:
+            return replace(ratio, low=max(ratio.low, 1.0))
+        return replace(ratio, high=min(ratio.high, 1.0))
 
     @cached_property
     def unsettled(self) -> int:

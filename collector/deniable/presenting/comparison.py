@@ -148,7 +148,7 @@ def comparison_sentence(comparison: Comparison) -> str:
 def _table_among_old(comparison: Comparison) -> Iterator[Table]:
     """Yield the shares among devices that chose an old answer, if a version added any."""
     rows = [_shown_row(row) for row in _rows_among_old(comparison)]
-    if rows:
+    if rows and comparison.at_once:
         title = "Shares among devices that chose one of the old answers"
         yield Table(_columns(comparison, rows), rows, title=title)
 

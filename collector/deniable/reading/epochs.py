@@ -175,19 +175,23 @@ def version_text(sequence: int, published_at: int | None = None) -> str:
     return f"version {sequence + 1}" + (f" of {date_text(published_at)}" if published_at else "")
 
 
-def answered_texts(
-    versions: Sequence[tuple[str, int]], period: str, *, several: bool = False
-) -> list[str]:
+def answered_texts(versions: Sequence[tuple[str, int, str]], *, several: bool = False) -> list[str]:
     """Return how many devices answered the first version, and how many more answered the others.
 
-    Of ``several`` epochs these are reports, since a device may have answered in each.
+    Each version has its reports and their period. Of ``several`` epochs these are reports, since a
+    device may have answered in each.
     """
-    (first, count), *others = versions
+    (first, count, own), *others = versions
+    periods = [period for _, reports, period in versions if reports]
+    apart = len({*periods}) > 1
     noun, did = ("report", "came for") if several else ("device", "answered")
     who = f"{count:,} {noun}{'s' * (count != 1)}" if count else f"too few {noun}s"
     more = "more" if count else f"{noun}s"
-    text = f"{when_text(period)}, {who} {did} {first}"
-    rest = (f"{reports:,} {more} {did} {version}" for version, reports in others)
+    text = f"{when_text(own if count else periods[0])}, {who} {did} {first}"
+    rest = (
+        f"{reports:,} {more} {did} {version}" + f" {when_text(period)}" * apart
+        for version, reports, period in others
+    )
     return [f"{text[0].upper()}{text[1:]}", *rest]
 
 

@@ -254,8 +254,8 @@ class Answered(NamedTuple):
 
     @property
     def period(self) -> str:
-        """Return the dates of the epochs."""
-        return dates_text(self.manifest.schedule, self.epochs)
+        """Return the dates of the epochs; the empty text if there are none."""
+        return dates_text(self.manifest.schedule, self.epochs) if self.epochs else ""
 
 
 def by_reports(

@@ -128,12 +128,14 @@ class Site:
 
     def answered(self, subject: Subject) -> list[tuple[str, str]]:
         """Return how many answered each of several versions of a survey, with the others' ids."""
-        versions = [(self.version(one.manifest), one.reports) for one in subject.answered]
+        versions = [
+            (self.version(one.manifest), one.reports, one.period) for one in subject.answered
+        ]
         if not versions:
             return []
         ids = (one.manifest.survey_id.hex()[:12] for one in subject.answered)
         dated = next(one for one in subject.answered if one.reports)
-        texts = answered_texts(versions, dated.period, several=len(dated.epochs) > 1)
+        texts = answered_texts(versions, several=len(dated.epochs) > 1)
         return [*zip(texts, ids, strict=True)]
 
     def version(self, survey: Manifest) -> str:
