@@ -300,7 +300,7 @@ def test_a_multiple_without_an_upper_end_has_its_lower_end_in_the_document() -> 
     assert (ahead.ratio.low, ahead.ratio.high) == (1, math.inf)
     (table,) = ahead.document().tables
     assert table.columns[2].texts(table.rows)[-1] == "from 1 up"
-    assert (table.records()[-1]["low"], table.records()[-1]["high"]) == (0, None)
+    assert (table.records()[-1]["low"], table.records()[-1]["high"]) == (1, None)
 
 
 @pytest.mark.parametrize(("answers", "count"), [(2, 1), (3, 2), (4, 3), (9, 3)])
