@@ -487,8 +487,8 @@ def headline(series: Series, own: Histogram | None = None) -> Document:
     standing, statement = point.histogram.standing, estimate_statement(newest, when=when)
 
     def drawing(width: float) -> str:
-        shown = replace(series, notes=())  # which no table beside it explains
-        return series_picture(shown, width, heading=False, figures=[(label, figures[label])]).svg
+        unmarked = replace(series, notes=())  # which no table beside it explains
+        return series_picture(unmarked, width, heading=False, figures=[(label, figures[label])]).svg
 
     return Document(
         facts=[Fact("reports", f"{reports:,} {since}", "reports", reports)],
