@@ -248,31 +248,31 @@ def series_sentence(series: Series, *groups: Answers, among: Sequence[str] | Non
 def _older_trends(series: Series, trend: Trend | None, *groups: Answers) -> Iterator[str]:
     """Yield how fast a figure rose or fell in other versions, where that is clear."""
     names = version_names(series)
+    if trend is None:
+        return
     for line in series.lines:
-        own = _trend(replace(series, points=line), *groups)
-        if own is None or trend is None or line[0].survey_id == trend.points[0].survey_id:
+        if line[0].survey_id == trend.points[0].survey_id:
             continue
-        if own.slope.distinguishable and not any(point.fewest_fakes for point in own.points):
-            moved = "rising" if own.slope.value > 0 else "falling"
+        own = _trend(replace(series, points=line), *groups)
+        if own is not None and own.slope.distinguishable and not _fake(own):
             first, last = own.points[0], own.points[-1]
             when = when_text(period_text(first.start, last.end - first.start, [0]))
-            yield f"In {names[first.survey_id]}, {when}, it was {moved} by {_size(own)}."
+            yield f"In {names[first.survey_id]}, {when}, it was {_direction(own)} by {_size(own)}."
 
 
 def step_sentence(trend: Trend, notes: Sequence[Note]) -> str:
     """Return the figure before and after a note, if it changed then and not otherwise; else ""."""
     for note in notes:
         if step := trend.step(note.at):
-            slope, change = trend.slope, step[1] - step[0]
-            what = quoted(slope.label) if slope.unit.of_shares else f"the {slope.label}"
+            change = step[1] - step[0]
             before, now = (estimate_text(one, one.value) for one in step)
             value, low, high = (
                 estimate_text(change, end) for end in (change.value, change.low, change.high)
             )
-            points = " points" * slope.unit.of_shares
+            points = " points" * change.unit.of_shares
             interval = f"{level_text(change.level)} interval {low} to {high}"
             text = (
-                f'{_place(trend)}: {what} was {before} before "{note.text}" '
+                f'{_place(trend)}: {_subject(trend)} was {before} before "{note.text}" '
                 f"({date_text(note.at)}), and has been {now} since (difference {value}{points}, "
                 f"{interval}). The note marks a date, not a cause."
             )
@@ -347,12 +347,25 @@ def already_sentence(series: Series, note: Note, change: Estimate, *groups: Answ
     trend = _trend(replace(series, points=before), *groups)
     if trend is None or not trend.slope.distinguishable or trend.slope.value * change.value < 0:
         return ""
-    if any(point.fewest_fakes for point in trend.points):
+    if _fake(trend):
         return ""
+    moved = f"{_direction(trend)} by {_size(trend)}"
+    return f'Before "{note.text}", {_subject(trend)} was already {moved}.'
+
+
+def _fake(trend: Trend) -> bool:
+    """Return whether some reports of the trend's epochs are fake."""
+    return any(point.fewest_fakes for point in trend.points)
+
+
+def _subject(trend: Trend) -> str:
+    """Return the figure of a trend, as sentences name it."""
     slope = trend.slope
-    what = quoted(slope.label) if slope.unit.of_shares else f"the {slope.label}"
-    moved = "rising" if slope.value > 0 else "falling"
-    return f'Before "{note.text}", {what} was already {moved} by {_size(trend)}.'
+    return quoted(slope.label) if slope.unit.of_shares else f"the {slope.label}"
+
+
+def _direction(trend: Trend) -> str:
+    return "rising" if trend.slope.value > 0 else "falling"
 
 
 def _size(trend: Trend) -> str:
@@ -365,8 +378,7 @@ def _size(trend: Trend) -> str:
 
 def trend_sentence(trend: Trend) -> str:
     """Return whether the figure rises or falls, and how fast, suitable for publication."""
-    slope, cautions = trend.slope, trend_cautions(trend)
-    what = quoted(slope.label) if slope.unit.of_shares else f"the {slope.label}"
+    slope, cautions, what = trend.slope, trend_cautions(trend), _subject(trend)
     if not slope.low <= slope.value <= slope.high:  # no population has such a slope
         return with_cautions(f"Too few reports to tell the trend in {what}.", cautions)
     kind: ColumnKind = "points" if slope.unit.of_shares else "number"
@@ -380,7 +392,7 @@ def trend_sentence(trend: Trend) -> str:
     by = f"{value}{' points' * slope.unit.of_shares} {every_text(trend.seconds)}"
     moved = f"no clear trend in {what}: {by}"
     if slope.distinguishable:
-        moved = f"{what} is {'rising' if slope.value > 0 else 'falling'} by {by}"
+        moved = f"{what} is {_direction(trend)} by {by}"
     interval = f"{level_text(slope.level)} interval {low_text} to {high_text}"
     return with_cautions(f"{_place(trend)}: {moved} ({interval}).", cautions)
 
