@@ -6,6 +6,7 @@ over N = 2^64. Each is at least 1, so there is a pure guarantee, which device an
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import cached_property
 from itertools import accumulate
 from typing import Final
 
@@ -47,7 +48,7 @@ class SurveyMatrix(Compared):
         )
         self.identity = weights, truthful
 
-    @property
+    @cached_property
     def privacy(self) -> MatrixPrivacy:
         """Return the tight guarantee, computed from the entries."""
         return MatrixPrivacy(self)

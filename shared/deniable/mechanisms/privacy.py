@@ -149,7 +149,7 @@ class MatrixPrivacy(Privacy):
         worst = max((pair_excess(one, other, odds) for one, other in self._pairs()), default=0)
         return Fraction(worst, odds.denominator * self._matrix.grid)
 
-    @property
+    @cached_property
     def guess(self) -> Fraction:
         """Return the best chance of a guess; of many rows, the bound that the odds give."""
         if self._matrix.categories <= _MOST_COMPARED:
