@@ -7,7 +7,7 @@ import pytest
 
 from deniable.estimates import Accuracy, decoder_of, estimate_histogram
 from deniable.estimates.planning import chosen_variance
-from deniable.mechanisms.answering import combination_labels
+from deniable.mechanisms.answering import answer_labels, combination_labels
 from deniable.messages import Manifest
 from deniable.planning import ChosenShare, plan
 from deniable.planning.calibration import calibrated
@@ -89,6 +89,19 @@ def test_the_sentence_names_the_share_and_the_size_of_the_group() -> None:
     assert one is not None
     assert other is not None
     assert 3 < other / one < 4.2
+
+
+def test_answers_to_questions_that_are_asked_apart_are_no_sum() -> None:
+    settings = answered_best("one-question", PLANS, "2", "0")
+    survey = manifest(
+        categories=answer_labels(PLANS),
+        specification=calibrated("one-question", 0, "2", settings),
+        epsilon="2",
+    )
+    one = plan(survey, Accuracy.half_width(0.02), chosen=ChosenShare("use: export"))
+    assert one.reports(one.ways[0]) is not None
+    with pytest.raises(ValueError, match="choose answers to one question"):
+        plan(survey, one.accuracy, chosen=ChosenShare(["use: export", "plan: paid"]))
 
 
 @pytest.mark.parametrize(

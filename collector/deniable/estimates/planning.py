@@ -69,17 +69,22 @@ def chosen_variance(
         group: the same for the group.
         group_share: the share of devices in the group.
         largest_share: the largest share of the chosen answers among the group.
+
+    Raises:
+        ValueError: if chosen categories belong to several questions with separate reports.
     """
     decoder, questions = decoder_of(mechanism), len(decoder_of(mechanism).parts)
     if questions > 1:  # one report in so many is about each
-        part = next(part for part in decoder.parts if chosen[part.categories].any())
+        part, *others = (part for part in decoder.parts if chosen[part.categories].any())
+        if others:
+            raise ValueError("choose answers to one question: each device answers only one")
         decoder, chosen, group = part.decoder, chosen[part.categories], group[part.categories]
     # The share r = a/s of kernels with the means a and s has the error (g_a - r g_s)/s to the first
     # order. Its mean is 0, and its second moment is linear in the frequencies. So in the worst
     # population each of three parts gives the answer with the largest moment: the chosen ones of
     # the group (r s), the rest of the group (s - r s), and all others (1 - s).
     both, r = chosen * group, np.linspace(0.0, largest_share, _SHARES)
-    whole = decoder.kernels(group) if group_share < 1 else 1.0
+    whole = 1.0 if group.all() else decoder.kernels(group)
     moments = decoder.means((decoder.kernels(both) - r[:, None] * whole) ** 2)
     shares = (r * group_share, (1 - r) * group_share, np.full(_SHARES, 1 - group_share))
     parts = (both > 0, (group > 0) & (both == 0), group == 0)

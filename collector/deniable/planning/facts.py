@@ -71,11 +71,13 @@ def users_facts(manifest: Manifest, largest_share: float | None) -> Iterator[Fac
     ratio = cost / lower_bound(k, epsilon, share)
     more = ceil(1000 * (ratio - 1 - 1e-9)) / 10
     known = "possible" if share * k <= 1 else "known"
-    text = f"no mechanism {'can need' if known == 'possible' else 'known needs'} fewer reports"
-    if more:
+    if ratio >= 1.1:
+        text = f"{ratio:.1f} times as many reports as the fewest {known}"
+    elif more:
         text = f"at most {more:g} % more reports than the fewest {known}"
-    text = text if ratio < 1.1 else f"{ratio:.1f} times as many reports as the fewest {known}"
-    text += f", for {largest_share_text(share)}"
+    else:
+        text = f"the fewest reports {known}"
+    text += f" in the worst case, for {largest_share_text(share)}"
     yield Fact("users", text, "cost", cost)
 
 

@@ -147,8 +147,9 @@ def comparison_sentence(comparison: Comparison) -> str:
 
 def _table_among_old(comparison: Comparison) -> Iterator[Table]:
     """Yield the shares among devices that chose an old answer, if a version added any."""
-    rows = [_shown_row(row) for row in _rows_among_old(comparison)]
-    if rows and comparison.at_once:
+    if not comparison.at_once:
+        return
+    if rows := [_shown_row(row) for row in _rows_among_old(comparison)]:
         title = "Shares among devices that chose one of the old answers"
         yield Table(_columns(comparison, rows), rows, title=title)
 
