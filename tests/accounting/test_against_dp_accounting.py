@@ -11,13 +11,18 @@ from deniable.accounting import PrivacyLoss
 from deniable.mechanisms import odds_ceiling, odds_floor
 from tests.accounting.curves import randomised_response
 
-pld = pytest.importorskip("dp_accounting.pld", reason=".ci/requirements/ci.txt has dp-accounting")
-DISTRIBUTION = pld.privacy_loss_distribution
+REASON = ".ci/requirements/ci.txt has dp-accounting"
 
 # Its losses are multiples of this, rounded up or down: T reports are T steps apart at most.
 STEP = 1e-4
 # Its sums are floats, and it cuts tails of 1e-15.
 NOISE = 1e-11
+
+
+@pytest.fixture(scope="module")
+def pld() -> Any:
+    """Return its module, whose import takes as long as a hundred tests."""
+    return pytest.importorskip("dp_accounting.pld", reason=REASON)
 
 
 def between(ours: PrivacyLoss, pessimistic: Any, optimistic: Any, epsilons: Sequence[str]) -> None:
@@ -35,12 +40,12 @@ def between(ours: PrivacyLoss, pessimistic: Any, optimistic: Any, epsilons: Sequ
 
 
 @pytest.mark.parametrize("times", [1, 5, 20, pytest.param(60, marks=pytest.mark.long)])
-def test_designs_lie_between_its_estimates(times: int) -> None:
+def test_designs_lie_between_its_estimates(pld: Any, times: int) -> None:
     odds = Fraction(3, 2)
     rows = randomised_response(5, odds)[:2]
     lower, upper = ({y: math.log(p) for y, p in enumerate(row)} for row in rows)
     estimates = [
-        DISTRIBUTION.from_two_probability_mass_functions(
+        pld.privacy_loss_distribution.from_two_probability_mass_functions(
             upper, lower, pessimistic, STEP
         ).self_compose(times)
         for pessimistic in (True, False)
@@ -50,9 +55,10 @@ def test_designs_lie_between_its_estimates(times: int) -> None:
 
 
 @pytest.mark.parametrize("times", [1, 7])
-def test_the_optimum_for_a_guarantee_is_not_above_its_estimate(times: int) -> None:
+def test_the_optimum_for_a_guarantee_is_not_above_its_estimate(pld: Any, times: int) -> None:
     parameters = pld.common.DifferentialPrivacyParameters(0.7, 0.001)
-    theirs = DISTRIBUTION.from_privacy_parameters(parameters, STEP).self_compose(times)
+    law = pld.privacy_loss_distribution.from_privacy_parameters(parameters, STEP)
+    theirs = law.self_compose(times)
     ours = PrivacyLoss.of_guarantee(odds_ceiling(Fraction("0.7")), "0.001", times)
     for epsilon in ("0.7", "1.4", "5"):
         delta = float(ours.delta_at_odds(odds_floor(Fraction(epsilon))))

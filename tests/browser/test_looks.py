@@ -12,7 +12,6 @@ from deniable.server.pages import page_table
 from tests.browser.served import EPOCH, LENGTHS, MARRIAGE, SURVEYS, USAGE, Served
 from tests.browser.visits import log_in
 from tests.browser.watched import Watched
-from tests.support.effort import THOROUGH
 from tests.support.processes import ROOT
 
 PAGES: Final = (
@@ -48,7 +47,8 @@ def analyst(collector: Served, browser: Browser) -> Iterator[Watched]:
         yield made
 
 
-@pytest.mark.parametrize("address", PAGES if THOROUGH else [f"/surveys/{MARRIAGE}"])
+@pytest.mark.long
+@pytest.mark.parametrize("address", PAGES)
 def test_everybody_can_read_it(analyst: Watched, address: str) -> None:
     page = analyst.page
     page.set_viewport_size(DESKTOP)

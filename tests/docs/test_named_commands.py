@@ -34,8 +34,11 @@ GROUPS = {path[:-1] for path in COMMANDS if path}
 
 @cache
 def options_of(path: tuple[str, ...]) -> set[str]:
-    """Return the long options of a command, as its help has them."""
-    return {*re.findall(r"--[a-z-]+", run(*path, "--help").stdout), "--help"}
+    """Return the long options of a command; of a device's, as its help has them."""
+    if path[:1] in {("device",), ("report",)}:
+        return {*re.findall(r"--[a-z-]+", run(*path, "--help").stdout), "--help"}
+    shown = [option for option in COMMANDS[path].params if not getattr(option, "hidden", False)]
+    return {name for option in shown for name in option.opts if name[:2] == "--"} | {"--help"}
 
 
 def wrong(mention: str) -> str:

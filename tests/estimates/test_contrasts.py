@@ -15,9 +15,11 @@ from scipy import stats
 
 from deniable.estimates import Accuracy, Estimate, Histogram, estimate_histogram
 from deniable.estimates.comparison import compare
-from deniable.estimates.decoders import decoder_of
+from deniable.estimates.decoders import checked_tally, decoder_of
+from deniable.estimates.forms import Sample
 from deniable.estimates.means import margins
 from deniable.estimates.queries import Ends, difference_ends
+from deniable.estimates.questions import association
 from deniable.estimates.ratios import multiple_ends
 from deniable.estimates.series import Point, Series
 from deniable.messages import Manifest
@@ -29,11 +31,13 @@ from deniable.reading import EpochStanding, EpochState
 from deniable.simulation.bulk import SimulatedReports
 from tests.estimates.matrices import estimated_covariance
 from tests.estimates.test_fakes_of_figures import SHARE, histogram_of, shifts_of
+from tests.support.effort import effort
 from tests.support.surveys import manifest
 
 DIMENSIONS = (("plan", "free", "paid"), ("theme", "A", "B", "C"), ("beta", "no", "yes"))
 SHAPE = (2, 3, 2)
 TABLE = np.array([4, 6, 1, 2, 3, 4, 10, 5, 2, 8, 1, 4]).reshape(SHAPE) / 50
+PLACES = np.indices(SHAPE).reshape(3, -1)
 SUMS = [TABLE.sum(axis=axes) for axes in ((1, 2), (0, 2), (0, 1))]
 
 
@@ -185,17 +189,17 @@ def sides(shares: tuple[float, float], n: int, run: int) -> list[Histogram]:
 
 
 def test_two_surveys_have_a_ratio_with_an_interval_that_holds_as_often_as_said() -> None:
-    # In 200 runs at 95 %, more than 10 + 4 sqrt(200 * 0.05 * 0.95) = 22 misses have a chance
-    # below 3e-4.
+    runs = effort(200)
     for shares, n in (((0.1, 0.02), 2_600), ((0.05, 0.05), 500), ((0.6, 0.3), 300)):
         missed = 0
-        for run in range(200):
+        for run in range(runs):
             one, other = sides(shares, n, run)
             ratio = compare(one, "yes", other).ratio
             assert ratio is not None
             larger = shares if ratio.samples[0] is one.sample else shares[::-1]
             missed += not ratio.low <= larger[0] / larger[1] <= ratio.high
-        assert missed <= 22
+        # At 95 %, more misses have a chance below 1e-4.
+        assert missed <= stats.binom.isf(1e-4, runs, 0.05)
 
 
 @pytest.mark.parametrize("answer", [None, "yes"])
@@ -269,11 +273,14 @@ def test_where_the_same_devices_answer_in_all_epochs_few_tests_find_a_relation_b
     asked, rng, runs = answered("joint", "6"), np.random.default_rng(7), 400
     matrix = np.array([decoder_of(asked.mechanism).response_shares(row) for row in np.eye(12)])
     unrelated = np.einsum("i,j,k->ijk", *SUMS).reshape(-1)
+    answers = [np.arange(size)[:, None] == place for size, place in zip(SHAPE, PLACES, strict=True)]
+    plan, theme, _ = (chosen.astype(float) for chosen in answers)
     found = 0
     for devices in rng.multinomial(1_000, unrelated, size=runs):
         counts = sum(rng.multinomial(devices, matrix).sum(axis=0) for _ in range(4))
-        table = estimate_histogram(asked, range(4), counts.tolist()).cross("plan", "theme")
-        found += table.together
+        tally = checked_tally(counts.tolist(), len(counts), 4)
+        test = association(Sample(asked.mechanism, tally), plan, theme)
+        found += test is not None and test.p_value < 0.05
     # At most 5 % of such tests do; more than allowed here in at most 1e-6 of cases.
     assert found <= stats.binom.isf(1e-6, runs, 0.05)
 

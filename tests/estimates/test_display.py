@@ -21,7 +21,7 @@ from deniable.presenting.estimate import estimate_statement
 from deniable.presenting.pictures import histogram_dots, plot_differences
 from deniable.presenting.rows import chosen_rows
 from deniable.presenting.series import headline
-from tests.support.effort import some
+from tests.support.effort import effort, some
 from tests.support.kinds import WITH_LIST as SURVEYS
 from tests.support.surveys import MANIFEST, manifest
 
@@ -209,7 +209,7 @@ def test_a_stated_limit_holds_as_often_as_its_level_says(epsilon: str, categorie
             assert holds[near].all()
 
 
-RUNS = 200
+RUNS = effort(200)
 OLD = {"search": 0.4, "export": 0.3, "share": 0.2, "comments": 0.1}
 
 

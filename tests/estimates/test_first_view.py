@@ -14,7 +14,7 @@ from deniable.messages import Manifest
 from deniable.planning import best
 from deniable.presenting.rows import ShownRows, chosen_rows, shown_rows
 from deniable.reading import MOST_ROWS
-from tests.estimates.matrices import counts_of
+from deniable.simulation.bulk import SimulatedReports
 from tests.support.effort import some
 from tests.support.kinds import WITH_LIST as SURVEYS
 from tests.support.kinds import WITH_SHARES
@@ -36,11 +36,8 @@ def many() -> tuple[Histogram, Floats]:
     mechanism = best(K, "1").mechanism()
     truth = 1 / np.arange(1, K + 1)
     truth /= truth.sum()
-    rng = np.random.default_rng(23)
-    answers = rng.choice(K, N, p=truth)
-    counts = counts_of(mechanism, answers, rng)
-    shares = np.bincount(answers, minlength=K) / N
-    return Histogram.of_counts(mechanism, counts.tolist()), shares
+    counts = SimulatedReports(mechanism, truth, 23).counts(N)
+    return Histogram.of_counts(mechanism, counts.tolist()), truth
 
 
 def test_the_largest_of_many_have_intervals_that_hold(many: tuple[Histogram, Floats]) -> None:

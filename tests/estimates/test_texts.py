@@ -31,6 +31,7 @@ from deniable.messages import Manifest
 from deniable.messages.texts import OTHER_SIGN, text_signs
 from deniable.simulation.beside_truth import text_counts
 from tests.estimates.matrices import estimated_covariance
+from tests.support.effort import effort
 from tests.support.kinds import calibrated
 from tests.support.surveys import manifest
 
@@ -237,18 +238,18 @@ def test_a_matrix_of_listed_texts_has_a_left_inverse() -> None:
 
 
 def test_intervals_cover_as_often_as_they_say() -> None:
-    # 200 histograms of 95 %: fewer than 176 or more than 199.5 of them would have a chance below
-    # 1e-4 (binomial); the seeds are fixed.
+    # Of histograms of 95 %, fewer hold with a chance below 1e-4 (binomial); the seeds are fixed.
+    runs = effort(200)
     truth = {b"\x01\x02\x03\x04": 0.3, b"\x05\x06": 0.1, b"\x07": 0.02}
     truth |= {bytes([8, a, b]): 0.58 / 400 for a in range(1, 21) for b in range(1, 21)}
     listed, covered = None, np.zeros(3)
-    for seed in range(200):
+    for seed in range(runs):
         mechanism, tally = of_one_level(truth, 1024, seed)
         listed = ListedTexts(mechanism, 0, list(truth)[:3])
         low, high, _ = decoder_of(listed).intervals(tally, 0.95)
         shares = [0.3, 0.1, 0.02]
         covered += (low[:3] <= shares) & (shares <= high[:3])
-    assert (covered >= 176).all()
+    assert (covered >= stats.binom.isf(1 - 1e-4, runs, 0.95)).all()
 
 
 def test_collisions_with_what_is_not_found_count_as_errors() -> None:

@@ -94,10 +94,11 @@ class Level:
 
     def alike(self, halves: Words, others: Words) -> Floats:
         """Return the share of the hash functions by which prefixes have the value of others."""
-        alike = np.zeros((len(halves), len(others)))
-        for ours, theirs in zip(self.hashed(halves), self.hashed(others), strict=True):
-            alike += ours[:, None] == theirs
-        return alike / len(self.numbers)
+        ours, theirs = (
+            np.array([row.copy() for row in self.hashed(one)]) for one in (halves, others)
+        )
+        alike = [np.count_nonzero(ours == text[:, None], axis=0) for text in theirs.T]
+        return np.reshape(alike, (len(others), len(halves))).T / len(self.numbers)
 
     def supporting(self, alike: Floats) -> Floats:
         """Return M - q: how much more often a report of each other text supports a prefix."""

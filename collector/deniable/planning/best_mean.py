@@ -38,7 +38,6 @@ _MIXED: Final = [2.0**-power for power in range(40, 1, -2)]
 Weights = tuple[tuple[int, ...], ...]
 
 
-@lru_cache(maxsize=64)  # a plan requests the same again
 def mean_weights(categories: int, epsilon: str, responses: int = MAX_RESPONSES) -> Weights:
     """Return the rows of the best matrix with this many responses, over 2^64, certified.
 
@@ -46,17 +45,8 @@ def mean_weights(categories: int, epsilon: str, responses: int = MAX_RESPONSES) 
         InvalidManifest: for an epsilon that integers over 2^64 cannot resolve.
     """
     level = min(float(exact_epsilon(epsilon)), _ENOUGH)
-    programs = []
-    if level > 0:
-        for reach in _REACHES:
-            solved = _least_noise(min(categories, MAX_ROWS), level, reach, responses)
-            if solved is not None:
-                programs.append(solved)
-    if not programs:
+    if (matrix := _best_matrix(min(categories, MAX_ROWS), level, responses)) is None:
         raise InvalidManifest("epsilon", "reveals nothing, or too little to be useful")
-    least = min(noise for noise, _ in programs)
-    matrix = next(matrix for noise, matrix in programs if noise <= _NEAR * least)
-    matrix = _used(matrix)
     for mixed in _MIXED:
         weights = _integers((1 - mixed) * matrix + mixed / matrix.shape[1])
         if min(map(min, weights)) < 1 or weights[0] == weights[1]:
@@ -64,6 +54,17 @@ def mean_weights(categories: int, epsilon: str, responses: int = MAX_RESPONSES) 
         if MeanMatrix(categories, weights).privacy.satisfies(epsilon, "0"):
             return weights
     raise InvalidManifest("epsilon", "is too small for probabilities in steps of 2^-64; raise it")
+
+
+@lru_cache(maxsize=64)  # a plan requests the same again
+def _best_matrix(rows: int, level: float, responses: int) -> Floats | None:
+    """Return the used columns of the matrix with the least noise, to rounding; None if none has."""
+    solved = (_least_noise(rows, level, reach, responses) for reach in _REACHES if level > 0)
+    programs = [one for one in solved if one is not None]
+    if not programs:
+        return None
+    least = min(noise for noise, _ in programs)
+    return _used(next(matrix for noise, matrix in programs if noise <= _NEAR * least))
 
 
 def _least_noise(

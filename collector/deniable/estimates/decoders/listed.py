@@ -24,6 +24,8 @@ from deniable.mechanisms.strings import multipliers, text_halves
 
 Integers = NDArray[np.int64]
 Words = NDArray[np.uint64]
+_AT_ONCE: Final = 1 << 14
+"""Values that are computed together: of few prefixes, those by several hash functions."""
 
 
 def level_multipliers(mechanism: Strings, level: int) -> Words:
@@ -51,9 +53,12 @@ def hash_values(halves: Words, numbers: Words, values: int) -> Iterator[Integers
     As :func:`deniable.mechanisms.strings.hash_value`: sums and products wrap at 2^64.
     """
     first, second = np.ascontiguousarray(halves.T)
-    mixed, factor, half = np.empty_like(first), np.empty_like(first), np.uint64(32)
-    m = np.uint64(values)
-    for a, b, c in numbers:
+    at_once = max(1, _AT_ONCE // max(1, len(first)))
+    kept = np.empty((2, min(at_once, len(numbers)), len(first)), dtype=np.uint64)
+    m, half = np.uint64(values), np.uint64(32)
+    for at in range(0, len(numbers), at_once):
+        a, b, c = numbers[at : at + at_once].T[:, :, None]
+        mixed, factor = kept[:, : len(a)]
         np.add(first, a, out=mixed)
         np.add(second, b, out=factor)
         np.multiply(mixed, factor, out=mixed)
@@ -61,7 +66,7 @@ def hash_values(halves: Words, numbers: Words, values: int) -> Iterator[Integers
         np.right_shift(mixed, half, out=mixed)
         np.multiply(mixed, m, out=mixed)
         np.right_shift(mixed, half, out=mixed)
-        yield mixed.view(np.int64)
+        yield from mixed.view(np.int64)
 
 
 class ListedTexts:
