@@ -283,6 +283,20 @@ def test_two_surveys_that_do_not_clearly_differ_on_one_day_may_do_so_on_more() -
     assert not any(text.endswith(note) for text in apart.document().notes)
 
 
+def test_a_change_of_a_chosen_answer_is_may_be_chance_if_it_is_not_clear_among_all() -> None:
+    before, told = even(manifest()), set()
+    for more in range(0, 3_001, 250):
+        now = estimate_histogram(manifest(), 1, [4_000, 4_000 + more, 4_000, 4_000, 4_000])
+        alone, every = compare(now, "poor", before), compare(now, None, before)
+        (clear,) = {row.distinguishable for row in every.rows if row.label == "poor"}
+        perhaps = (
+            "that may be chance: among all 5 answers, the change is not clear." in alone.sentence
+        )
+        assert perhaps == (alone.rows[0].distinguishable and not clear)
+        told.add((perhaps, alone.rows[0].distinguishable))
+    assert told == {(False, False), (True, True), (False, True)}
+
+
 def test_two_versions_of_the_same_time_are_said_to_be_of_different_devices() -> None:
     apart, cut = "those that answer the older version have not been updated", "Shares below 0 %"
     now, weeks_before = (even(manifest(sequence=1), epoch=epoch) for epoch in (1, 0))

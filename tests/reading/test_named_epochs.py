@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from deniable.messages import Schedule
+from deniable.messages import FRESH, Repeat, Schedule
 from deniable.reading import (
     EpochState,
     ListedEpoch,
@@ -192,6 +192,12 @@ def test_the_open_epoch_has_its_end(now: int, ended_at: int | None, text: str) -
     assert epoch_end_text(LATE, now, ended_at) == text
 
 
+def listed_of(states: str) -> list[ListedEpoch]:
+    """Return the epochs with figures, closed or open."""
+    of = {"c": EpochState.CLOSED, "o": EpochState.OPEN}
+    return [ListedEpoch(n, 5, of[one]) for n, one in enumerate(states) if one in of]
+
+
 @pytest.mark.parametrize(
     ("apart", "listed", "others", "epochs", "sides"),
     [
@@ -207,11 +213,23 @@ def test_the_open_epoch_has_its_end(now: int, ended_at: int | None, text: str) -
 def test_versions_are_compared_in_the_same_dates_where_both_have_figures(
     apart: int, listed: str, others: str, epochs: int | None, sides: tuple[int, int | None]
 ) -> None:
-    def known(states: str) -> list[ListedEpoch]:
-        of = {"c": EpochState.CLOSED, "o": EpochState.OPEN}
-        return [ListedEpoch(n, 5, of[one]) for n, one in enumerate(states) if one in of]
-
     own = manifest(schedule=WEEKS)
     other = manifest(schedule=replace(WEEKS, start=WEEKS.start + apart * WEEKS.epoch_seconds))
-    beside = (own, known(listed)), (other, known(others))
+    beside = (own, listed_of(listed)), (other, listed_of(others))
     assert epochs_beside(alone(epochs), *beside) == tuple(map(alone, sides))
+
+
+@pytest.mark.parametrize(
+    ("listed", "others", "repeat", "span"),
+    [
+        ("cccccccccco", "ccccccccccc", FRESH, range(3, 10)),
+        ("ccc.ccc", "ccccccc", FRESH, range(4, 7)),  # all that are compared have the same dates
+        ("ooo", "ooo", FRESH, range(2, 3)),
+        ("ccccccc", "ccccccc", Repeat("memoised", 7), range(6, 7)),
+    ],
+)
+def test_days_of_two_surveys_are_compared_a_week_at_a_time(
+    listed: str, others: str, repeat: Repeat, span: range
+) -> None:
+    own, other = manifest(schedule=DAYS, repeat=repeat), manifest(name="other", schedule=DAYS)
+    assert epochs_beside(None, (own, listed_of(listed)), (other, listed_of(others))) == (span, span)

@@ -135,8 +135,8 @@ def comparison_sentence(comparison: Comparison) -> str:
         if comparison.across and comparison.against and not comparison.one_survey:
             now, before = comparison.histogram.sample.version, comparison.against.sample.version
             cause = f"Only {now} since then and {before} before it are compared. {cause}"
-        times = _times(comparison)
-        text = " ".join(filter(None, (statement, times, *_added(comparison, moves), cause)))
+        more = _times(comparison), _chosen(comparison), *_added(comparison, moves), cause
+        text = " ".join(filter(None, (statement, *more)))
         text = with_cautions(text, comparison_cautions(comparison))
     else:
         text = estimate_sentence(comparison.rows[0].estimate)
@@ -324,6 +324,23 @@ def _times(comparison: Comparison) -> str:
     if not (text and clear and ratio is not None and ratio.low > 1):
         return ""
     return f"I{text[1:]}."
+
+
+def _chosen(comparison: Comparison) -> str:
+    """Return that a change is clear only of an answer chosen before seeing it; otherwise ""."""
+    row, answers = comparison.rows[0], comparison.histogram.categories
+    chosen = row.label in answers and not comparison.at_once
+    if not (chosen and len(answers) > 2 and row.distinguishable):
+        return ""
+    sides, level = (row.now, row.before), comparison.histogram.level_at_once
+    now, before = (side.at(level) for side in sides if side is not None)
+    if (now - before).distinguishable:
+        return ""
+    noun = "change" if comparison.in_time else "difference"
+    return (
+        f"If you chose this answer because of its {noun}, that may be chance: among all "
+        f"{len(answers):,} answers, the {noun} is not clear."
+    )
 
 
 def _written(comparison: Comparison, estimate: Estimate, number: float, width: float) -> str:

@@ -56,8 +56,8 @@ from deniable.presenting.rows import (
 
 UNBIASED: Final = "Estimates are unbiased and may lie outside [0 %, 100 %]; intervals are cut to it"
 _BEYOND: Final = (
-    "Estimates below 0 % or above 100 % are shown as 0 % or 100 %; the unbiased view, JSON and "
-    "CSV show their actual values. "
+    "Estimates below 0 % or above 100 % are shown as 0 % or 100 %, so shown shares may not sum to "
+    "100 %. The unbiased view, JSON and CSV show the actual values. "
 )
 _MOST_RESPONSES: Final = 64
 _CLOSE: Final = 3
@@ -409,9 +409,9 @@ def _numeric_notes(histogram: Histogram) -> Iterator[str]:
     if histogram.sample.decoder.tells_shares:
         yield (
             "The mean is unbiased and may lie outside the range. Shares below 0 % are shown as "
-            "0 %, and intervals are cut to the possible range. Each interval holds by itself "
-            "unless its title states otherwise. JSON also contains single values, and figures "
-            "that are not shown."
+            "0 %, so they may sum to more than 100 %; intervals are cut to the possible range. "
+            "Each interval holds by itself unless its title states otherwise. JSON also contains "
+            "single values, and figures that are not shown."
         )
     else:
         yield (

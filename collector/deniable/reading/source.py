@@ -11,6 +11,7 @@ from typing import Final, NamedTuple, Self
 from deniable.messages import Manifest
 from deniable.reading.epochs import (
     EPOCHS,
+    UNITS,
     EpochStanding,
     EpochState,
     date_text,
@@ -427,18 +428,25 @@ def epochs_beside(
 ) -> tuple[range | None, range | None]:
     """Return epochs of two surveys to compare: with the same dates, if both have figures.
 
-    The newest epochs that are over are preferred. Otherwise each side has its newest such epoch,
-    unless the first survey's ``epochs`` are given.
+    These are the newest that are over, up to a week of shorter ones without a gap, unless devices
+    keep their responses. Otherwise each side has its newest such epoch. The first survey's
+    ``epochs`` may be given.
     """
     (own, listed), (survey, others) = ours, other
     length, apart = own.schedule.epoch_seconds, own.schedule.start - survey.schedule.start
-    newest = sorted((epoch.state.over, epoch.number) for epoch in listed if epoch.n)[::-1]
     if survey.schedule.epoch_seconds == length and apart % length == 0:
         shift = apart // length
-        for span in [epochs] if epochs else [range(n, n + 1) for _, n in newest]:
-            same = range(span.start + shift, span.stop + shift)
-            if any(epoch.n and epoch.number in same for epoch in others):
-                return span, same
+        known = {epoch.number - shift for epoch in others if epoch.n}
+        if epochs and not known.isdisjoint(epochs):
+            return epochs, range(epochs.start + shift, epochs.stop + shift)
+        both = {one.number: one.state.over for one in listed if one.n and one.number in known}
+        if both and not epochs:
+            first = last = max(both, key=lambda number: (both[number], number))
+            kept = own.repeat.epochs or survey.repeat.epochs
+            least = last if kept else last + 1 - UNITS["week"] // length
+            while first > least and both.get(first - 1) and both[last]:
+                first -= 1
+            return range(first, last + 1), range(first + shift, last + 1 + shift)
     return epochs or alone(newest_over(listed)), alone(newest_over(others))
 
 
