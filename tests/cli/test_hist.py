@@ -114,7 +114,9 @@ def test_the_version_with_the_most_reports_is_shown_unless_one_is_named(counted:
     newest = counted.manifest().survey_id.hex()
     assert ended[14:] in counted.fail("hist tea --survey", newest)
     counted.count([0, 1, 2, 3], epoch=2)
-    told = r"On 7 January 2026, 4 devices answered version 2 of .*; 3 more answered version 1 of "
+    told = (
+        r"On 7 January 2026, 4 of 7 devices answered version 2 of .*; 3 more answered version 1 of "
+    )
     for words, first, others in (
         ("hist tea", newest, told),
         ("ask leaders tea --epoch 2", newest, told),
@@ -122,7 +124,7 @@ def test_the_version_with_the_most_reports_is_shown_unless_one_is_named(counted:
         (
             f"hist tea --survey {older}",
             older,
-            "On 7 January 2026, 3 devices answered version 1 of .*; 4 more",
+            "On 7 January 2026, 3 of 7 devices answered version 1 of .*; 4 more",
         ),
     ):
         shown = counted.run(f"{words} --json")

@@ -193,7 +193,7 @@ def test_a_published_survey_is_planned_by_its_name_and_its_reports(place: Workpl
     assert found["reached_at"] > start
     shown = " ".join(place.succeed("plan tea --width 10%").split())
     assert "About 300 reports arrive a week. So far, " in shown
-    assert " To see this, choose all " in shown
+    assert " To see this average, choose all " in shown
     assert "give the survey's file" in run("plan tea --epsilon 2 --dir", place.directory).stderr
     assert "no survey 'coffee' is published" in place.fail("plan coffee")
 

@@ -178,14 +178,16 @@ def test_a_sudden_change_at_a_note_is_no_trend() -> None:
     noted = replace(told, notes=((at, "2.0 released"),))
     before, after = (
         np.mean([share.value for share in told.share("good") if share][part])
-        for part in (slice(5), slice(5, None))
+        for part in (slice(1, 5), slice(5, None))  # as many before as since
     )
     sentence = noted.sentence("good")
     assert "rising" not in sentence
-    assert (
-        f'"good" was {100 * before:.1f} % before "2.0 released" (9 October 2024), and has been '
-        f"{100 * after:.1f} % since (difference +{100 * (after - before):.1f} points, 95 % interval"
-    ) in sentence
+    note, move = '"2.0 released" (9 October 2024)', 100 * (after - before)
+    assert f'"good" was {100 * before:.1f} % in the 4 days before {note}, and ' in sentence
+    assert f"{100 * after:.1f} % in the 4 days after it (difference +{move:.1f} points" in sentence
+    assert "left out" not in sentence
+    within = replace(told, notes=((at - 3_600, "2.0 released"),))
+    assert "The note's own day is left out. " in within.sentence("good")
     assert "Noted:" not in sentence
     for own in (sentence, headline(noted).notes[0]):
         assert own.startswith("rating-of-marriage, 4–12 October 2024: ")

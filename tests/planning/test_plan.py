@@ -36,6 +36,7 @@ from deniable.simulation import SimulatedReports
 from tests.estimates.matrices import mean
 from tests.support.effort import effort, some
 from tests.support.kinds import EXAMPLES, SURVEYS, WITH_SHARES, calibrated, example_survey
+from tests.support.processes import ROOT
 from tests.support.rsa_keys import RSA_KEYS
 from tests.support.surveys import DAY, START, manifest
 
@@ -199,7 +200,7 @@ def test_a_figure_is_so_exact_on_the_date_that_is_said_and_not_before(kept: int 
     finer = plan(survey, Accuracy.half_width(0.02), 0.5, _pace(survey, "3")).sentence
     (so_far,) = re.findall(r"So far, [^.]*± ([\d.]+) percentage points\. ", finer)
     assert float(so_far) == pytest.approx(100 * reach(3), rel=5e-3)
-    assert (" To see this, choose all days together" in made.sentence) == (kept is None)
+    assert (" To see this average, choose all days together" in made.sentence) == (kept is None)
 
 
 _WORDS = {
@@ -211,7 +212,7 @@ _WORDS = {
     "BEST": "the best is",
     "POINTS": "percentage points.",
     "END": "by the end, on 25 December 2023: the best is",
-    "ALL": "To see this, choose all days together and one answer in Figures.",
+    "ALL": "To see this average, choose all days together and one answer in Figures.",
     "LESS": "Reports that the same devices send in several days count for less.",
     "RARE": "Small shares are known sooner.",
     "ALONE": "One day alone (1,500 reports) reaches ± 4.04 percentage points",
@@ -358,3 +359,20 @@ def test_so_many_devices_give_a_blind_survey_its_reports() -> None:
             assert abs(100 * (1 - share) - int(told[1])) <= 0.6
     facts = plan_document(plan(survey, Accuracy.half_width(0.1)), lambda _: survey, None).facts
     assert [fact.label for fact in facts].count("lost") == 1
+
+
+def test_all_answers_at_once_take_as_many_reports_as_is_said() -> None:
+    survey = manifest(epsilon="1", specification=specified("auto", 5, "1"))
+    told = plan(survey, Accuracy.half_width(0.05)).sentence
+    alone, at_once = (
+        int(number.replace(",", "")) for number in re.findall(r"it takes ([\d,]+)", told)
+    )
+    assert "For all 5 at once, as in Figures, it takes " in told
+    worst = worst_of(survey)
+    law = decoder_of(survey.mechanism).response_shares(worst.truth)
+    wide = estimate_histogram(survey, 0, (at_once * law).round().astype(int).tolist()).simultaneous
+    width = (wide.high - wide.low)[worst.category]
+    assert width == pytest.approx(0.1, rel=0.01)
+    readme = " ".join((ROOT / "README.md").read_text().split())
+    assert f"With {alone:,} reports, each share up to 40 % is accurate to ± 5 per" in readme
+    assert f"for all shares at once, you need {at_once:,}." in readme

@@ -12,6 +12,7 @@ from deniable.reading import (
     appear_text,
     duration_text,
     epoch_range,
+    epochs_before,
     epochs_beside,
 )
 from deniable.reading.epochs import (
@@ -233,3 +234,19 @@ def test_days_of_two_surveys_are_compared_a_week_at_a_time(
 ) -> None:
     own, other = manifest(schedule=DAYS, repeat=repeat), manifest(name="other", schedule=DAYS)
     assert epochs_beside(None, (own, listed_of(listed)), (other, listed_of(others))) == (span, span)
+
+
+@pytest.mark.parametrize(
+    ("listed", "now", "repeat", "before"),
+    [
+        ("cccccccccccccc", range(7, 14), FRESH, range(7)),  # a week with the week before
+        ("cccc.cccccc", range(7, 11), FRESH, range(5, 7)),
+        ("cccc", range(3, 4), FRESH, range(2, 3)),
+        ("cccc", range(2, 4), Repeat("memoised", 2), range(1, 2)),
+        ("..cc", range(2, 4), FRESH, None),
+    ],
+)
+def test_days_are_compared_with_as_many_before(
+    listed: str, now: range, repeat: Repeat, before: range | None
+) -> None:
+    assert epochs_before(listed_of(listed), now, manifest(schedule=DAYS, repeat=repeat)) == before

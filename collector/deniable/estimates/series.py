@@ -73,21 +73,21 @@ class Trend(Worded):
     def step(self, at: int) -> tuple[Estimate, Estimate] | None:
         """Return the figure before and after a time, if it changed then and not otherwise.
 
-        Each is the mean over its epochs, by their reports. None if the two do not clearly differ,
-        or if the figure clearly rose or fell within either.
+        Each is the mean over equally many epochs, by their reports. None if the two do not clearly
+        differ, or if the figure clearly rose or fell within either.
         """
         pairs = [*zip(self.points, self.estimates, strict=True)]
         before, after = (
             [pair for pair in pairs if pair[0].end <= at],
             [pair for pair in pairs if pair[0].start >= at],
         )
-        if not (before and after):
+        if not (most := min(len(before), len(after))):
             return None
         for side in (before, after):
             points, estimates = zip(*side, strict=True)
             if len(side) >= LEAST_EPOCHS and _trend(points, estimates).slope.distinguishable:
                 return None
-        was, since = _average(before), _average(after)
+        was, since = _average(before[-most:]), _average(after[:most])
         return (was, since) if (since - was).distinguishable else None
 
 

@@ -361,10 +361,21 @@ class Plan:
         exact = _exact_text(self.accuracy, figure.amount(self.accuracy.size))
         text = (
             f"For {figure.name}{limit} {exact}, {takes} at epsilon {self.manifest.epsilon}{where}."
+            f"{self._at_once()}"
         )
         if self.pace is None or self.accuracy.power is not None or reports is None:
             return text
         return f"{text} {self._outlook(self.pace)}"
+
+    def _at_once(self) -> str:
+        """Return how many reports give the intervals of all answers at once this width."""
+        accuracy, answers, way = self.accuracy, len(self.manifest.categories), self.ways[0]
+        single = self.chosen is None and self.figure.name == "each share" and answers > 2
+        if not single or accuracy.level is None or not isfinite(way.variance):
+            return ""
+        level = 1 - (1 - accuracy.level) / answers  # Bonferroni
+        reports = Accuracy.half_width(accuracy.size, level).reports(way.variance)
+        return f" For all {answers:,} at once, as in Figures, it takes {reports:,}."
 
     def reached_at(self) -> int | None:
         """Return the Unix seconds when all epochs together reach the accuracy; None if never."""
@@ -432,7 +443,7 @@ class Plan:
             )
         if last.epochs > 1 and self.manifest.repeat.epochs is None:
             own = " and one answer" * (self.manifest.values is None)
-            text += f" To see this, choose all {nouns} together{own} in Figures."
+            text += f" To see this average, choose all {nouns} together{own} in Figures."
         if reached != first.at and first != last and self._small_sooner():
             text += " Small shares are known sooner."
         if reached != first.at and first.reports >= (self.reports(self.ways[0]) or inf):

@@ -48,7 +48,9 @@ def estimate_statement(estimate: Estimate, conclusion: str = "", when: str = "")
     The sentence is shorter if the survey is named beside it: it states ``when``, not who reported.
     """
     concluded, when = f": {conclusion}" * bool(conclusion), f" {when}" * bool(when)
-    whom, label = "the devices" if when else _whom(estimate), estimate.label
+    several = _several(estimate)
+    whom = reporters(several=several) if when else _whom(estimate)
+    label, did = estimate.label, "were" if several else "answered"
     label = f"{quoted(label) if estimate.unit is Unit.SHARE else label}{when}"
     if estimate.too_small:
         return f"Too few reports to tell {_untold(estimate)}{concluded}."
@@ -62,19 +64,19 @@ def estimate_statement(estimate: Estimate, conclusion: str = "", when: str = "")
     interval = f"{level_text(estimate.level)} interval{ends}{at_once}"
     match estimate.unit:
         case Unit.SHARE if estimate.low >= 1 - ALIKE:
-            text = f"All of {whom} answered {label}"
+            text = f"All of {whom} {did} {label}"
             interval = "this holds whatever the counts"
         case Unit.SHARE if not max(estimate.standard_error, estimate.high - estimate.low) <= _WORTH:
             known = f", {show(estimate.value)}," * (not _impossible(estimate))
             text = (
-                f"Too few reports to tell how many of {whom} answered {label}: the "
+                f"Too few reports to tell how many of {whom} {did} {label}: the "
                 f"estimate{known} may be off by more than 25 points"
             )
         case Unit.SHARE if _impossible(estimate):
             limit = f"Fewer than about {high}" if estimate.low <= 0 else f"More than about {low}"
-            text = f"{limit} of {whom} answered {label}"
+            text = f"{limit} of {whom} {did} {label}"
         case Unit.SHARE:
-            text = f"An estimated {show(estimate.value)} of {whom} answered {label}"
+            text = f"An estimated {show(estimate.value)} of {whom} {did} {label}"
         case _ if _impossible(estimate):
             points = " points" * estimate.unit.of_shares
             limit = f"at most {high}" if estimate.value < estimate.low else f"at least {low}"
@@ -87,7 +89,7 @@ def estimate_statement(estimate: Estimate, conclusion: str = "", when: str = "")
         case _ if when:
             text = f"The {estimate.label} was {show(estimate.value)}{when}"
         case Unit.NUMBER if estimate.label == "mean" and estimate.samples:
-            text = f"The mean answer of {whom} is {show(estimate.value)}"
+            text = f"The mean{' answer' * (not several)} of {whom} is {show(estimate.value)}"
         case _:
             text = f"{label or 'estimate'}: {show(estimate.value)}"
     return f"{text} ({interval}){concluded}.{_count_sentence(estimate) * (not concluded)}"
@@ -176,13 +178,20 @@ def estimate_cautions(estimate: Estimate) -> tuple[Caution, ...]:
 def _whom(estimate: Estimate) -> str:
     places = [sample.place for sample in estimate.samples]
     group = quoted(estimate.group) if estimate.group else ""
-    return reporters(places[0] if len(places) == 1 else "", group)
+    place = places[0] if len(places) == 1 else ""
+    return reporters(place, group, several=_several(estimate))
+
+
+def _several(estimate: Estimate) -> bool:
+    """Return whether a device may have answered several times, once in each epoch."""
+    return any(sample.tally.epochs > 1 for sample in estimate.samples)
 
 
 def _untold(estimate: Estimate) -> str:
     """Return the figure that the reports do not determine, as part of a sentence."""
     if estimate.group:
-        return f"how many of {_whom(estimate)} answered {quoted(estimate.label)}"
+        did = "were" if _several(estimate) else "answered"
+        return f"how many of {_whom(estimate)} {did} {quoted(estimate.label)}"
     return f"the {'ratio' if estimate.unit is Unit.RATIO else 'difference'}, {estimate.label}"
 
 
@@ -273,11 +282,13 @@ def quantile_sentence(quantile: Quantile[Any]) -> str:
     """Return the quantile in words, suitable for publication."""
     value, low, high = map(quoted_answer, (quantile.value, quantile.low, quantile.high))
     interval = f"{level_text(quantile.level)} interval {low} to {high}"
-    whom = reporters(quantile.share.samples[0].place if quantile.share else "")
-    statement = f"The {quantile.name} answer of {whom} is {value} ({interval})."
+    several = quantile.share is not None and _several(quantile.share)
+    place = quantile.share.samples[0].place if quantile.share else ""
+    whom, answer = reporters(place, several=several), " answer" * (not several)
+    statement = f"The {quantile.name}{answer} of {whom} is {value} ({interval})."
     if not isinstance(quantile.value, str) and quantile.name.endswith("% quantile"):
-        percent = quantile.name.removesuffix(" quantile")
-        statement = f"About {percent} of {whom} answered {value} or less ({interval})."
+        percent, did = quantile.name.removesuffix(" quantile"), "were" if several else "answered"
+        statement = f"About {percent} of {whom} {did} {value} or less ({interval})."
     return with_cautions(statement, quantile_cautions(quantile))
 
 

@@ -38,8 +38,8 @@ _WHY: Final = {
         "issuer"
     ),
     Unbounded.OPEN: (
-        "anybody can send reports, and somebody who sent all others would see the remaining one, "
-        "which is itself randomised"
+        "anybody can send reports, so somebody who sent all others could work out the last one, "
+        "which is randomised"
     ),
     Unbounded.FAKES: (
         "if {fakes} of all reports are fake, all but one of the {least:,} reports that figures "

@@ -208,6 +208,8 @@ def _table(
 
 def series_sentence(series: Series, *groups: Answers, among: Sequence[str] | None = None) -> str:
     """Return the trend of one figure, or the change from first to last, and the notes."""
+    if not (groups or series.numeric) and len(series.categories) == 2:
+        groups = (_largest(series.histograms),)  # one rises as the other falls
     trend, names = _trend(series, *groups), version_names(series)
     change, ours = None, series.points[-1].survey_id if series.points else ""
     if trend is None or trend.points[-1].survey_id != ours:
@@ -271,12 +273,20 @@ def step_sentence(trend: Trend, notes: Sequence[Note]) -> str:
             )
             points = " points" * change.unit.of_shares
             interval = f"{level_text(change.level)} interval {low} to {high}"
+            (last, count), first = (step[0].samples[-1], len(step[0].samples)), step[1].samples[0]
+            long = duration_text(count * last.seconds)
             text = (
-                f'{_place(trend)}: {_subject(trend)} was {before} before "{note.text}" '
-                f"({date_text(note.at)}), and has been {now} since (difference {value}{points}, "
-                f"{interval}). The note marks a date, not a cause."
+                f"{_place(trend)}: {_subject(trend)} was {before} in the {long} before "
+                f'"{note.text}" ({date_text(note.at)}), and {now} in the {long} after it '
+                f"(difference {value}{points}, {interval}). "
             )
-            return with_cautions(text, trend_cautions(trend))
+            if first.epochs[0] > last.epochs[-1] + 1:
+                text += (
+                    f"The note's own {duration_text(last.seconds).removeprefix('1 ')} is left out. "
+                )
+            return with_cautions(
+                f"{text}The note marks a date, not a cause.", trend_cautions(trend)
+            )
     return ""
 
 

@@ -30,8 +30,8 @@ from deniable.reading import (
     alone,
     asked_alike,
     by_reports,
-    epoch_before,
     epoch_range,
+    epochs_before,
     epochs_beside,
     find_against,
     find_note,
@@ -242,7 +242,7 @@ class SurveyFigures:
             epochs = _range(newest_over(listed, with_before=previous, but=own))
         now = histogram_of(self.manifest, self.counts(epochs), level)
         if previous:
-            others = _range(epoch_before(listed, now.epochs[0], self.manifest))
+            others = epochs_before(listed, now.epochs, self.manifest)
             if others is None:
                 figured = [one.manifest for one in self.older if one.epochs()]
                 raise nothing_before(self.manifest, figured)

@@ -40,7 +40,7 @@ from deniable.reading.source import alone as alone
 from deniable.reading.source import appear_text as appear_text
 from deniable.reading.source import asked_alike as asked_alike
 from deniable.reading.source import by_reports as by_reports
-from deniable.reading.source import epoch_before as epoch_before
+from deniable.reading.source import epochs_before as epochs_before
 from deniable.reading.source import epochs_beside as epochs_beside
 from deniable.reading.source import find_against as find_against
 from deniable.reading.source import find_note as find_note

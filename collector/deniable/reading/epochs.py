@@ -185,7 +185,10 @@ def answered_texts(versions: Sequence[tuple[str, int, str]], *, several: bool = 
     periods = [period for _, reports, period in versions if reports]
     apart = len({*periods}) > 1
     noun, did = ("report", "came for") if several else ("device", "answered")
-    who = f"{count:,} {noun}{'s' * (count != 1)}" if count else f"too few {noun}s"
+    total = sum(reports for _, reports, _ in versions)
+    among = f" of {total:,}" * (not apart and total > count)
+    who = f"{count:,}{among} {noun}{'s' * (bool(among) or count != 1)}"
+    who = who if count else f"too few {noun}s"
     more = "more" if count else f"{noun}s"
     text = f"{when_text(own if count else periods[0])}, {who} {did} {first}"
     rest = (
@@ -261,11 +264,14 @@ def duration_text(seconds: int) -> str:
     return f"{seconds} seconds"
 
 
-def reporters(place: str = "", group: str = "") -> str:
+def reporters(place: str = "", group: str = "", *, several: bool = False) -> str:
     """Return the devices that a figure describes: those that reported, in a place if known.
 
-    For a group, the devices are those that reported the group's answers.
+    For a group, the devices are those that reported the group's answers. Of ``several`` epochs, in
+    each of which a device may answer, figures describe the answers.
     """
+    if several:
+        return f"the answers{f' with {group}' if group else ''}{f' to {place}' if place else ''}"
     did = f"answered {group}" if group else "reported"
     word = "in" if group else "to"
     return f"the devices that {did}{f' {word} {place}' if place else ''}"

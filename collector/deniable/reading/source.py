@@ -455,10 +455,22 @@ def alone(epoch: int | None) -> range | None:
     return None if epoch is None else range(epoch, epoch + 1)
 
 
-def epoch_before(epochs: Sequence[ListedEpoch], first: int, manifest: Manifest) -> int | None:
-    """Return the newest epoch with figures before one and before the responses kept in it."""
-    first = (manifest.repeat.memo_range(first) or range(first, first + 1)).start
-    return max((epoch.number for epoch in epochs if epoch.n and epoch.number < first), default=None)
+def epochs_before(
+    epochs: Sequence[ListedEpoch], now: Sequence[int], manifest: Manifest
+) -> range | None:
+    """Return as many epochs before some, from the newest with figures on without a gap, or None.
+
+    They are before the responses that devices keep, which are those of one epoch.
+    """
+    begin = (manifest.repeat.memo_range(now[0]) or range(now[0], now[0] + 1)).start
+    known = {epoch.number for epoch in epochs if epoch.n and epoch.number < begin}
+    if not known:
+        return None
+    first = last = max(known)
+    least = last + 1 - (1 if manifest.repeat.epochs else len(now))
+    while first > least and first - 1 in known:
+        first -= 1
+    return range(first, last + 1)
 
 
 def nothing_before(manifest: Manifest, older: Sequence[Manifest]) -> TooFewReports:

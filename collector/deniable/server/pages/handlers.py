@@ -355,7 +355,7 @@ class Visit:
             content.status,
             **values,
             tabs=[*tabs(request, manifest.name, whole=whole)],
-            unseen=unseen(request.query, view),
+            unseen=unseen(request.query, view, identifier[:12] * bool(subject.answered)),
             levels=LEVELS,
             views=VIEWS,
             epochs=[*epoch_choices(manifest, epochs, together="against" not in view.takes)],

@@ -372,10 +372,13 @@ def tabs(request: web.BaseRequest, name: str, *, whole: bool) -> Iterator[tuple[
             yield view, view.address(name) + f"?{query}" * bool(query)
 
 
-def unseen(query: "MultiMapping[str]", view: Page) -> list[tuple[str, str]]:
-    """Return the choices that the controls of a view lack, and its form keeps."""
-    kept = carried(query, view)
-    return [(k, v) for k, v in kept if k == "survey" or k not in view.takes]
+def unseen(query: "MultiMapping[str]", view: Page, version: str) -> list[tuple[str, str]]:
+    """Return the choices that the controls of a view lack, and its form keeps.
+
+    If devices answered several versions, it keeps the ``version`` whose choices it lists.
+    """
+    kept = [(k, v) for k, v in carried(query, view) if k == "survey" or k not in view.takes]
+    return [("survey", version), *kept] if version and "survey" not in query else kept
 
 
 def downloads(

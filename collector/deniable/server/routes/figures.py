@@ -24,8 +24,8 @@ from deniable.reading import (
     appear_text,
     asked_alike,
     by_reports,
-    epoch_before,
     epoch_range,
+    epochs_before,
     epochs_beside,
     find_against,
     find_note,
@@ -370,7 +370,7 @@ class Sides:
             own = others if other == ours else None
             epochs = epochs or alone(newest_over(listed, with_before=self.previous, but=own))
             if self.previous and epochs:
-                others = alone(epoch_before(listed, epochs[0], ours))
+                others = epochs_before(listed, epochs, ours)
                 if others is None:
                     named = figures.catalogue.named(ours.name)
                     figured = [
