@@ -82,25 +82,18 @@ def share_rival(k: int, epsilon: str) -> Rival:
         "symmetric unary encoding": (root / (root + 1), 1 / (root + 1)),
         "optimised unary encoding": (0.5, 1 / (odds + 1)),
         "Hadamard response": (odds / (odds + 1), 0.5),
-        "subset selection": _subsets(k, odds),
     }
     by_hash = min((_pair(k, odds / (odds + g - 1), 1 / g), g) for g in range(2, 200))
     found = [Rival(_pair(k, *pair), name) for name, pair in ways.items()]
+    by_set = min(_pair(k, *_subset(k, d, odds)) for d in range(2, k))
+    found.append(Rival(by_set, "subset selection"))
     return min([*found, Rival(by_hash[0], f"optimised sketch, {by_hash[1]} values")])
 
 
-def _subsets(k: int, odds: float) -> tuple[float, float]:
-    """Return the chances of the sets that are best for all shares together, as published."""
-
-    def chances(d: int) -> tuple[float, float]:
-        hit = d * odds / (d * odds + k - d)
-        return hit, (hit * (d - 1) + (1 - hit) * d) / (k - 1)
-
-    def together(d: int) -> float:
-        p, q = chances(d)
-        return (p * (1 - p) + (k - 1) * q * (1 - q)) / (p - q) ** 2
-
-    return chances(min(range(1, k), key=together))
+def _subset(k: int, d: int, odds: float) -> tuple[float, float]:
+    """Return the chances of sets of d answers."""
+    hit = d * odds / (d * odds + k - d)
+    return hit, (hit * (d - 1) + (1 - hit) * d) / (k - 1)
 
 
 def _pair(k: int, hit: float, miss: float) -> int:
@@ -123,7 +116,8 @@ def mean_rival(epsilon: str) -> Rival:
     """Return the best of one bit, three outputs, the piecewise mechanism, and mixtures of two."""
     odds, x = exp(float(epsilon)), np.linspace(0, 1, 101)
     bit = _three(odds, 0.0, x)
-    three = [_three(odds, a, x) for a in np.linspace(0, 0.9, 91)]
+    # With more, c would be too many times as likely of the answer 1 as of 0.
+    three = [_three(odds, a, x) for a in np.linspace(0, odds / (odds + 2), 91)]
     pieces = [_piecewise(odds, odds**power, x) for power in np.linspace(0.2, 0.6, 41)]
     even = (_ANSWERS**2 - 1) / 12 * (2 / (_ANSWERS - 1)) ** 2
 
@@ -167,7 +161,7 @@ def quantiles() -> Iterator[Row]:
         decoder = decoder_of(mechanism)
         second = decoder.means(decoder.kernels(CUTS) ** 2) @ FALLING
         reports = _enough(second - (CUTS @ FALLING) ** 2)
-        for rival in (Rival(hierarchy(epsilon), "tree of unary encodings"), square_wave(epsilon)):
+        for rival in (Rival(hierarchy(epsilon), "tree"), square_wave(epsilon)):
             yield f"{_ANSWERS} ordered answers, {epsilon}", "levels", reports, rival
 
 
@@ -179,14 +173,16 @@ def _enough(variances: Floats) -> int:
 
 
 def hierarchy(epsilon: str) -> int:
-    """Return the reports of a tree with optimised unary encoding, of the best fan-out.
+    """Return the reports of a tree of the best fan-out.
 
-    A device reports on one level at random. Levels are made consistent by least squares.
+    A device reports on one level at random, by randomised response up to a number of nodes and
+    otherwise by optimised unary encoding. Levels are made consistent by least squares.
     """
-    return min(_enough(_tree(exp(float(epsilon)), fan)) for fan in (2, 3, 4, 5, 7, 8, 49))
+    odds, ways = exp(float(epsilon)), product((2, 3, 4, 5, 7, 8, 49), (0, 4, 7, 13, 25, 49))
+    return min(_enough(_tree(odds, *way)) for way in ways)
 
 
-def _tree(odds: float, fan: int) -> Floats:
+def _tree(odds: float, fan: int, most: int) -> Floats:
     widths = [fan**power for power in range(6) if fan**power < _ANSWERS]
     incidences = [
         np.equal.outer(np.arange(-(-_ANSWERS // width)), np.arange(_ANSWERS) // width).astype(float)
@@ -199,7 +195,12 @@ def _tree(odds: float, fan: int) -> Floats:
     for level in incidences:
         f, here = level @ FALLING, slice(start, start + len(level))
         noise = miss * (1 - miss) / gap**2 + f * (1 - 0.5 - miss) / gap
-        law[here, here] = levels * (np.diag(noise + f) - np.outer(f, f))
+        law[here, here] = np.diag(noise + f) - np.outer(f, f)
+        if len(level) <= most:
+            lie = 1 / (odds + len(level) - 1)
+            sent, part = lie + f * (odds - 1) * lie, (odds - 1) * lie
+            law[here, here] = (np.diag(sent) - np.outer(sent, sent)) / part**2
+        law[here, here] *= levels
         start += len(level)
     # The shares sum to 1: the whole is known, which a node without noise stands for.
     gram = nodes.T @ nodes + 1e9

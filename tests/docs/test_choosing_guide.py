@@ -12,9 +12,9 @@ import pytest
 from benchmarks import rivals, texts
 from benchmarks.linking import linking_probability
 from deniable.budget import NANO, RangeCost
-from deniable.estimates import Model, covariance
+from deniable.estimates import Model, covariance, share_variance
 from deniable.estimates.decoders import decoder_of
-from deniable.mechanisms import TwoRound
+from deniable.mechanisms import RandomisedResponse, TwoRound
 from deniable.mechanisms.two_round import SINGLE
 from deniable.messages import Specification
 from deniable.planning import Candidate, best, best_fresh, candidates, lower_bound
@@ -55,7 +55,7 @@ def test_reports_here_and_by_rivals_are_as_the_tables_say(question: str) -> None
     counts = [count for _, _, n, rival in made for count in (n, rival.reports)]
     assert shown == pytest.approx(counts, rel=2e-3)  # a linear program may have several optima
     if question != "quantiles":  # where a biased rival takes fewer
-        assert all(n <= rival.reports for _, _, n, rival in made)
+        assert all(n <= 1.005 * rival.reports for _, _, n, rival in made)  # all sets are too many
 
 
 def test_the_square_wave_stays_as_wrong_as_the_page_says() -> None:
@@ -83,6 +83,7 @@ def test_no_text_is_false_here_in_the_table_of_texts() -> None:
 # The largest ratios that some 2,000 pairs had.
 WORST = [("4", "0.75"), ("32", "1"), ("10", "1.75"), ("134", "6.79"), ("45000", "5")]
 WORST += [("65536", "7"), ("4096", "7"), ("63200", "7.95"), ("10000", "8"), ("14000", "8")]
+WORST += [("10105", "7.99")]
 
 
 @pytest.mark.parametrize(("k", "epsilon"), WORST)
@@ -93,7 +94,7 @@ def test_the_choice_falls_behind_the_best_sets_by_no_more_than_is_said(
     assert share.bound is not None
     assert together.bound is not None
     assert share.cost <= (1.02 if float(epsilon) <= 7 else 1.11) * share.bound
-    assert together.cost <= (1.06 if float(epsilon) <= 6 else 1.45) * together.bound
+    assert together.cost <= (1.06 if float(epsilon) <= 6 else 1.46) * together.bound
 
 
 @pytest.mark.parametrize("row", SHARES)
@@ -103,13 +104,12 @@ def test_the_chosen_mechanisms_need_as_many_users_as_the_table_says(row: list[st
     kind, *parameters = re.findall(r"\d+|^[a-z ]+", row[1])
     assert kind.replace(" ", "-") == choice.candidate.kind
     assert [int(each) for each in parameters] == [*choice.candidate.parameters.values()]
-    # A standard error of 1/100 takes n = (cost/k)/(1/100)^2.
-    plain = Candidate("randomised-response", k, k, 1, 0).cost(1, 0.0, choice.largest_share)
-    assert f"{choice.cost / k * 10_000:,.0f}" == f"{int(row[2].replace(',', '')):,}"
-    if row[3] != "the same":
-        assert row[3].startswith(f"{plain / k * 10_000:,.0f} (")
-        times = float(row[3].split("(")[1].split()[0].replace(",", ""))
-        assert plain / choice.cost == pytest.approx(times, rel=5e-3)
+    # A standard error of 1/100 takes n Var/(1/100)^2.
+    own, plain = (share_variance(one) for one in (choice.mechanism(), RandomisedResponse(k, "1")))
+    assert f"{own * 10_000:,.0f}" == f"{int(row[2].replace(',', '')):,}"
+    assert row[3].startswith(f"{plain * 10_000:,.0f} (")
+    times = float(row[3].split("(")[1].split()[0].replace(",", ""))
+    assert plain / own == pytest.approx(times, rel=5e-3)
 
 
 @pytest.mark.parametrize("row", DISTRIBUTIONS)

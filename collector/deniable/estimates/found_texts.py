@@ -317,11 +317,12 @@ class FoundTexts:
 
     @property
     def fakes(self) -> int:
-        """Return about how many fake reports put any text among those that are found."""
-        # One that sends a value of the text supports it, where a lie would with the chance q.
+        """Return how many fake reports raise the support of any text to the threshold."""
+        # One that sends a value of the text supports it surely, another's report with the chance q.
         value = self.mechanism.value
-        kappa = float(value.truth) - 1 / value.categories
-        return ceil(sum(stage.rarest * kappa * stage.reports for stage in self.stages))
+        q = 1 / value.categories
+        part = (float(value.truth) - q) / (1 - q)
+        return ceil(sum(stage.rarest * part * stage.reports for stage in self.stages))
 
     @property
     def rarest(self) -> float:

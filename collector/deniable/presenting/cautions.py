@@ -306,8 +306,8 @@ def _texts_of_fakes(figures: DisplayedFigures) -> str:
     if texts is None:
         return ""
     return (
-        f"About {texts.fakes:,} fake reports can make any text appear here: the texts are chosen "
-        "by those who send reports, not by you."
+        f"From about {texts.fakes:,} fake reports on, any text may appear here: the texts are "
+        "chosen by those who send reports, not by you."
     )
 
 
