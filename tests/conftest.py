@@ -16,7 +16,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the longest tests: if a worker began one last, the others would wait for it."""
     items.sort(
         key=lambda item: (
-            "whole" not in getattr(item, "fixturenames", ()),
+            item.path.name != "test_views.py",
             not item.get_closest_marker("long"),
         )
     )

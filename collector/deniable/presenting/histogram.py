@@ -341,7 +341,7 @@ def _rare_text(texts: FoundTexts) -> str:
     rarest = 100 * texts.rarest
     return (
         f"a text on {bound_text(rarest)} % of devices may be found, and one on "
-        f"{bound_text(SURELY * rarest)} % nearly always is"
+        f"{bound_text(SURELY * rarest)} % usually is"
     )
 
 
