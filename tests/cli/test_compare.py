@@ -121,7 +121,7 @@ def test_surveys_of_the_same_answers_are_called_by_their_names(place: Workplace)
     assert compared(place, "tea-android")["against_epochs"] == [1, 2]  # of up to seven days
     text = shown(place, "tea-android")
     assert re.search(r"\([\d,]+ reports\) tea-android .* \d{4} \([\d,]+ reports\)", text)
-    assert "test chi-square" in text
+    assert "test chi-square" in shown(place, "--epoch", "2", "tea-android:2")  # of single epochs
     assert "answer tea-android tea difference 95 % interval, all at once" in text
     written = place.succeed("ask compare tea tea-android --csv")
     rows = list(csv.DictReader(io.StringIO(written)))

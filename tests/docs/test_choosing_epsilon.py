@@ -8,7 +8,6 @@ from deniable.budget import DEFAULT_LIFETIME_EPSILON
 from deniable.estimates import reports_for_half_width
 from deniable.mechanisms import RandomisedResponse
 from deniable.planning import best
-from deniable.presenting.cautions import reports_text
 from tests.support.processes import ROOT
 
 PAGE = (ROOT / "docs/choosing-epsilon.md").read_text("utf-8")
@@ -47,9 +46,11 @@ def test_the_readme_s_figures_are_those_of_its_survey() -> None:
         f"two of them, and {100 * float(mechanism.hit):.0f} % of the time the true answer is"
         in readme
     )
-    needed, at_once = (reports_for_half_width(mechanism, 0.05, *more) for more in ((), (1, 0.99)))
+    needed, at_once = (
+        reports_for_half_width(mechanism, 0.05, level=level) for level in (0.95, 0.99)
+    )
     assert f"{needed:,} reports, each share up to 40 % is accurate to ± 5 percentage" in readme
-    assert f"at once, you need {reports_text(at_once).removesuffix(' reports')}." in readme
+    assert f"for all of them at once, you need {at_once:,}." in readme
 
 
 def test_the_default_budget_lasts_as_long_as_is_said() -> None:
