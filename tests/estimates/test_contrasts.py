@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from deniable.estimates import Accuracy, Estimate, Histogram, estimate_histogram
+from deniable.estimates.answers import denies
 from deniable.estimates.comparison import compare
 from deniable.estimates.decoders import checked_tally, decoder_of
 from deniable.estimates.forms import Sample
@@ -308,6 +309,14 @@ def test_a_multiple_without_an_upper_end_has_its_lower_end_in_the_document() -> 
     (table,) = ahead.document().tables
     assert table.columns[2].texts(table.rows)[-1] == "from 1 up"
     assert (table.records()[-1]["low"], table.records()[-1]["high"]) == (1, None)
+
+
+@pytest.mark.parametrize(
+    ("answer", "no"),
+    [("No", True), ("map: not used", True), ("nicht oft", True), ("nobody", False), ("", False)],
+)
+def test_an_answer_that_begins_with_no_comes_after_the_other(answer: str, no: bool) -> None:
+    assert denies(answer) is no
 
 
 @pytest.mark.parametrize(("answers", "count"), [(2, 1), (3, 2), (4, 3), (9, 3)])

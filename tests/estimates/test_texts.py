@@ -101,6 +101,9 @@ def test_frequent_texts_are_found_and_no_others(figures: Histogram) -> None:
     assert texts is not None
     assert [stage.length for stage in texts.stages] == [2, 4, 6]
     assert texts.whole
+    steps = [len(stage.texts) for stage in texts.stages]
+    told = "{} beginnings of 2 characters, {} of 4 and {} of 6 stand out."
+    assert told.format(*steps) in " ".join(str(figures).split())
     # Reports are shared out among the lengths, and each is counted once.
     assert sum(stage.reports for stage in texts.stages) == texts.reports == DEVICES
     assert figures.n == texts.stage.reports

@@ -143,7 +143,8 @@ def _some(names: Sequence[str]) -> str:
 
 def denies(answer: str) -> bool:
     """Return whether an answer means no in a language of notices, so that the other goes first."""
-    return answer.rpartition(": ")[2].casefold() in {"no", "nein", "non"}
+    first, *_ = answer.rpartition(": ")[2].casefold().split() or [""]
+    return first in {"no", "not", "nein", "nicht", "non", "pas"}
 
 
 def affirmed(dimensions: Dimensions) -> tuple[str, ...]:

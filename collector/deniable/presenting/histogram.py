@@ -353,9 +353,10 @@ def _text_notes(texts: FoundTexts) -> Iterator[str]:
             f"reports, {_rare_text(texts)}."
         )
     elif stage.tested:
-        steps = listed([f"{len(one.texts):,} of {one.length}" for one in texts.stages], "and")
+        steps = [f"{len(one.texts):,} of {one.length}" for one in texts.stages]
+        steps[0] = steps[0].replace(" of ", " beginnings of ") + " characters"
         yield (
-            f"Texts are found by their first characters: {steps} characters stand out. "
+            f"Texts are found by their first characters: {listed(steps, 'and')} stand out. "
             f"With this many reports, {_rare_text(texts)}."
         )
     if texts.hidden:
