@@ -238,8 +238,8 @@ def test_fakes_that_show_no_sign_are_not_said_to_be_all() -> None:
     histogram = estimate_histogram(manifest(), 0, [11] * 5)
     (text,) = (c.text for c in histogram.cautions_of(chosen_rows(histogram)) if "Fewer" in c.text)
     assert 0.995 < (histogram.poisoning.detectable_share or 0) < 1
-    assert text.startswith("Anyone can send reports to this survey. No sign of fake reports was ")
-    assert "Fewer than about 55 fake reports (99 %) may go unnoticed" in text
+    assert text.startswith("Anyone can send reports to this survey. Fake devices that answer like ")
+    assert "Fewer than about 55 of those (99 %) may go unnoticed" in text
 
 
 @pytest.mark.parametrize("k", [5, 30])

@@ -21,7 +21,7 @@ from deniable.presenting.estimate import estimate_statement
 from deniable.presenting.pictures import histogram_dots, plot_differences
 from deniable.presenting.rows import chosen_rows
 from deniable.presenting.series import headline
-from tests.support.effort import effort, some
+from tests.support.effort import some
 from tests.support.kinds import WITH_LIST as SURVEYS
 from tests.support.surveys import MANIFEST, manifest
 
@@ -209,7 +209,7 @@ def test_a_stated_limit_holds_as_often_as_its_level_says(epsilon: str, categorie
             assert holds[near].all()
 
 
-RUNS = effort(200)
+RUNS = 200
 OLD = {"search": 0.4, "export": 0.3, "share": 0.2, "comments": 0.1}
 
 
@@ -225,7 +225,7 @@ def _told_of_an_added_answer(now: dict[str, float], seed: int) -> list[str]:
     return [compare(drawn(1, now), None, drawn(0, OLD)).sentence for _ in range(RUNS)]
 
 
-@pytest.mark.parametrize("taken_of_all", [True, False])
+@pytest.mark.parametrize("taken_of_all", some([True, False]))
 def test_what_an_added_answer_explains_is_said_as_often_right_as_intervals_hold(
     taken_of_all: bool,
 ) -> None:

@@ -19,11 +19,11 @@ from deniable.messages import Manifest, Repeat, Specification
 from tests.accounting.curves import kept_law
 from tests.estimates.matrices import counts_of
 from tests.mechanisms.laws import entries
-from tests.support.effort import effort, some
+from tests.support.effort import some
 from tests.support.kinds import example_survey
 from tests.support.surveys import manifest
 
-RUNS, DEVICES = effort(400), 300
+RUNS, DEVICES = 400, 300
 LEAST = stats.binom.isf(1 - 1e-6, RUNS, 0.95)
 """Of intervals of 95 %, fewer hold in at most 1e-6 of the tests below."""
 TRUTH = np.array([0.1, 0.1, 0.2, 0.2, 0.4])

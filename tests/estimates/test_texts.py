@@ -31,7 +31,6 @@ from deniable.messages import Manifest
 from deniable.messages.texts import OTHER_SIGN, text_signs
 from deniable.simulation.beside_truth import text_counts
 from tests.estimates.matrices import estimated_covariance
-from tests.support.effort import effort
 from tests.support.kinds import calibrated
 from tests.support.surveys import manifest
 
@@ -242,7 +241,7 @@ def test_a_matrix_of_listed_texts_has_a_left_inverse() -> None:
 
 def test_intervals_cover_as_often_as_they_say() -> None:
     # Of histograms of 95 %, fewer hold with a chance below 1e-4 (binomial); the seeds are fixed.
-    runs = effort(200)
+    runs = 200
     truth = {b"\x01\x02\x03\x04": 0.3, b"\x05\x06": 0.1, b"\x07": 0.02}
     truth |= {bytes([8, a, b]): 0.58 / 400 for a in range(1, 21) for b in range(1, 21)}
     listed, covered = None, np.zeros(3)

@@ -743,7 +743,7 @@ async def test_a_card_says_that_a_figure_changed_at_a_note(analyst: Collector) -
     noted = survey.schedule.epoch_start(3)
     await analyst.store.add_note("changed", Note(noted, "out"))
     changed = words(await text_of(await analyst.client.get("/surveys/changed/line")))
-    assert '% in the 3 days before "out" (' in changed
+    assert re.search(r"% from [^,]*, before \"out\" \(", changed)
     assert "rising" not in changed
 
 

@@ -107,8 +107,8 @@ def compare(
 ) -> None:
     """Show how the figures of NAME changed, or how they differ from WHAT.
 
-    WHAT is 'previous', the epoch before (the default); an epoch or a range; 'older', the previous
-    survey with the same name; or another NAME, optionally with epochs: NAME:0-5.
+    WHAT is 'previous', as many epochs before (the default); an epoch or a range; 'older', the
+    previous survey with the same name; or another NAME, optionally with epochs: NAME:0-5.
     """
     if share is None and given is not None:
         raise click.UsageError("--given needs --share")

@@ -143,8 +143,7 @@ def _some(names: Sequence[str]) -> str:
 
 def denies(answer: str) -> bool:
     """Return whether an answer means no in a language of notices, so that the other goes first."""
-    first, *_ = answer.rpartition(": ")[2].casefold().split() or [""]
-    return first in {"no", "not", "nein", "nicht", "non", "pas"}
+    return answer.rpartition(": ")[2].casefold() in {"no", "nein", "non"}
 
 
 def affirmed(dimensions: Dimensions) -> tuple[str, ...]:

@@ -322,7 +322,9 @@ class FoundTexts:
         value = self.mechanism.value
         q = 1 / value.categories
         part = (float(value.truth) - q) / (1 - q)
-        return ceil(sum(stage.rarest * part * stage.reports for stage in self.stages))
+        return ceil(
+            sum(stage.rarest * part * stage.reports for stage in self.stages if stage.reports)
+        )
 
     @property
     def rarest(self) -> float:

@@ -361,10 +361,9 @@ class Plan:
         exact = _exact_text(self.accuracy, figure.amount(self.accuracy.size))
         text = (
             f"For {figure.name}{limit} {exact}, {takes} at epsilon {self.manifest.epsilon}{where}."
-            f"{self._at_once()}"
         )
         if self.pace is None or self.accuracy.power is not None or reports is None:
-            return text
+            return text + self._at_once()
         return f"{text} {self._outlook(self.pace)}"
 
     def _at_once(self) -> str:

@@ -348,10 +348,10 @@ def _unseen_fakes(figures: DisplayedFigures) -> str:
     else:
         share = min(share, 0.99)
         text = (
-            "No sign of fake reports was found; otherwise this would begin with “Do not use these "
-            f"figures”. Fewer than about {math.ceil(share * histogram.n):,} fake reports "
-            f"({100 * share:.2g} %) may go unnoticed; with that many, {moved(share)}. Lies about "
-            "the answer in otherwise honest reports always go unnoticed."
+            "Fake devices that answer like real ones always go unnoticed, however many: only a "
+            "sudden change may show them. If others cause impossible counts, this begins with “Do "
+            f"not use these figures”. Fewer than about {math.ceil(share * histogram.n):,} of those "
+            f"({100 * share:.2g} %) may go unnoticed; with that many, {moved(share)}."
         )
     if histogram.enrolment is not None and histogram.enrolment.mode == "open":
         text = f"Anyone can send reports to this survey. {text}"

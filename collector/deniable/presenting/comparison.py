@@ -169,7 +169,7 @@ def _statement(comparison: Comparison, moves: Mapping[str, Estimate]) -> str:
     )
     one = comparison.in_time
     noun, changed = ("change", "changed") if one else ("difference", "differ")
-    test, nothing = comparison.test, f"no clear {noun}"
+    test, nothing, together = comparison.test, f"no clear {noun}", ""
     moved_alone = any(move.distinguishable for move in moves.values())
     if moved_alone:
         nothing += " among all devices"
@@ -180,7 +180,8 @@ def _statement(comparison: Comparison, moves: Mapping[str, Estimate]) -> str:
         nothing = f"{len(known):,} of {len(rows):,} answers clearly {changed}"
         nothing += "s" * (len(known) == 1 and not one)
     elif test is not None and test.p_value < 1 - comparison.histogram.level:
-        nothing = f"something {changed}{'s' * (not one)}, but it is not clear which answer"
+        nothing = f"no answer clearly {changed}{'s' * (not one)}"
+        together = f" All answers together {changed} more than chance usually explains."
     place, other = _sides(comparison)
     if not one:
         nothing += f" between {place} and {other}"
@@ -194,7 +195,7 @@ def _statement(comparison: Comparison, moves: Mapping[str, Estimate]) -> str:
     if pair:
         return f"{nothing}: {quoted(row.label)} is {moved}."
     largest = f"The largest {noun if known else 'difference'} is for {quoted(row.label)}"
-    return f"{nothing}. {largest}: {moved}."
+    return f"{nothing}.{together} {largest}: {moved}."
 
 
 def _added(comparison: Comparison, moves: Mapping[str, Estimate]) -> Iterator[str]:

@@ -183,8 +183,9 @@ def _whom(estimate: Estimate) -> str:
 
 
 def _several(estimate: Estimate) -> bool:
-    """Return whether a device may have answered several times, once in each epoch."""
-    return any(sample.tally.epochs > 1 for sample in estimate.samples)
+    """Return whether each device may have sent several answers, one in each epoch."""
+    epochs = any(sample.tally.epochs > 1 for sample in estimate.samples)
+    return epochs and ": " not in estimate.label  # of several questions, some are about others
 
 
 def _untold(estimate: Estimate) -> str:

@@ -146,7 +146,8 @@ def _largest_sentence(histogram: Histogram) -> str:
     stated = replace(
         widest, level=histogram.level, at_once=histogram.level_at_once != histogram.level
     )
-    texts = estimate_statement(stated), lead_sentence(histogram, label)
+    rare = f"With this many reports, {_rare_text(histogram.texts)}." if histogram.texts else ""
+    texts = estimate_statement(stated), lead_sentence(histogram, label), rare
     return with_cautions(" ".join(filter(None, texts)), estimate_cautions(stated))
 
 
@@ -348,17 +349,12 @@ def _rare_text(texts: FoundTexts) -> str:
 def _text_notes(texts: FoundTexts) -> Iterator[str]:
     stage = texts.stage
     if texts.of_list:
-        yield (
-            f"Of {stage.tested:,} listed texts, {len(stage.texts):,} stand out: with this many "
-            f"reports, {_rare_text(texts)}."
-        )
+        yield (f"Of {stage.tested:,} listed texts, {len(stage.texts):,} stand out.")
     elif stage.tested:
         steps = [f"{len(one.texts):,} of {one.length}" for one in texts.stages]
-        steps[0] = steps[0].replace(" of ", " beginnings of ") + " characters"
-        yield (
-            f"Texts are found by their first characters: {listed(steps, 'and')} stand out. "
-            f"With this many reports, {_rare_text(texts)}."
-        )
+        one = steps[0].startswith("1 ")
+        steps[0] = steps[0].replace(" of ", f" beginning{'s' * (not one)} of ") + " characters"
+        yield (f"Texts are found by their first characters: {listed(steps, 'and')} stand out.")
     if texts.hidden:
         yield f"The operator hides {(n := len(texts.hidden)):,} text{'s' * (n != 1)}."
     if not texts.whole:

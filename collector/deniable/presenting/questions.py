@@ -282,8 +282,7 @@ _WHOSE: Final = {
 def cross_table_sentence(table: CrossTable) -> str:
     """Return whether the answers are related, suitable for publication."""
     both = f"{table.rows[0]} and {table.columns[0]}"
-    sample = table.histogram.sample
-    whom = reporters(sample.place, several=sample.tally.epochs > 1)
+    whom = reporters(table.histogram.sample.place)
     if table.histogram.sample.fewest_fakes:
         text = f"Nobody can tell whether {both} are related."
     elif table.test is None:

@@ -208,8 +208,7 @@ def _table(
 
 def series_sentence(series: Series, *groups: Answers, among: Sequence[str] | None = None) -> str:
     """Return the trend of one figure, or the change from first to last, and the notes."""
-    if not (groups or series.numeric) and len(series.categories) == 2:
-        groups = (_largest(series.histograms),)  # one rises as the other falls
+    groups = _asked(series, *groups)
     trend, names = _trend(series, *groups), version_names(series)
     change, ours = None, series.points[-1].survey_id if series.points else ""
     if trend is None or trend.points[-1].survey_id != ours:
@@ -273,21 +272,27 @@ def step_sentence(trend: Trend, notes: Sequence[Note]) -> str:
             )
             points = " points" * change.unit.of_shares
             interval = f"{level_text(change.level)} interval {low} to {high}"
-            (last, count), first = (step[0].samples[-1], len(step[0].samples)), step[1].samples[0]
-            long = duration_text(count * last.seconds)
-            text = (
-                f"{_place(trend)}: {_subject(trend)} was {before} in the {long} before "
-                f'"{note.text}" ({date_text(note.at)}), and {now} in the {long} after it '
-                f"(difference {value}{points}, {interval}). "
-            )
-            if first.epochs[0] > last.epochs[-1] + 1:
-                text += (
-                    f"The note's own {duration_text(last.seconds).removeprefix('1 ')} is left out. "
+            dates = [
+                when_text(
+                    period_text(one[0].start, one[0].seconds, [n for x in one for n in x.epochs])
                 )
-            return with_cautions(
-                f"{text}The note marks a date, not a cause.", trend_cautions(trend)
+                for one in (side.samples for side in step)
+            ]
+            text = (
+                f"{_place(trend)}: {_subject(trend)} was {before} {dates[0]}, before "
+                f'"{note.text}" ({date_text(note.at)}), and {now} {dates[1]} (difference '
+                f"{value}{points}, {interval}). The note marks a date, not a cause."
             )
+            return with_cautions(text, trend_cautions(trend))
     return ""
+
+
+def _asked(series: Series, *groups: Answers) -> tuple[Answers, ...]:
+    """Return the groups; of two answers, of which one rises as the other falls, the larger."""
+    newest = [point.histogram for line in series.lines[-1:] for point in line if point.histogram]
+    if groups or series.numeric or len(series.categories) != 2 or not newest:
+        return groups
+    return (_largest(newest),)
 
 
 def _trend(series: Series, *groups: Answers) -> Trend | None:
@@ -453,7 +458,7 @@ def series_map(series: Series, *groups: Answers) -> Json:
         "survey": series.survey,
         "apart": list(series.apart),
         "sentence": series_sentence(series, *groups, among=[label for label, _ in figures]),
-        "trend": (trend := _trend(series, *groups)) and plain(trend, _TREND),
+        "trend": (trend := _trend(series, *_asked(series, *groups))) and plain(trend, _TREND),
         "rows": list(series_rows(series, figures)),
         "notes": note_maps(_notes(series)),
         "cautions": cautions,

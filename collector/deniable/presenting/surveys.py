@@ -242,7 +242,7 @@ class SurveyFigures:
             epochs = _range(newest_over(listed, with_before=previous, but=own))
         now = histogram_of(self.manifest, self.counts(epochs), level)
         if previous:
-            others = epochs_before(listed, now.epochs, self.manifest)
+            others = epochs_before(listed, epochs or now.epochs, self.manifest)
             if others is None:
                 figured = [one.manifest for one in self.older if one.epochs()]
                 raise nothing_before(self.manifest, figured)

@@ -195,7 +195,7 @@ MOST_ROWS: Final = 50
 """With more answers, people see the largest; the default number."""
 
 PREVIOUS: Final = "previous"
-"""In a comparison, instead of epochs: the newest one with figures before those compared."""
+"""In a comparison, instead of epochs: as many with figures before those compared."""
 MOST_LISTED: Final = 366
 """The number of newest epochs that a page offers, and the most that it adds up."""
 _MOST_NAMED: Final = 5
@@ -443,7 +443,8 @@ def epochs_beside(
         if both and not epochs:
             first = last = max(both, key=lambda number: (both[number], number))
             kept = own.repeat.epochs or survey.repeat.epochs
-            least = last if kept else last + 1 - UNITS["week"] // length
+            most = min(UNITS["week"] // length, most_epochs(own), most_epochs(survey))
+            least = last if kept else last + 1 - most
             while first > least and both.get(first - 1) and both[last]:
                 first -= 1
             return range(first, last + 1), range(first + shift, last + 1 + shift)

@@ -243,7 +243,7 @@ class Visit:
                 return replace(message(text, "sentence", live=True), figures=alone)
             if refusal.code is not RefusalCode.BAD_QUERY:
                 raise
-            return message(reason_sentence(refusal), "alert", status=400)
+            return replace(message(reason_sentence(refusal), "alert", status=400), figures=False)
         to_come = subject.epochs is None and self.site.clock() < subject.newest.schedule.end
         head, _, body = body.partition("\n")
         live, pinned = json.loads(head)
@@ -311,6 +311,7 @@ class Visit:
             "pinned": urlencode(pinned),
             "file": "-".join(filter(None, [manifest.name, view.tab.lower(), dates])),
             "identifier": identifier,
+            "version": identifier[:12] if len(named) > 1 and not view.across else "",
             "awaited": site.awaited(subject),
             "answered": site.answered(subject),
             "update": await self._update(*named[:2]) if subject.answered else "",
@@ -355,7 +356,7 @@ class Visit:
             content.status,
             **values,
             tabs=[*tabs(request, manifest.name, whole=whole)],
-            unseen=unseen(request.query, view, identifier[:12] * bool(subject.answered)),
+            unseen=unseen(request.query, view, values["version"]),
             levels=LEVELS,
             views=VIEWS,
             epochs=[*epoch_choices(manifest, epochs, together="against" not in view.takes)],

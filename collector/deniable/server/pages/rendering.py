@@ -334,10 +334,14 @@ def ranges_to_compare(
         last = over[-1] + 1
         yield asked_text(schedule, range(last - half, last)), f"the last {length}"
         yield asked_text(schedule, range(last - 2 * half, last - half)), f"the {length} before"
-    if schedule.epoch_seconds < week and week % schedule.epoch_seconds == 0:
-        for text, instant in (("last week", now), ("the week before", now - week)):
-            with suppress(ValueError):  # before the survey began
-                yield asked_text(schedule, epoch_range("last-week", schedule, instant)), text
+    daily = schedule.epoch_seconds < week and week % schedule.epoch_seconds == 0
+    if not daily or not can_be_pooled(manifest):
+        return
+    for text, instant in (("last week", now), ("the week before", now - week)):
+        with suppress(ValueError):  # before the survey began
+            days = epoch_range("last-week", schedule, instant)
+            if len(days) <= most_epochs(manifest) and not {*days}.isdisjoint(over):
+                yield asked_text(schedule, days), text
 
 
 def box_text(text: str, schedule: Schedule) -> str:
@@ -375,7 +379,7 @@ def tabs(request: web.BaseRequest, name: str, *, whole: bool) -> Iterator[tuple[
 def unseen(query: "MultiMapping[str]", view: Page, version: str) -> list[tuple[str, str]]:
     """Return the choices that the controls of a view lack, and its form keeps.
 
-    If devices answered several versions, it keeps the ``version`` whose choices it lists.
+    If there are several versions, it keeps the ``version`` whose choices it lists.
     """
     kept = [(k, v) for k, v in carried(query, view) if k == "survey" or k not in view.takes]
     return [("survey", version), *kept] if version and "survey" not in query else kept
