@@ -239,7 +239,7 @@ def test_fakes_that_show_no_sign_are_not_said_to_be_all() -> None:
     (text,) = (c.text for c in histogram.cautions_of(chosen_rows(histogram)) if "Fewer" in c.text)
     assert 0.995 < (histogram.poisoning.detectable_share or 0) < 1
     assert text.startswith("Anyone can send reports to this survey. Fake devices that answer like ")
-    assert "Fewer than about 55 of those (99 %) may go unnoticed" in text
+    assert "Fewer than about 55 such fake reports (99 %) may go unnoticed" in text
 
 
 @pytest.mark.parametrize("k", [5, 30])

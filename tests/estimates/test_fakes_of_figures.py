@@ -127,7 +127,7 @@ def test_what_may_go_unnoticed_is_said_with_how_far_it_moves_a_share() -> None:
     histogram = Histogram.of_counts(mechanism, counts.astype(np.int64).tolist())
     (text,) = (one.text for one in histogram.cautions if one.code == "unseen-fakes")
     said = re.search(
-        r"([\d,]+) fake reports .* a share may be off by up to ([\d.]+) percentage", text
+        r"([\d,]+) such fake reports .* a share may be off by up to ([\d.]+) percentage", text
     )
     assert said
     fakes, points = int(said[1].replace(",", "")), float(said[2])
@@ -152,7 +152,7 @@ def test_it_is_said_of_a_share_that_is_asked_for_and_within_a_group(
     honest = asked(counts)
     (text,) = (one.text for one in honest.cautions if one.code == "unseen-fakes")
     said = re.search(
-        r"([\d,]+) fake reports .* a share may be off by up to ([\d.]+) percentage", text
+        r"([\d,]+) such fake reports .* a share may be off by up to ([\d.]+) percentage", text
     )
     assert said
     fakes, points = int(said[1].replace(",", "")), float(said[2])

@@ -347,11 +347,12 @@ def _unseen_fakes(figures: DisplayedFigures) -> str:
         )
     else:
         share = min(share, 0.99)
+        least = f"about {math.ceil(share * histogram.n):,} such fake reports ({100 * share:.2g} %)"
         text = (
             "Fake devices that answer like real ones always go unnoticed, however many: only a "
             "sudden change may show them. If others cause impossible counts, this begins with “Do "
-            f"not use these figures”. Fewer than about {math.ceil(share * histogram.n):,} of those "
-            f"({100 * share:.2g} %) may go unnoticed; with that many, {moved(share)}."
+            f"not use these figures”. Fewer than {least} may go unnoticed; with that many, "
+            f"{moved(share)}."
         )
     if histogram.enrolment is not None and histogram.enrolment.mode == "open":
         text = f"Anyone can send reports to this survey. {text}"

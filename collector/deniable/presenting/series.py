@@ -208,7 +208,7 @@ def _table(
 
 def series_sentence(series: Series, *groups: Answers, among: Sequence[str] | None = None) -> str:
     """Return the trend of one figure, or the change from first to last, and the notes."""
-    groups = _asked(series, *groups)
+    groups = _trend_groups(series, *groups)
     trend, names = _trend(series, *groups), version_names(series)
     change, ours = None, series.points[-1].survey_id if series.points else ""
     if trend is None or trend.points[-1].survey_id != ours:
@@ -287,7 +287,7 @@ def step_sentence(trend: Trend, notes: Sequence[Note]) -> str:
     return ""
 
 
-def _asked(series: Series, *groups: Answers) -> tuple[Answers, ...]:
+def _trend_groups(series: Series, *groups: Answers) -> tuple[Answers, ...]:
     """Return the groups; of two answers, of which one rises as the other falls, the larger."""
     newest = [point.histogram for line in series.lines[-1:] for point in line if point.histogram]
     if groups or series.numeric or len(series.categories) != 2 or not newest:
@@ -458,7 +458,8 @@ def series_map(series: Series, *groups: Answers) -> Json:
         "survey": series.survey,
         "apart": list(series.apart),
         "sentence": series_sentence(series, *groups, among=[label for label, _ in figures]),
-        "trend": (trend := _trend(series, *_asked(series, *groups))) and plain(trend, _TREND),
+        "trend": (trend := _trend(series, *_trend_groups(series, *groups)))
+        and plain(trend, _TREND),
         "rows": list(series_rows(series, figures)),
         "notes": note_maps(_notes(series)),
         "cautions": cautions,
