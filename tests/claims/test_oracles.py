@@ -161,7 +161,8 @@ estimates/test_texts test_a_group_of_few_people_is_not_shown
     planning.words:_Strings.terms presenting.histogram:_text_notes
   test_frequent_texts_are_found_and_no_others presenting.histogram:_text_notes
   test_planned_reports_find_texts
-    presenting.histogram:_none_found presenting.histogram:_rare_text
+    presenting.histogram:_largest_sentence presenting.histogram:_none_found
+    presenting.histogram:_rare_text
   test_stated_fakes_put_any_text_among_those_found presenting.cautions:_texts_of_fakes
 mechanisms/test_kinds test_it_guarantees_what_its_entries_say
     presenting.revealed:times_as_likely publishing.document:_mechanism_facts templates:plan.html

@@ -209,7 +209,9 @@ QUESTIONS: dict[str, tuple[Callable[[Surveys], Any], str, str]] = {
         *("ask trend theme --share dark", "theme/series?group=dark"),
     ),
     "How many users does it take to know it within 2 points?": (
-        lambda them: plan(them["theme"].manifest, Accuracy.half_width(0.02)),
+        lambda them: plan(them["theme"].manifest, Accuracy.half_width(0.02)).sentence.partition(
+            " For all"
+        )[0],
         *("plan theme.toml --width 2%", "theme/plan?width=0.02"),
     ),
     "On which date is it known within 3 points, as reports come in now?": (
