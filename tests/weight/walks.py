@@ -29,6 +29,7 @@ from tests.server.collector import MSGPACK, running
 from tests.support.collector import NAME, CollectorProcess
 from tests.support.processes import DENIABLE, ROOT, run
 from tests.support.reports import envelope, report
+from tests.support.watched import be_patient
 
 Lines = dict[str, int]
 """By a file: the lines of its functions that ran."""
@@ -93,6 +94,7 @@ def report_and_flush(tracer: Tracer, directory: Path) -> None:
     bundle = directory / "survey.json"
     run([*DENIABLE, "survey", "export", NAME, "--dir", collector.directory, "--out", bundle])
     collector.start()
+    be_patient()
     tracer.install()
     try:
         with Client(
