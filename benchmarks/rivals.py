@@ -115,9 +115,9 @@ def means() -> Iterator[Row]:
 def mean_rival(epsilon: str) -> Rival:
     """Return the best of one bit, three outputs, the piecewise mechanism, and mixtures of two."""
     odds, x = exp(float(epsilon)), np.linspace(0, 1, 101)
-    bit = _three(odds, 0.0, x)
+    bit = three_outputs(odds, 0.0, x)
     # With more, c would be too many times as likely of the answer 1 as of 0.
-    three = [_three(odds, a, x) for a in np.linspace(0, odds / (odds + 2), 91)]
+    three = [three_outputs(odds, a, x) for a in np.linspace(0, odds / (odds + 2), 91)]
     pieces = [_piecewise(odds, odds**power, x) for power in np.linspace(0.2, 0.6, 41)]
     even = (_ANSWERS**2 - 1) / 12 * (2 / (_ANSWERS - 1)) ** 2
 
@@ -135,7 +135,7 @@ def mean_rival(epsilon: str) -> Rival:
     )
 
 
-def _three(odds: float, a: float, x: Floats) -> Floats:
+def three_outputs(odds: float, a: float, x: Floats) -> Floats:
     """Return the noise of -c, 0 and c, where an answer 0 is sent as 0 with the chance a."""
     # Answers 1 are sent as 0 with the chance a/odds. At a = 0 this is one bit.
     c = (odds + 1) / (odds - 1) / (1 - a / odds)

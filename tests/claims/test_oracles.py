@@ -93,7 +93,7 @@ client/test_memo test_a_key_is_of_a_range_and_costs_what_answers_could
     client.explaining.prompt:limits
 documents/test_document test_a_number_without_an_interval presenting.histogram:_BEYOND
 estimates/test_display
-    test_a_change_of_a_chosen_answer_is_may_be_chance_if_it_is_not_clear_among_all
+    test_a_change_of_a_chosen_answer_may_be_chance_if_it_is_not_clear_among_all
     presenting.comparison:_chosen
 estimates/test_contrasts
     test_what_was_asked_apart_takes_as_many_reports_together_as_a_plan_says

@@ -6,8 +6,10 @@ from math import exp, tanh
 from pathlib import Path
 from pkgutil import resolve_name
 
+import numpy as np
 import pytest
 
+from benchmarks.rivals import three_outputs
 from deniable.estimates import mean_variance
 from deniable.estimates.planning import even_variance
 from deniable.planning.specification import specified
@@ -61,4 +63,8 @@ def test_the_table_of_the_noise_of_means(epsilon: str) -> None:
     t, root = tanh(float(epsilon) / 2), exp(float(epsilon) / 2)
     # Piecewise at an end of the range: Wang et al. 2019.
     assert (bit, piecewise) == pytest.approx((1 / t**2, 4 * root / (3 * (root - 1) ** 2)), rel=2e-3)
+    # Three outputs, with the best of all chances of 0 that epsilon allows.
+    odds, x = root**2, np.linspace(0, 1, 101)
+    ways = (three_outputs(odds, a, x).max() for a in np.linspace(0, odds / (odds + 2), 181))
+    assert three == pytest.approx(min(ways), rel=2e-3)
     assert own < three <= bit

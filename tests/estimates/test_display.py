@@ -283,7 +283,7 @@ def test_two_surveys_that_do_not_clearly_differ_on_one_day_may_do_so_on_more() -
     assert not any(text.endswith(note) for text in apart.document().notes)
 
 
-def test_a_change_of_a_chosen_answer_is_may_be_chance_if_it_is_not_clear_among_all() -> None:
+def test_a_change_of_a_chosen_answer_may_be_chance_if_it_is_not_clear_among_all() -> None:
     before, told = even(manifest()), set()
     for more in range(0, 3_001, 250):
         now = estimate_histogram(manifest(), 1, [4_000, 4_000 + more, 4_000, 4_000, 4_000])
@@ -295,6 +295,20 @@ def test_a_change_of_a_chosen_answer_is_may_be_chance_if_it_is_not_clear_among_a
         assert perhaps == (alone.rows[0].distinguishable and not clear)
         told.add((perhaps, alone.rows[0].distinguishable))
     assert told == {(False, False), (True, True), (False, True)}
+
+
+def test_where_only_all_answers_together_changed_no_answer_is_said_to_have() -> None:
+    before, told = even(manifest()), set()
+    for moved in range(0, 301, 20):
+        counts = [4_000 + moved, 4_000 - moved, 4_000 + moved, 4_000 - moved, 4_000]
+        change = compare(estimate_histogram(manifest(), 1, counts), None, before)
+        assert change.test is not None
+        clear = any(row.distinguishable for row in change.rows)
+        together = change.test.p_value < 0.05 and not clear
+        said = "All answers together changed more than chance usually explains." in change.sentence
+        assert said == together == ("no answer clearly changed" in change.sentence)
+        told.add((said, clear))
+    assert told == {(False, False), (True, False), (False, True)}
 
 
 def test_two_versions_of_the_same_time_are_said_to_be_of_different_devices() -> None:

@@ -209,6 +209,15 @@ def test_what_fell_in_an_older_version_is_said_beside_the_newer_ones_trend() -> 
     )
 
 
+def test_of_two_answers_one_has_the_trend_and_not_one_that_a_version_removed() -> None:
+    newer = manifest(sequence=1, schedule=_SCHEDULE, categories=("yes", "no"), epsilon="2")
+    counts = [counted(newer, at, (900 + 60 * at, 1_100 - 60 * at)) for at in range(4)]
+    counts += [counted(_OLDER, at, _MANY_GOOD) for at in range(4)]
+    told = series_of(_OLDER.name, [newer, _OLDER], counts)
+    assert '"no" is falling by ' in told.sentence() or '"yes" is rising by ' in told.sentence()
+    assert told.to_dict()["trend"] is not None
+
+
 def test_a_mean_has_a_trend_too() -> None:
     survey = example_survey("levels", *EXAMPLES["levels"][2])
     schedule = replace(survey.schedule, epoch_seconds=_DAY, epochs=30)

@@ -250,3 +250,12 @@ def test_days_are_compared_with_as_many_before(
     listed: str, now: range, repeat: Repeat, before: range | None
 ) -> None:
     assert epochs_before(listed_of(listed), now, manifest(schedule=DAYS, repeat=repeat)) == before
+
+
+def test_no_more_days_are_compared_than_a_collector_adds_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("deniable.reading.source.most_epochs", lambda _: 3)
+    known = listed_of("cccccccccc")
+    days = epochs_beside(None, *(((manifest(schedule=DAYS), known),) * 2))
+    assert days == (range(7, 10), range(7, 10))

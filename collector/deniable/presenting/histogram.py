@@ -349,12 +349,14 @@ def _rare_text(texts: FoundTexts) -> str:
 def _text_notes(texts: FoundTexts) -> Iterator[str]:
     stage = texts.stage
     if texts.of_list:
-        yield (f"Of {stage.tested:,} listed texts, {len(stage.texts):,} stand out.")
+        yield f"Of {stage.tested:,} listed texts, {len(stage.texts):,} stand out."
     elif stage.tested:
-        steps = [f"{len(one.texts):,} of {one.length}" for one in texts.stages]
-        one = steps[0].startswith("1 ")
-        steps[0] = steps[0].replace(" of ", f" beginning{'s' * (not one)} of ") + " characters"
-        yield (f"Texts are found by their first characters: {listed(steps, 'and')} stand out.")
+        first, *others = ((len(one.texts), one.length) for one in texts.stages)
+        steps = [
+            "{:,} beginning{} of {} characters".format(first[0], "s" * (first[0] != 1), first[1]),
+            *("{:,} of {}".format(*one) for one in others),
+        ]
+        yield f"Texts are found by their first characters: {listed(steps, 'and')} stand out."
     if texts.hidden:
         yield f"The operator hides {(n := len(texts.hidden)):,} text{'s' * (n != 1)}."
     if not texts.whole:

@@ -206,9 +206,9 @@ class SurveyFigures:
             against: the other side: other epochs; another survey with the same answers; or one of
                 these as text: "0-3", "older", the previous survey of its name, or a name or the
                 beginning of an id of its name, optionally with epochs, "older:0-3". For another
-                survey the default is up to a week with figures of both. "across 2.0
-                released" compares epochs after a note with as many before it, from this survey or
-                otherwise the previous one.
+                survey the default is up to a week with figures of both. "across 2.0 released"
+                compares epochs after a note with as many before it, from this survey or otherwise
+                the previous one.
             answers: only the share of these answers; by default that of each answer, or the mean.
             given: only among those who gave these answers.
             quantile: for numbers, the quantile to compare instead: 0.5 for the median.

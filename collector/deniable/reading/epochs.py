@@ -187,8 +187,8 @@ def answered_texts(versions: Sequence[tuple[str, int, str]], *, several: bool = 
     noun, did = ("report", "came for") if several else ("device", "answered")
     total = sum(reports for _, reports, _ in versions)
     among = f" of {total:,}" * (not apart and total > count)
-    who = f"{count:,}{among} {noun}{'s' * (bool(among) or count != 1)}"
-    who = who if count else f"too few {noun}s"
+    plural = "s" * (count != 1 or bool(among))
+    who = f"{count:,}{among} {noun}{plural}" if count else f"too few {noun}s"
     more = "more" if count else f"{noun}s"
     text = f"{when_text(own if count else periods[0])}, {who} {did} {first}"
     rest = (

@@ -441,13 +441,12 @@ def epochs_beside(
             return epochs, range(epochs.start + shift, epochs.stop + shift)
         both = {one.number: one.state.over for one in listed if one.n and one.number in known}
         if both and not epochs:
-            first = last = max(both, key=lambda number: (both[number], number))
+            last = max(both, key=lambda number: (both[number], number))
             kept = own.repeat.epochs or survey.repeat.epochs
             most = min(UNITS["week"] // length, most_epochs(own), most_epochs(survey))
-            least = last if kept else last + 1 - most
-            while first > least and both.get(first - 1) and both[last]:
-                first -= 1
-            return range(first, last + 1), range(first + shift, last + 1 + shift)
+            over = {number for number, is_over in both.items() if is_over}
+            span = _epochs_up_to(last, over, 1 if kept else most)
+            return span, range(span.start + shift, span.stop + shift)
     return epochs or alone(newest_over(listed)), alone(newest_over(others))
 
 
@@ -467,9 +466,13 @@ def epochs_before(
     known = {epoch.number for epoch in epochs if epoch.n and epoch.number < begin}
     if not known:
         return None
-    first = last = max(known)
-    least = last + 1 - (1 if manifest.repeat.epochs else len(now))
-    while first > least and first - 1 in known:
+    return _epochs_up_to(max(known), known, 1 if manifest.repeat.epochs else len(now))
+
+
+def _epochs_up_to(last: int, known: Collection[int], most: int) -> range:
+    """Return an epoch and known ones before it without a gap, at most this many together."""
+    first = last
+    while first > last + 1 - most and first - 1 in known:
         first -= 1
     return range(first, last + 1)
 

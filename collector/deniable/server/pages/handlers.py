@@ -13,7 +13,7 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
 from itertools import zip_longest
@@ -188,11 +188,17 @@ def reason_sentence(refusal: Refusal) -> str:
 
 
 def message(
-    text: str, kind: str = "note", more: str = "", *, live: bool = False, status: int = 200
+    text: str,
+    kind: str = "note",
+    more: str = "",
+    *,
+    live: bool = False,
+    status: int = 200,
+    figures: bool = True,
 ) -> Content:
     """Return a message instead of figures, with folded details for operators."""
     body = rendered("message.html", text=text, kind=kind, more=more)
-    return Content(body, live=live, status=status)
+    return Content(body, live=live, status=status, figures=figures)
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,10 +246,10 @@ class Visit:
                 text = reason_sentence(refusal)
                 alone = isinstance(refusal, NothingBefore)  # one side has figures
                 text += "" if alone else await self._progress(subject)
-                return replace(message(text, "sentence", live=True), figures=alone)
+                return message(text, "sentence", live=True, figures=alone)
             if refusal.code is not RefusalCode.BAD_QUERY:
                 raise
-            return replace(message(reason_sentence(refusal), "alert", status=400), figures=False)
+            return message(reason_sentence(refusal), "alert", status=400, figures=False)
         to_come = subject.epochs is None and self.site.clock() < subject.newest.schedule.end
         head, _, body = body.partition("\n")
         live, pinned = json.loads(head)
